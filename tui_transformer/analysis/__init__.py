@@ -1,0 +1,1 @@
+"""Measures: one file each, with its formula and source."""

@@ -1,0 +1,1 @@
+"""Screens over the main one: settings, vocabulary, help, export."""

@@ -1,0 +1,1 @@
+"""Widgets that know how to draw and nothing about transformers."""

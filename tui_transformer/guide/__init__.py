@@ -1,0 +1,1 @@
+"""Explanations and the tour, as text files in one folder a language."""

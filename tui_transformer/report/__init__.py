@@ -1,0 +1,1 @@
+"""Views as text, JSON, CSV, NPZ and SVG."""

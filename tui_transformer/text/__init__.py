@@ -1,0 +1,1 @@
+"""Words to numbers and back: vocabularies, tokenizers, and text that is safe to show."""

@@ -1,0 +1,47 @@
+"""What a chart shows, without saying how it is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve: points (x, y) and the name in the legend."""
+
+    label: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Curves over a common x axis."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+
+
+@dataclass(frozen=True)
+class BarChart:
+    """Named values; `marked` is the bar under the cursor. A masked value is NaN."""
+
+    title: str
+    labels: tuple[str, ...]
+    values: tuple[float, ...]
+    marked: int | None = None
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts of values between edges (one edge more than counts); `note` is a line of statistics."""
+
+    title: str
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    note: str = ""
+
+
+Chart = LineChart | BarChart | Histogram
