@@ -1,0 +1,95 @@
+"""Text on screen: harmless, on one line, and of a known width."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+
+import pytest
+from rich.cells import cell_len, get_character_cell_size
+
+from tui_transformer.text.display import cells, fit, visible
+
+UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", ""),
+        ("shore!", "shore!"),
+        ("a\tb\nc", "a␉b␊c"),
+        ("\x1b[31mred", "␛[31mred"),
+        ("\x00\x7f", "␀␡"),
+        ("\x9b31m", "\\x9b31m"),
+        ("\u202eabc", "\\u202eabc"),
+        ("a\u200bb\ufeff", "a\\u200bb\\ufeff"),
+        ("\u2028", "\\u2028"),
+        ("\U000e0041", "\\U000e0041"),
+        ("\ud800", "\\ud800"),
+        ("\ue000", "\\ue000"),
+        ("\u0378", "\\u0378"),
+        ("\u3164", "\\u3164"),
+        ("Größe naïve 猫 🌊", "Größe naïve 猫 🌊"),
+        ("❤\ufe0f", "❤"),
+        ("\u0301a", "◌\u0301a"),
+        ("e\u0301", "e\u0301"),
+        ("[bold]x[/bold]", "[bold]x[/bold]"),
+    ],
+)
+def test_visible_shows_what_cannot_be_seen(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_visible_leaves_no_unseen_character() -> None:
+    planes = [*range(0x20000), *range(0xE0000, 0xE0400), 0xF0000, sys.maxunicode]
+    shown = visible("".join(map(chr, planes)))
+    assert {unicodedata.category(character) for character in set(shown)}.isdisjoint(UNSEEN)
+
+
+def test_visible_twice_is_visible_once() -> None:
+    text = "\u0301\x1b[2J\u202e猫\ufe0f\n"
+    assert visible(visible(text)) == visible(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "width"),
+    [("", 0), ("abc", 3), ("猫", 2), ("🌊", 2), ("e\u0301", 1), ("한", 2), ("\x1b", 1), ("\u202e", 6), ("ｗ", 2)],
+)
+def test_cells_counts_the_columns_of_the_shown_text(text: str, width: int) -> None:
+    assert cells(text) == width
+
+
+def test_the_width_of_every_shown_character_is_the_one_the_screen_uses() -> None:
+    shown = [chr(code) for code in range(0x20, 0x20000) if visible(chr(code)) == chr(code)]
+    assert [hex(ord(c)) for c in shown if cells(c) != get_character_cell_size(c)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "fitted"),
+    [
+        ("shore", 7, "shore  "),
+        ("shore", 5, "shore"),
+        ("forcefully", 5, "forc…"),
+        ("forcefully", 1, "…"),
+        ("forcefully", 0, ""),
+        ("", 2, "  "),
+        ("", -1, ""),
+        ("猫猫", 3, "猫…"),
+        ("猫猫", 2, "… "),
+        ("e\u0301e\u0301e\u0301", 2, "e\u0301…"),
+        ("a\nb", 3, "a␊b"),
+    ],
+)
+def test_fit_cuts_or_pads_to_the_width(text: str, width: int, fitted: str) -> None:
+    assert fit(text, width) == fitted
+
+
+def test_fit_aligns_right() -> None:
+    assert fit("7", 3, align="right") == "  7"
+
+
+@pytest.mark.parametrize("text", ["forcefully", "猫🌊ab", "\u0301\x1b\u202e", "한e\u0301❤\ufe0f", "👩\u200d💻"])
+@pytest.mark.parametrize("width", range(12))
+def test_fit_gives_exactly_the_cells_asked_for(text: str, width: int) -> None:
+    assert cell_len(fit(text, width)) == width
