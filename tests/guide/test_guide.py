@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import re
+import shutil
+import textwrap
+import tomllib
+import unicodedata
+from dataclasses import asdict
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tui_transformer.errors import InputError
+from tui_transformer.guide import texts
+from tui_transformer.guide.texts import Action, StepText, Stop, help_text, languages, step_text, tour, tours
+
+ATTENTION = (
+    *("query", "key", "value", "query_norm", "key_norm", "query_rotated", "key_rotated", "scores", "scaled", "biased"),
+    *("masked", "weights", "context", "concat", "output", "residual", "norm"),
+)
+FEED_FORWARD = ("hidden", "gate", "activation", "gated", "output", "residual", "norm")
+EMBEDDING = ("tokens", "positions", "segments", "norm", "output")
+SUBLAYERS = {"self_attention": ATTENTION, "cross_attention": ATTENTION, "feed_forward": FEED_FORWARD}
+LAYERS = [f"{stack}.{i}" for stack in ("encoder", "decoder") for i in (0, 1)]
+STEPS = [
+    *("vocabulary", "tokens", "text", "output.logits", "output.probabilities", "encoder.norm", "decoder.norm"),
+    *(f"{prefix}embedding.{step}" for prefix in ("", "decoder.") for step in EMBEDDING),
+    *(f"{layer}.{sublayer}.{step}" for layer in LAYERS for sublayer, steps in SUBLAYERS.items() for step in steps),
+    *(f"{layer}.output" for layer in LAYERS),
+    *(f"output.transform.{step}" for step in ("hidden", "activation", "norm", "output")),
+]
+GROUPS = [
+    *("embedding", "decoder.embedding", "output", "output.transform", "encoder", "decoder", *LAYERS),
+    *(f"{layer}.{sublayer}" for layer in LAYERS for sublayer in SUBLAYERS),
+]
+TOPICS = ("general", "steps", "heads", "matrix", "cell", "chart", "sentence", "vocabulary", "settings")
+KEYS = (
+    *("space", "n", "backspace", "p", "s", "S", "}", "{", "]", "[", "h", "j", "k", "l", "enter", "esc", "/", "v", ","),
+    *("c", "e", "u", "U", "x", "y", "Y", "m", "t", "?", "F1", "ctrl+p", "tab", "shift+tab", "1", "6", "+", "-", "q"),
+)
+LIMITS = {"title": 16, "label": 28, "short": 22, "what": 180, "why": 180, "look": 120}
+STOPS = [pytest.param(stop, id=f"{name}-{stop.name}") for name in tours() for stop in tour(name)]
+FILES = sorted((texts.ROOT / "en").rglob("*.*"))
+
+
+@pytest.fixture
+def translated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A root with English and a second, still empty language; gives the folder of the second."""
+    shutil.copytree(texts.ROOT / "en", tmp_path / "en")
+    folder = tmp_path / "de"
+    for name in ("tours", "help"):
+        (folder / name).mkdir(parents=True)
+    (folder / "steps.toml").touch()
+    monkeypatch.setattr(texts, "ROOT", tmp_path)
+    return folder
+
+
+@pytest.mark.parametrize("name", STEPS + GROUPS)
+def test_every_step_and_group_has_a_text_of_a_fitting_length(name: str) -> None:
+    words = asdict(step_text(name))
+    assert all(words[field] for field in ("title", "label", "short", "what", "why"))
+    assert {field: len(words[field]) for field in LIMITS if len(words[field]) > LIMITS[field]} == {}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_sentences_end_and_formulas_do_not(name: str) -> None:
+    words = step_text(name)
+    assert all(text.endswith(".") for text in (words.what, words.why, words.look) if text)
+    assert not any(text.endswith(".") for text in (words.title, words.label, words.short))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_texts_hold_no_exclamation_no_control_and_no_escape_characters(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    calm = text.replace("shore!", "").replace('"!"', "")
+    assert "!" not in calm
+    assert not [c for c in text if unicodedata.category(c) in {"Cc", "Cf"} and c != "\n"]
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.suffix == ".toml"], ids=lambda path: path.name)
+def test_english_files_are_valid(path: Path) -> None:
+    assert tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def test_texts_are_one_line_without_markup() -> None:
+    words = [text for name in STEPS + GROUPS for text in asdict(step_text(name)).values()]
+    stops = [text for name in tours() for stop in tour(name) for text in (stop.title, stop.text)]
+    assert not [text for text in words + stops if re.search(r"[\[\]`\\]|\*\*|\n|  ", text)]
+
+
+def test_a_step_is_told_apart_by_where_it_stands() -> None:
+    names = (
+        "tokens",
+        "embedding.tokens",
+        "encoder.0.output",
+        "output",
+        "encoder.norm",
+        "encoder.0.self_attention.norm",
+    )
+    whats = {step_text(name).what for name in (*names, "encoder", "encoder.0", "output.transform.norm")}
+    assert len(whats) == len(names) + 3
+
+
+def test_layers_and_stacks_share_the_texts_of_a_step() -> None:
+    assert step_text("encoder.0.feed_forward.gate") == step_text("decoder.11.feed_forward.gate")
+    assert step_text("decoder.embedding.tokens") == step_text("embedding.tokens")
+
+
+def test_cross_attention_says_its_own_and_else_what_self_attention_says() -> None:
+    assert step_text("decoder.0.cross_attention.scaled") == step_text("decoder.0.self_attention.scaled")
+    cross, own = step_text("decoder.0.cross_attention.key"), step_text("decoder.0.self_attention.key")
+    assert "encoder" in cross.what
+    assert (cross.what != own.what, cross.title) == (True, own.title)
+
+
+@pytest.mark.parametrize("name", ["encoder.0.self_attention.made_up", "made_up", "x.output.made_up"])
+def test_an_unknown_name_gets_a_title_and_no_sentences(name: str) -> None:
+    assert step_text(name) == StepText("made up", "Made up")
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_every_stop_fits_its_panel(stop: Stop) -> None:
+    assert len(stop.title) <= 36
+    assert 0 < len(stop.text) <= 300
+    assert len(textwrap.wrap(stop.text, 36)) <= 9
+    assert 2 <= len(re.findall(r"[.?](?= |$)", stop.text)) <= 4
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_every_stop_leads_to_a_cell_of_a_known_step(stop: Stop) -> None:
+    assert stop.step in STEPS
+    assert stop.action in {None, *get_args(Action)}
+    assert stop.positions in {None, "sinusoidal", "none"}
+    assert all(isinstance(place, int | None) and (place or 0) >= 0 for place in (stop.head, stop.row, stop.column))
+    assert (stop.row is None) == (stop.column is None)
+    assert (stop.sentence is None) == (stop.vocabulary is None)
+
+
+@pytest.mark.parametrize("stop", tour("encoder"), ids=lambda stop: stop.name)
+def test_stops_of_the_encoder_stay_inside_the_default_model(stop: Stop) -> None:
+    tokens = re.findall(r"\w+|!", stop.sentence or "")
+    in_head = "self_attention" in stop.step and stop.head is not None
+    assert (stop.row or 0) < len(tokens)
+    assert (stop.head or 0) < 8
+    assert (stop.column or 0) < (len(tokens) if stop.step.endswith(("scores", "weights")) else 1 if in_head else 8)
+
+
+def test_stops_of_the_attention_tour_stay_inside_three_queries_and_keys() -> None:
+    assert all(max(stop.row or 0, stop.column or 0) < 3 and stop.head == 0 for stop in tour("attention"))
+
+
+def test_the_tour_compares_two_word_orders_without_positions_and_brings_them_back() -> None:
+    first, second, last = tour("encoder")[-3:]
+    assert first.sentence is not None
+    assert second.sentence is not None
+    assert sorted(first.sentence.split()) == sorted(second.sentence.split())
+    assert first.sentence.split()[first.row or 0] == second.sentence.split()[second.row or 0] == "dog"
+    assert [stop.positions for stop in (first, second, last)] == ["none", "none", "sinusoidal"]
+
+
+def test_tours_are_short() -> None:
+    assert 10 <= len(tour("encoder")) <= 16
+    assert 4 <= len(tour("attention")) <= 8
+
+
+def test_an_unknown_tour_is_refused_and_the_known_ones_are_named() -> None:
+    assert tours() == ("attention", "encoder")
+    with pytest.raises(InputError, match="'moon'; choose one of: attention, encoder"):
+        tour("moon")
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_every_pane_has_help_of_its_own(topic: str) -> None:
+    assert re.match(r"# \w+\n\n\S", help_text(topic))
+    assert len({help_text(topic) for topic in TOPICS}) == len(TOPICS)
+
+
+def test_help_names_every_key_in_one_place() -> None:
+    items = re.findall(r"^- (.*?): ", "\n".join(map(help_text, TOPICS)), re.MULTILINE)
+    named = [key for item in items for key in re.findall(r"`([^`]+)`", item)]
+    assert sorted(named) == sorted(KEYS)
+
+
+def test_a_topic_without_a_file_has_the_general_help() -> None:
+    assert help_text("made_up") == help_text("general")
+
+
+def test_a_language_is_a_folder(translated: Path) -> None:
+    assert languages() == ("en", "de")
+
+
+def test_a_translation_replaces_what_it_gives_and_english_fills_in(translated: Path) -> None:
+    (translated / "steps.toml").write_text('[self_attention.weights]\ntitle = "Gewichte"\nwhat = " "\nlook = 3\n')
+    english = step_text("encoder.0.self_attention.weights")
+    german = step_text("encoder.0.self_attention.weights", "de")
+    assert asdict(german) == asdict(english) | {"title": "Gewichte"}
+    assert step_text("decoder.0.cross_attention.weights", "de").title == "Gewichte"
+    assert step_text("tokens", "de") == step_text("tokens")
+
+
+def test_a_translated_tour_changes_words_and_not_places(translated: Path) -> None:
+    table = '[tokens]\ntitle = "Der Satz als Zahlen"\nstep = "nowhere"\n\n[made_up]\ntext = "x"\n'
+    (translated / "tours/encoder.toml").write_text(table)
+    stops = {stop.name: asdict(stop) for stop in tour("encoder", "de")}
+    english = {stop.name: asdict(stop) for stop in tour("encoder")}
+    assert stops == english | {"tokens": english["tokens"] | {"title": "Der Satz als Zahlen"}}
+
+
+@pytest.mark.parametrize("content", [b"[weights", b"\xff\xfe", b"tokens = 1\ntext = 'x'", b""])
+def test_a_broken_translation_leaves_english(translated: Path, content: bytes) -> None:
+    for name in ("steps.toml", "tours/encoder.toml"):
+        (translated / name).write_bytes(content)
+    assert step_text("tokens", "de") == step_text("tokens")
+    assert tour("encoder", "de") == tour("encoder")
+
+
+def test_help_is_translated_file_by_file(translated: Path) -> None:
+    (translated / "help/cell.md").write_text("# Zelle\n")
+    assert help_text("cell", "de") == "# Zelle\n"
+    assert help_text("matrix", "de") == help_text("matrix")
+
+
+@pytest.mark.parametrize("language", ["xx", "", "..", "../en"])
+def test_an_unknown_language_is_english(language: str) -> None:
+    assert step_text("tokens", language) == step_text("tokens")
+    assert tour("encoder", language) == tour("encoder")
+    assert help_text("cell", language) == help_text("cell")

@@ -1,0 +1,183 @@
+"""Reads the texts: what each step is, the stops of the tours, and the help of each pane.
+
+A language is a folder beside this file: `steps.toml`, `tours/*.toml` and `help/*.md`. Whatever a translation leaves
+out, or cannot be read of it, is taken from English.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from tui_transformer.errors import InputError
+
+ROOT = Path(__file__).parent
+ENGLISH = "en"
+
+Action = Literal["explain", "vocabulary", "chart"]
+Texts = dict[str, dict[str, str]]
+
+_PREFIXES = ("encoder", "decoder", "layer")
+_WORDS = ("title", "text")
+_EVERY_STOP = "every-stop"
+_SAME_TEXT = ("self_attention", "cross_attention")
+
+
+@dataclass(frozen=True)
+class StepText:
+    """The words for one kind of step, sublayer or layer, as plain text.
+
+    `title` is for the list of steps, `label` for the title of a pane, `short` is the formula in a few characters;
+    `what`, `why` and `look` are sentences. All but the first two may be empty.
+    """
+
+    title: str
+    label: str
+    short: str = ""
+    what: str = ""
+    why: str = ""
+    look: str = ""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One stop of a tour: what the panel says, and what the screen shows meanwhile.
+
+    `step` is a step name; with `*` it is a pattern, and the first step that matches is meant. None leaves a thing
+    as it is.
+    """
+
+    name: str
+    title: str
+    text: str
+    step: str
+    head: int | None = None
+    row: int | None = None
+    column: int | None = None
+    sentence: str | None = None
+    vocabulary: str | None = None
+    positions: str | None = None
+    action: Action | None = None
+
+
+def languages() -> tuple[str, ...]:
+    """The languages that have texts, English first."""
+    return _languages(ROOT)
+
+
+def step_text(name: str, language: str = ENGLISH) -> StepText:
+    """The words for a step, sublayer or layer, given its dotted name such as `encoder.0.self_attention.weights`.
+
+    A name without a text gets a title made from its last part, and no sentences.
+    """
+    made = name.rpartition(".")[2].replace("_", " ")
+    words = {"title": made, "label": made.capitalize()} | _step_words(name, language)
+    return StepText(**{field.name: words[field.name] for field in fields(StepText) if field.name in words})
+
+
+def tours() -> tuple[str, ...]:
+    """The names of the tours."""
+    return tuple(sorted(path.stem for path in (ROOT / ENGLISH / "tours").glob("*.toml")))
+
+
+def tour(name: str = "encoder", language: str = ENGLISH) -> tuple[Stop, ...]:
+    """The stops of a tour, in order.
+
+    A translation gives the titles and texts; where the stops lead is read from the English file alone.
+
+    Raises:
+        InputError: if there is no such tour.
+    """
+    if name not in tours():
+        raise InputError(f"no tour is named {name!r}; choose one of: {', '.join(tours())}")
+    english, words = (_toml(folder / "tours" / f"{name}.toml") for folder in (ROOT / ENGLISH, _folder(language)))
+    return tuple(_stops(english, _flat(words)))
+
+
+def help_text(topic: str, language: str = ENGLISH) -> str:
+    """The help of a pane as Markdown; the general help for a topic that has no file."""
+    places = [(_folder(language), topic), (ROOT / ENGLISH, topic), (_folder(language), "general")]
+    texts = (_text(folder / "help" / f"{name}.md") for folder, name in places)
+    return next((text for text in texts if text.strip()), _text(ROOT / ENGLISH / "help" / "general.md"))
+
+
+@cache
+def _languages(root: Path) -> tuple[str, ...]:
+    found = sorted(path.parent.name for path in root.glob("*/steps.toml"))
+    return (ENGLISH, *(name for name in found if name != ENGLISH))
+
+
+def _folder(language: str) -> Path:
+    return ROOT / (language if language in languages() else ENGLISH)
+
+
+def _step_words(name: str, language: str) -> dict[str, str]:
+    texts = _steps(ROOT, _folder(language).name)
+    key = next((key for key in _keys(name) if key in texts), "")
+    return texts.get(key, {})
+
+
+def _keys(name: str) -> Iterator[str]:
+    """The keys under which a name's text may stand, the most exact first: a layer's number is the word `layer`."""
+    parts = ["layer" if part.isdecimal() else part for part in name.split(".")]
+    yield ".".join(parts)
+    while len(parts) > 1 and parts[0] in _PREFIXES:
+        parts = parts[1:]
+        yield ".".join(parts)
+
+
+@cache
+def _steps(root: Path, language: str) -> Texts:
+    english, words = (_flat(_toml(root / name / "steps.toml")) for name in (ENGLISH, language))
+    texts = {key: {**english.get(key, {}), **words.get(key, {})} for key in english | words}
+    return texts | _cross_attention(texts)
+
+
+def _cross_attention(texts: Texts) -> Texts:
+    """Cross attention says what self-attention says, but for the texts of its own."""
+    same = {key.replace(*_SAME_TEXT): text for key, text in texts.items() if key.startswith(_SAME_TEXT[0])}
+    return {key: {**text, **texts.get(key, {})} for key, text in same.items()}
+
+
+def _stops(table: Mapping[str, Any], words: Texts) -> Iterator[Stop]:
+    for name, own in table.items():
+        if name != _EVERY_STOP:
+            said = {key: text for key, text in words.get(name, {}).items() if key in _WORDS}
+            spoken = {key: _joined(own[key]) for key in _WORDS} | said
+            yield Stop(name=name, **(table.get(_EVERY_STOP, {}) | own | spoken))
+
+
+def _flat(table: Mapping[str, Any], name: str = "") -> dict[str, dict[str, str]]:
+    """Nested tables as one table of dotted names, with the texts of each; what is not a text is left out."""
+    texts = {key: _joined(value) for key, value in table.items() if isinstance(value, str) and value.strip()}
+    flat = {name: texts} if texts else {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{name}.{key}".lstrip("."))
+    return flat
+
+
+def _joined(text: str) -> str:
+    """A text that is broken over lines in its file, as one line."""
+    return " ".join(text.split())
+
+
+def _toml(path: Path) -> Mapping[str, Any]:
+    """A file's table; empty where the file is missing or broken."""
+    try:
+        return tomllib.loads(_text(path))
+    except tomllib.TOMLDecodeError:
+        return {}
+
+
+@cache
+def _text(path: Path) -> str:
+    """A file's text; empty where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
