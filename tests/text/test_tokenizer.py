@@ -1,0 +1,233 @@
+"""Tokens: how text is split, where the tokens lie, what is refused, and how text comes back."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tui_transformer.errors import InputError
+from tui_transformer.text import tokenizer as module
+from tui_transformer.text.tokenizer import Token, Tokenizer, tokenizer_for
+from tui_transformer.text.vocabulary import load_vocabulary, parse_vocabulary
+
+SENTENCE = "The waves crashed forcefully against the shore!"
+PIECES = """[PAD] [UNK] [CLS] [SEP] [MASK]
+    the wave ##s crash ##ed , ! ( ) don ' t naive i ##stanbul"""
+
+
+def words(text: str) -> Tokenizer:
+    return tokenizer_for(parse_vocabulary(text, "words"))
+
+
+def pieces(*extra: str) -> Tokenizer:
+    return tokenizer_for(parse_vocabulary("\n".join([*PIECES.split(), *extra]), "pieces"))
+
+
+def texts(tokenizer: Tokenizer, text: str) -> list[str]:
+    return [token.text for token in tokenizer.encode(text).tokens]
+
+
+def written(tokenizer: Tokenizer, text: str) -> list[str]:
+    return [text[token.start : token.end] for token in tokenizer.encode(text).tokens]
+
+
+def test_the_words_of_a_sentence() -> None:
+    encoding = tokenizer_for(load_vocabulary("waves")).encode(SENTENCE)
+    assert encoding.ids == (1, 2, 3, 4, 5, 1, 6, 7)
+    assert encoding.tokens[0] == Token(1, "the", 0, 3)
+    assert encoding.tokens[-1] == Token(7, "!", 46, 47)
+    assert encoding.cut == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("dog", "A dog bites a man"),
+        ("dog", "a man bites a dog"),
+        ("nation", "[CLS] strong nation recycles its huge trade surplus to America! [SEP]"),
+        ("english", "She didn't know where the dog was, but it's here now."),
+        ("deutsch", "Der große Hund läuft über die Straße, und das Mädchen lacht."),
+    ],
+)
+def test_the_built_in_vocabularies_know_their_sentences(name: str, text: str) -> None:
+    assert [token for token in tokenizer_for(load_vocabulary(name)).encode(text).tokens if token.unknown] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("  \n\t ", []),
+        ("a  b\nc", ["a", "b", "c"]),
+        ("A-B", ["a", "b"]),
+        ("a, b.", ["a", ",", "b"]),
+        ("!!", ["!", "!"]),
+        ("don't DON’T", ["don't", "don't"]),
+        ("'a' b'", ["a", "b"]),
+        ("a_b", ["a", "b"]),
+        ("x2", ["x2"]),
+        ("Größe gro\u0308ße", ["größe", "größe"]),
+        ("c\ufe0f🌊", ["c\ufe0f", "🌊"]),
+        ("\u0301a", ["a"]),
+        ("می\u200cروم", ["می\u200cروم"]),
+        ("हिन्दी", ["हिन्दी"]),
+        ("İ ẞ ΟΔΟΣ", ["İ", "ß", "οδος"]),
+        ("[CLS] a [SEP][cls]", ["[CLS]", "a", "[SEP]", "cls"]),
+        ("[UNK]", ["[UNK]"]),
+        ("[PAD]", ["PAD"]),
+    ],
+)
+def test_text_is_split_into_words(text: str, expected: list[str]) -> None:
+    tokenizer = words("a b c , ! 🌊 don't x2 größe c\ufe0f ß οδος [CLS] [SEP] हिन्दी")
+    assert texts(tokenizer, text) == expected
+
+
+@pytest.mark.parametrize("tokenizer", [words("the i̇stanbul größe , !"), pieces()])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("İİİ the", ["İİİ", "the"]),
+        ("a the, Größe!", ["a", "the", ",", "Größe", "!"]),
+        ("ŉ ﬁ the", ["ŉ", "ﬁ", "the"]),
+        ("\U0001d5ba the", ["\U0001d5ba", "the"]),
+    ],
+)
+def test_places_are_those_of_the_text_as_written(tokenizer: Tokenizer, text: str, expected: list[str]) -> None:
+    assert [part for part in written(tokenizer, text) if part] == expected
+
+
+def test_unknown_words_are_marked_and_special_words_known() -> None:
+    tokens = words("a [CLS]").encode("[CLS] a Zebra [UNK]").tokens
+    assert tokens == (
+        Token(2, "[CLS]", 0, 5, special=True),
+        Token(1, "a", 6, 7),
+        Token(0, "Zebra", 8, 13, unknown=True),
+        Token(0, "[UNK]", 14, 19, special=True),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (SENTENCE, "the waves crashed forcefully against the shore!"),
+        ('He said: "yes" (no, maybe).', 'he said:" yes" (no, maybe).'),
+        ("1 + 1 = 2", "1 + 1 = 2"),
+        ("[CLS] Zebra [SEP]", "[CLS] [UNK] [SEP]"),
+        ("", ""),
+    ],
+)
+def test_words_come_back_with_spaces_but_not_before_punctuation(text: str, expected: str) -> None:
+    tokenizer = tokenizer_for(load_vocabulary("english"))
+    assert tokenizer.decode(tokenizer.encode(text).ids) == expected
+
+
+@pytest.mark.parametrize("tokenizer", [words("a b"), pieces()])
+def test_an_id_outside_is_refused(tokenizer: Tokenizer) -> None:
+    with pytest.raises(InputError, match="ID 99 is not in the vocabulary"):
+        tokenizer.decode([1, 99])
+
+
+@pytest.mark.parametrize(("limit", "ids", "cut"), [(None, 4, 0), (4, 4, 0), (3, 3, 1), (0, 0, 4)])
+def test_a_text_is_cut_to_a_limit_when_asked(limit: int | None, ids: int, cut: int) -> None:
+    encoding = words("a b").encode("a b a b", max_tokens=limit, cut=True)
+    assert (len(encoding.ids), encoding.cut) == (ids, cut)
+
+
+@pytest.mark.parametrize(("tokenizer", "count"), [(words("a ,"), "6"), (pieces(), "8"), (pieces("[EOS]"), "8")])
+def test_too_many_tokens_are_refused_with_both_numbers(tokenizer: Tokenizer, count: str) -> None:
+    with pytest.raises(InputError, match=f"^the text has {count} tokens, the limit is 5: use a shorter one$"):
+        tokenizer.encode("the, the, the,", max_tokens=5)
+
+
+def test_a_limit_that_is_met_is_no_error() -> None:
+    assert len(words("a ,").encode("a, a, - - -", max_tokens=4).ids) == 4
+    assert len(pieces().encode("the waves", max_tokens=5).ids) == 5
+
+
+@pytest.mark.parametrize("tokenizer", [words("the"), pieces()])
+def test_a_hundred_thousand_words_are_refused_quickly(tokenizer: Tokenizer) -> None:
+    tokenizer.encode("the")
+    started = time.perf_counter()
+    with pytest.raises(InputError, match="100,000 tokens, the limit is 512"):
+        tokenizer.encode("the " * 100_000, max_tokens=512)
+    assert time.perf_counter() - started < 1
+
+
+@pytest.mark.parametrize("tokenizer", [words("the"), pieces()])
+def test_a_text_of_too_many_characters_is_refused(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_CHARACTERS", 3)
+    assert tokenizer.encode("the").tokens
+    with pytest.raises(InputError, match="the text has 4 characters, the limit is 3"):
+        tokenizer.encode("the ", cut=True)
+
+
+def test_word_pieces_with_their_frame() -> None:
+    tokens = pieces().encode("The waves crashed, [MASK] naïve Zebra").tokens
+    assert tokens == (
+        Token(2, "[CLS]", 0, 0, special=True),
+        Token(5, "the", 0, 3),
+        Token(6, "wave", 4, 8),
+        Token(7, "##s", 8, 9),
+        Token(8, "crash", 10, 15),
+        Token(9, "##ed", 15, 17),
+        Token(10, ",", 17, 18),
+        Token(4, "[MASK]", 19, 25, special=True),
+        Token(17, "naive", 26, 31),
+        Token(1, "Zebra", 32, 37, unknown=True),
+        Token(3, "[SEP]", 37, 37, special=True),
+    )
+
+
+def test_word_pieces_without_cls_and_sep_have_no_frame() -> None:
+    tokenizer = tokenizer_for(parse_vocabulary("the\nwave\n##s\n[UNK]", "pieces"))
+    assert tokenizer.encode("the waves [UNK] x").ids == (0, 1, 2, 3, 3)
+    assert [token.unknown for token in tokenizer.encode("[UNK] x").tokens] == [False, True]
+
+
+def test_a_cut_text_of_word_pieces_keeps_its_frame() -> None:
+    encoding = pieces().encode("the waves crashed", max_tokens=4, cut=True)
+    assert ([token.text for token in encoding.tokens], encoding.cut) == (["[CLS]", "the", "wave", "[SEP]"], 3)
+    with pytest.raises(InputError, match="has 7 tokens, the limit is 1"):
+        pieces().encode("the waves crashed", max_tokens=1, cut=True)
+
+
+def test_a_word_piece_vocabulary_with_capitals_is_not_lower_cased() -> None:
+    tokenizer = tokenizer_for(parse_vocabulary("[UNK]\nThe\nthe\n##s", "pieces"))
+    assert tokenizer.encode("The the").ids == (1, 2)
+
+
+def test_word_pieces_bear_any_character() -> None:
+    text = "the \ud800\x00\u202e\U0010ffff waves"
+    assert written(pieces(), text)[-3:] == ["wave", "s", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "decoded"),
+    [
+        ("The waves crashed, (the waves)!", "[CLS] the waves crashed, (the waves)! [SEP]"),
+        ("İstanbul Zebra", "[CLS] istanbul [UNK] [SEP]"),
+    ],
+)
+def test_word_pieces_come_back_as_words(text: str, decoded: str) -> None:
+    assert pieces().decode(pieces().encode(text).ids) == decoded
+
+
+def test_a_lone_piece_is_kept_as_it_is() -> None:
+    assert pieces().decode([7, 7]) == "##ss"
+
+
+def test_the_library_of_word_pieces_is_imported_only_when_used() -> None:
+    code = (
+        "import sys\n"
+        "from tui_transformer.text.tokenizer import tokenizer_for\n"
+        "from tui_transformer.text.vocabulary import parse_vocabulary\n"
+        "tokenizer_for(parse_vocabulary('a', 'a')).encode('a')\n"
+        "tokenizer = tokenizer_for(parse_vocabulary('[UNK]\\na\\n##b', 'a'))\n"
+        "assert 'tokenizers' not in sys.modules\n"
+        "tokenizer.encode('a')\n"
+        "assert 'tokenizers' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,252 @@
+"""Tokenizers: text to tokens with IDs and places in the text, and back.
+
+Both kinds here are made from a `Vocabulary` by `tokenizer_for`; anything that has the methods of `Tokenizer` serves
+the rest of the program.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Protocol
+
+from tui_transformer.errors import InputError
+from tui_transformer.text.vocabulary import SPECIAL_WORDS, UNKNOWN, Vocabulary, normal_form
+
+if TYPE_CHECKING:
+    import tokenizers
+
+MAX_CHARACTERS = 1_000_000
+_JOINERS = frozenset("\u200c\u200d")
+_OPENING = frozenset({"Ps", "Pi"})
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_WORD = re.compile(r"[^\W_]\S*")
+_CAPITAL = re.compile("[A-Z]")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token: its ID, its text (of the vocabulary, or an unknown word as written) and its place in the text."""
+
+    id: int
+    text: str
+    start: int
+    end: int
+    unknown: bool = False
+    special: bool = False
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A text and its tokens; `cut` counts the tokens that were left out to keep to a limit."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    cut: int = 0
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The IDs of the tokens."""
+        return tuple(token.id for token in self.tokens)
+
+
+class Tokenizer(Protocol):
+    """Turns text into tokens of a vocabulary, and IDs into text."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words that the IDs stand for."""
+
+    def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
+        """Split a text into tokens.
+
+        Args:
+            text: At most `MAX_CHARACTERS` characters.
+            max_tokens: The most tokens allowed, those that the tokenizer adds included.
+            cut: Whether to leave out what exceeds `max_tokens`, rather than to refuse the text.
+
+        Raises:
+            InputError: If the text is too long.
+        """
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Give the text of IDs.
+
+        Raises:
+            InputError: If an ID is not in the vocabulary.
+        """
+
+
+@dataclass(frozen=True)
+class WordTokenizer:
+    """Whole words, lower-cased.
+
+    A word is a run of letters and digits of any script, with the marks and joiners on them; an apostrophe between two
+    of these belongs to the word, so "don't" is one word. Any other character is a token if the vocabulary has it and is
+    dropped if not. Special words count only as written, `[CLS]`.
+    """
+
+    vocabulary: Vocabulary
+
+    def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
+        """Split a text into words; see `Tokenizer.encode`."""
+        _check_length(text)
+        matches = self._matches(text)
+        tokens = tuple(map(self._token, islice(matches, max_tokens)))
+        left = sum(1 for _ in matches)
+        if left and not cut:
+            raise _too_many(len(tokens) + left, max_tokens)
+        return Encoding(text, tokens, left)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Join the words with spaces, none before punctuation."""
+        return _join(map(self.vocabulary.word, ids))
+
+    def _matches(self, text: str) -> Iterator[re.Match[str]]:
+        ids = self.vocabulary.ids
+        for match in _pattern(self._special_words, _joining_characters(text)).finditer(text):
+            if match.lastgroup != "other" or normal_form(match[0]) in ids:
+                yield match
+
+    def _token(self, match: re.Match[str]) -> Token:
+        written = match[0]
+        if match.lastgroup == "special":
+            return Token(self.vocabulary.ids[written], written, *match.span(), special=True)
+        word = normal_form(written)
+        token_id = self.vocabulary.ids.get(word)
+        if token_id is None:
+            return Token(self.vocabulary.unknown_id, written, *match.span(), unknown=True)
+        return Token(token_id, word, *match.span())
+
+    @cached_property
+    def _special_words(self) -> tuple[str, ...]:
+        return _special_words(self.vocabulary)
+
+
+@lru_cache(maxsize=64)
+def _pattern(special_words: tuple[str, ...], joining: str) -> re.Pattern[str]:
+    special = "|".join(map(re.escape, special_words))
+    run = rf"[^\W_]+(?:[{joining}]+[^\W_]*)*" if joining else r"[^\W_]+"
+    return re.compile(rf"(?P<special>{special})|(?P<word>{run}(?:['’]{run})*)|(?P<other>\S)")
+
+
+def _joining_characters(text: str) -> str:
+    """Give the marks and joiners that occur in a text, which `re` has no class for."""
+    if text.isascii():
+        return ""
+    return "".join(sorted(c for c in set(text) if c in _JOINERS or unicodedata.category(c)[0] == "M"))
+
+
+def _special_words(vocabulary: Vocabulary) -> tuple[str, ...]:
+    return tuple(word for word in SPECIAL_WORDS if word in vocabulary.ids)
+
+
+@dataclass(frozen=True)
+class WordPieceTokenizer:
+    """BERT's word pieces (Devlin et al. 2019), by the Rust library `tokenizers`.
+
+    The text is cleaned, lower-cased and stripped of accents, unless the vocabulary itself has capitals, and split at
+    white space and punctuation; each word is the longest pieces from its left. [CLS] … [SEP] stand around the pieces
+    where the vocabulary has both.
+    """
+
+    vocabulary: Vocabulary
+
+    def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
+        """Split a text into word pieces; see `Tokenizer.encode`. A cut text keeps its [SEP]."""
+        _check_length(text)
+        if max_tokens is not None and not cut:
+            _refuse_many_words(text, max_tokens)
+        pieces = self._rust.encode(_SURROGATES.sub("\ufffd", text))
+        frame = self._frame(len(text))
+        left = 0 if max_tokens is None else max(0, len(pieces) + len(frame) - max_tokens)
+        if left and (not cut or left > len(pieces)):
+            raise _too_many(len(pieces) + len(frame), max_tokens)
+        kept = islice(zip(pieces.ids, pieces.offsets, strict=True), len(pieces) - left)
+        tokens = (self._token(text, token_id, *offsets) for token_id, offsets in kept)
+        return Encoding(text, (*frame[:1], *tokens, *frame[1:]), left)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Join the pieces to words and the words with spaces, none before punctuation."""
+        return _join(_merge(map(self.vocabulary.word, ids)))
+
+    def _token(self, text: str, token_id: int, start: int, end: int) -> Token:
+        written = text[start:end]
+        if token_id == self.vocabulary.unknown_id and written != UNKNOWN:
+            return Token(token_id, written, start, end, unknown=True)
+        special = token_id in self.vocabulary.special_ids
+        return Token(token_id, self.vocabulary.words[token_id], start, end, special=special)
+
+    def _frame(self, length: int) -> tuple[Token, ...]:
+        """Give the tokens before and after a text of so many characters, which take none of its characters."""
+        ids = self.vocabulary.ids
+        if "[CLS]" not in ids or "[SEP]" not in ids:
+            return ()
+        places = (("[CLS]", 0), ("[SEP]", length))
+        return tuple(Token(ids[word], word, place, place, special=True) for word, place in places)
+
+    @cached_property
+    def _rust(self) -> tokenizers.Tokenizer:
+        from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+        rust = Tokenizer(models.WordPiece(vocab=self.vocabulary.ids, unk_token=UNKNOWN))
+        rust.normalizer = normalizers.BertNormalizer(lowercase=not _has_capitals(self.vocabulary))
+        rust.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        rust.add_special_tokens(list(_special_words(self.vocabulary)))
+        return rust
+
+
+def _has_capitals(vocabulary: Vocabulary) -> bool:
+    return any(_CAPITAL.search(word) for word in vocabulary.words if not word.startswith("["))
+
+
+def _check_length(text: str) -> None:
+    if len(text) > MAX_CHARACTERS:
+        raise InputError(f"the text has {len(text):,} characters, the limit is {MAX_CHARACTERS:,}: use a shorter one")
+
+
+def _refuse_many_words(text: str, limit: int) -> None:
+    """Refuse before the work what has more words than tokens are allowed, as each word is one piece or more."""
+    words = sum(1 for _ in _WORD.finditer(text))
+    if words > limit:
+        raise _too_many(words, limit, "at least ")
+
+
+def _too_many(count: int, limit: int | None, precision: str = "") -> InputError:
+    return InputError(f"the text has {precision}{count:,} tokens, the limit is {limit:,}: use a shorter one")
+
+
+def _join(words: Iterable[str]) -> str:
+    pairs = pairwise(("", *words))
+    return "".join(word if _touches(before, word) else f" {word}" for before, word in pairs)
+
+
+def _touches(before: str, word: str) -> bool:
+    category = _category(word)
+    return not before or _category(before) in _OPENING or (category[0] == "P" and category not in _OPENING)
+
+
+def _category(word: str) -> str:
+    return unicodedata.category(word) if len(word) == 1 else "word"
+
+
+def _merge(pieces: Iterable[str]) -> list[str]:
+    words: list[str] = []
+    for piece in pieces:
+        if words and piece.startswith("##") and len(piece) > 2:
+            words[-1] += piece[2:]
+        else:
+            words.append(piece)
+    return words
+
+
+_KINDS: dict[str, Callable[[Vocabulary], Tokenizer]] = {"words": WordTokenizer, "wordpiece": WordPieceTokenizer}
+
+
+def tokenizer_for(vocabulary: Vocabulary) -> Tokenizer:
+    """Make the tokenizer that a vocabulary is for."""
+    return _KINDS[vocabulary.kind](vocabulary)

@@ -1,0 +1,208 @@
+"""Vocabularies: the words that a model knows, each with its ID.
+
+Two kinds of file are read. A **word list** holds words separated by white space, in order of ID. `[UNK]` is always
+ID 0, and words are kept in the form in which they are looked up (`normal_form`), except those in [BRACKETS]. A
+**word-piece file** (BERT's `vocab.txt`, known by its `##` pieces) holds one piece a line, is kept as written, and the
+IDs are the line numbers from 0.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from tui_transformer.errors import InputError
+from tui_transformer.text.display import visible
+from tui_transformer.text.files import read_text
+
+UNKNOWN, PADDING = "[UNK]", "[PAD]"
+SPECIAL_WORDS = (UNKNOWN, PADDING, "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]")
+MAX_ENTRIES = 2_000_000
+MAX_ENTRY_LENGTH = 1_000
+_PIECE = re.compile(r"^##\S+[ \t\r]*$", re.MULTILINE)
+_PACKAGE = Path(__file__).resolve().parent.parent
+# A wheel carries the lists inside the package; a source checkout has them beside it.
+_FOLDERS = (_PACKAGE / "vocabularies", _PACKAGE.parent / "vocabularies")
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The words of a model in order of ID.
+
+    Attributes:
+        name: What to call it: the built-in name, or the file's name.
+        words: The word of each ID.
+        repeated: How many entries of the file came again and were ignored.
+        kind: Whole words, or word pieces.
+        path: The file it came from, where there is one.
+    """
+
+    name: str
+    words: tuple[str, ...] = field(repr=False)
+    repeated: int
+    kind: Literal["words", "wordpiece"]
+    path: Path | None
+
+    @property
+    def size(self) -> int:
+        """How many words there are."""
+        return len(self.words)
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """The ID of each word; a piece that is on two lines has the last one, as elsewhere with such files."""
+        return {word: token_id for token_id, word in enumerate(self.words)}
+
+    @property
+    def unknown_id(self) -> int:
+        """The ID of [UNK], which stands for every word that is not here."""
+        return self.ids[UNKNOWN]
+
+    @property
+    def pad_id(self) -> int | None:
+        """The ID of [PAD], where there is one."""
+        return self.ids.get(PADDING)
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """The IDs of the special words that occur, [UNK] among them."""
+        return frozenset(self.ids[word] for word in SPECIAL_WORDS if word in self.ids)
+
+    def word(self, token_id: int) -> str:
+        """Give the word of an ID.
+
+        Raises:
+            InputError: If there is no such ID.
+        """
+        if not 0 <= token_id < self.size:
+            raise InputError(f"ID {token_id} is not in the vocabulary {visible(self.name)}: use 0 to {self.size - 1}")
+        return self.words[token_id]
+
+    def search(self, query: str) -> tuple[int, ...]:
+        """Give the IDs of the words that contain the query, whatever the case: the word itself, beginnings, the rest.
+
+        An empty query finds everything.
+        """
+        wanted = normal_form(query.strip())
+        if not wanted:
+            return tuple(range(self.size))
+        keys = self._search_keys
+        found = [token_id for token_id, key in enumerate(keys) if wanted in key]
+        return tuple(sorted(found, key=lambda token_id: _rank(keys[token_id], wanted)))
+
+    @cached_property
+    def _search_keys(self) -> list[str]:
+        return normal_form("\n".join(self.words)).split("\n")
+
+
+def _rank(key: str, wanted: str) -> int:
+    if key == wanted:
+        return 0
+    return 1 if key.startswith(wanted) else 2
+
+
+def normal_form(word: str) -> str:
+    """Give the form in which words are looked up: lower case, composed characters (NFC), a straight apostrophe."""
+    lowered = word.lower()
+    return lowered if lowered.isascii() else unicodedata.normalize("NFC", lowered).replace("’", "'")
+
+
+def built_in_vocabularies() -> tuple[str, ...]:
+    """Give the names of the vocabularies that come with the program, sorted."""
+    return tuple(sorted(path.stem for path in _folder().glob("*.txt")))
+
+
+def _folder() -> Path:
+    return next((folder for folder in _FOLDERS if folder.is_dir()), _FOLDERS[0])
+
+
+def load_vocabulary(where: str | Path) -> Vocabulary:
+    """Open a vocabulary by its built-in name, or by the path of a file.
+
+    A built-in name comes before a file of that name in the current folder; `./NAME` is the file.
+
+    Raises:
+        InputError: If there is no such vocabulary, or its file cannot be used.
+    """
+    if isinstance(where, str) and where in built_in_vocabularies():
+        path = _folder() / f"{where}.txt"
+        return parse_vocabulary(read_text(path), where, path)
+    if isinstance(where, str) and not _names_a_file(where):
+        raise _unknown_name(where)
+    path = _expanded(Path(where))
+    return parse_vocabulary(read_text(path), path.name, path)
+
+
+def _names_a_file(where: str) -> bool:
+    try:
+        return bool(where) and (Path(where).name != where or Path(where).exists())
+    except OSError:
+        return False
+
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
+def _unknown_name(name: str) -> InputError:
+    names = built_in_vocabularies()
+    close = difflib.get_close_matches(normal_form(name[:80]), names, 1)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    return InputError(
+        f"no vocabulary is called “{visible(name[:80])}”{hint}: use {', '.join(names)}, or the path of a file"
+    )
+
+
+def parse_vocabulary(text: str, name: str, path: Path | None = None) -> Vocabulary:
+    """Make a vocabulary from the text of a word list or of a word-piece file.
+
+    Raises:
+        InputError: If there are no words, too many, or one too long, or if word pieces lack [UNK].
+    """
+    text = text.removeprefix("\ufeff")
+    parse = _parse_pieces if _PIECE.search(text) else _parse_words
+    return parse(text, name, path)
+
+
+def _parse_words(text: str, name: str, path: Path | None) -> Vocabulary:
+    entries = text.split(maxsplit=MAX_ENTRIES)
+    _check(entries, name, path)
+    words = dict.fromkeys((UNKNOWN, *map(_kept_form, entries)))
+    repeated = len(entries) + (UNKNOWN not in entries) - len(words)
+    return Vocabulary(name, tuple(words), repeated, "words", path)
+
+
+def _kept_form(word: str) -> str:
+    return word if word[0] == "[" and word[-1] == "]" else normal_form(word)
+
+
+def _parse_pieces(text: str, name: str, path: Path | None) -> Vocabulary:
+    entries = [line.rstrip() for line in text.rstrip().split("\n", MAX_ENTRIES)]
+    _check(entries, name, path)
+    if UNKNOWN not in entries:
+        raise InputError(f"{_shown(name, path)} holds word pieces (##) but no [UNK]: add a line [UNK]")
+    return Vocabulary(name, tuple(entries), len(entries) - len(set(entries)), "wordpiece", path)
+
+
+def _check(entries: list[str], name: str, path: Path | None) -> None:
+    where = _shown(name, path)
+    if not entries:
+        raise InputError(f"{where} holds no words: write words separated by white space")
+    if len(entries) > MAX_ENTRIES:
+        raise InputError(f"{where} holds more than {MAX_ENTRIES:,} entries: choose a shorter list")
+    longest = max(map(len, entries))
+    if longest > MAX_ENTRY_LENGTH:
+        problem = f"holds an entry of {longest:,} characters (the limit is {MAX_ENTRY_LENGTH:,})"
+        raise InputError(f"{where} {problem}: separate the words by white space")
+
+
+def _shown(name: str, path: Path | None) -> str:
+    return visible(str(path or name))
