@@ -1,0 +1,145 @@
+"""How one cell was made: the terms, in data that the screen and the commands both show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tui_transformer.engine.axis import Region, Shape
+
+Index = tuple[int, ...]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Source:
+    """An input of a step, as explanations read it: only the cells that are asked for, as float64 on the host."""
+
+    name: str
+    shape: Shape
+    read: Callable[[Region], Floats]
+
+    def cell(self, *index: int) -> float:
+        """One value."""
+        return float(self.read(tuple(range(i, i + 1) for i in index)).reshape(()))
+
+    def line(self, *index: int | None) -> Floats:
+        """The values along the one axis whose index is None."""
+        region = tuple(range(size) if i is None else range(i, i + 1) for i, size in zip(index, self.shape, strict=True))
+        return self.read(region).reshape(-1)
+
+    def operand(self, *index: int) -> Operand:
+        """One cell with its place."""
+        return Operand(self.name, index, self.cell(*index))
+
+    def factor(self, *index: int | None) -> Factor:
+        """A line of cells with their places; the axis whose index is None is counted by the term."""
+        axis = index.index(None)
+        before = tuple(i for i in index[:axis] if i is not None)
+        after = tuple(i for i in index[axis + 1 :] if i is not None)
+        return Factor(self.name, lambda term: (*before, term, *after), self.line(*index))
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A cell of a step, weight or input: where it is and what it holds."""
+
+    name: str
+    index: Index
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """One operand a term: the k-th is at `place(k)` of `name` and holds `values[k]`."""
+
+    name: str
+    place: Callable[[int], Index]
+    values: Floats
+
+    def operand(self, term: int) -> Operand:
+        """The operand of one term."""
+        return Operand(self.name, self.place(term), float(self.values[term]))
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """A sum written out: what each term adds, and the operands that it is made of."""
+
+    title: str
+    factors: tuple[Factor, ...]
+    contributions: Floats
+    unit: str = "product"
+
+    @property
+    def running(self) -> Floats:
+        """The sum up to and including each term."""
+        return np.cumsum(self.contributions)
+
+    @property
+    def total(self) -> float:
+        """The whole sum."""
+        return float(self.contributions.sum())
+
+    def __len__(self) -> int:
+        return len(self.contributions)
+
+
+@dataclass(frozen=True)
+class Value:
+    """One named number on the way to the cell; `source` is the cell that it was read from, if it was."""
+
+    symbol: str
+    value: float
+    source: Operand | None = None
+    note: str = ""
+
+
+Item = Sum | Value
+
+
+@dataclass(frozen=True, eq=False)
+class Working:
+    """What an op says of one cell: the items in reading order and the value they give."""
+
+    items: tuple[Item, ...]
+    result: float
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """One cell of a step: its formula, its terms, the value worked out again in float64 and the one that is held.
+
+    Attributes:
+        name: The step.
+        index: The cell, without the batch axis.
+        formula: How the step is computed, in the paper's letters.
+        items: Sums and values in reading order.
+        recomputed: The value that the items give, in float64, from the stored operands.
+        stored: The value that the forward pass holds.
+        edited: The stored value was set by hand.
+    """
+
+    name: str
+    index: Index
+    formula: str
+    items: tuple[Item, ...]
+    recomputed: float
+    stored: float
+    edited: bool = False
+
+    @property
+    def difference(self) -> float:
+        """Recomputed less stored; 0 where both are the same infinity."""
+        return 0.0 if self.recomputed == self.stored else self.recomputed - self.stored
+
+
+def product(title: str, *factors: Factor) -> Sum:
+    """The sum over k of the factors' products."""
+    contributions = np.ones_like(factors[0].values)
+    for factor in factors:
+        contributions = contributions * factor.values
+    return Sum(title, factors, contributions)

@@ -1,0 +1,41 @@
+"""The operations, one file each: forward, backward, the part that a window needs, the terms of a cell."""
+
+from tui_transformer.engine.ops.add import Add
+from tui_transformer.engine.ops.base import Op
+from tui_transformer.engine.ops.context import Context
+from tui_transformer.engine.ops.embed import Embed
+from tui_transformer.engine.ops.gelu import Gelu
+from tui_transformer.engine.ops.given import Given
+from tui_transformer.engine.ops.layer_norm import LayerNorm
+from tui_transformer.engine.ops.linear import Linear
+from tui_transformer.engine.ops.mask import Mask
+from tui_transformer.engine.ops.merge_heads import MergeHeads
+from tui_transformer.engine.ops.parameter import Parameter
+from tui_transformer.engine.ops.project import Project
+from tui_transformer.engine.ops.relu import Relu
+from tui_transformer.engine.ops.scale import Scale
+from tui_transformer.engine.ops.scores import Scores
+from tui_transformer.engine.ops.sinusoid import Sinusoid
+from tui_transformer.engine.ops.softmax import Softmax
+from tui_transformer.engine.ops.unembed import Unembed
+
+__all__ = [
+    "Add",
+    "Context",
+    "Embed",
+    "Gelu",
+    "Given",
+    "LayerNorm",
+    "Linear",
+    "Mask",
+    "MergeHeads",
+    "Op",
+    "Parameter",
+    "Project",
+    "Relu",
+    "Scale",
+    "Scores",
+    "Sinusoid",
+    "Softmax",
+    "Unembed",
+]

@@ -1,0 +1,82 @@
+"""What every operation knows: how to compute, to undo, to compute in part, and to explain one cell."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tui_transformer.engine.axis import Axes, Region, Shape, shape_of, whole
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.explanation import Index, Item, Source, Sum, Value, Working
+
+Gradients = tuple[Array | None, ...]
+
+
+@dataclass(frozen=True)
+class Op(ABC):
+    """One operation. Arrays have a batch axis in front; axes, regions and indices do not count it.
+
+    Class attributes:
+        overwrites: `forward` can write its result over its first input.
+        signed: Values lie on both sides of 0, so a diverging palette fits.
+        integer: Values are whole numbers.
+    """
+
+    overwrites: ClassVar[bool] = False
+    signed: ClassVar[bool] = True
+    integer: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def formula(self) -> str:
+        """How the result is computed, in the paper's letters."""
+
+    @abstractmethod
+    def axes(self, *inputs: Axes) -> Axes:
+        """The axes of the result."""
+
+    @abstractmethod
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        """The result; written into `out` where it is given and the op can."""
+
+    @abstractmethod
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """The gradient of every input (None where there is none), from the gradient of the output."""
+
+    @abstractmethod
+    def explain(self, index: Index, *sources: Source) -> Working:
+        """The terms that made one cell."""
+
+    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
+        """The cells that have to be computed together to get those of `region`."""
+        return region
+
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        """For each input, the cells that `region` (already widened) is computed from."""
+        return tuple(region if len(shape) == len(region) else whole(shape) for shape in inputs)
+
+    def flops(self, *inputs: Axes) -> int:
+        """Floating-point operations of one forward pass of one sentence, counting each elementwise function as one."""
+        return math.prod(shape_of(self.axes(*inputs)))
+
+
+def whole_rows(region: Region, shape: Shape) -> Region:
+    """The region with its last axis complete, for ops that mix a whole row."""
+    return (*region[:-1], range(shape[-1]))
+
+
+def flat(array: Array) -> Array:
+    """The array as rows × its last axis: one matrix product serves the whole batch."""
+    return array.reshape(-1, array.shape[-1])
+
+
+def plus_bias(total: Sum, column: int, biases: Sequence[Source]) -> Working:
+    """A sum and, where there is one, the bias of its column."""
+    items: list[Item] = [total]
+    for bias in biases:
+        cell = bias.operand(column)
+        items.append(Value("+ b", cell.value, cell))
+    return Working(tuple(items), sum(item.total if isinstance(item, Sum) else item.value for item in items))

@@ -1,0 +1,62 @@
+"""GELU: the value times the probability that a standard normal variable is below it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tui_transformer.engine.axis import Axes
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.explanation import Index, Source, Value, Working
+from tui_transformer.engine.ops.base import Gradients, Op
+
+BLOCK = 1 << 15
+"""Elements worked on at a time, so that the intermediate values stay in the processor's cache."""
+
+
+@dataclass(frozen=True)
+class Gelu(Op):
+    """x · Φ(x) with Φ(x) = (1 + erf(x / √2)) / 2 (Hendrycks & Gimpel 2016)."""
+
+    overwrites: ClassVar[bool] = True
+
+    @property
+    def formula(self) -> str:
+        """The definition with the error function."""
+        return "x · (1 + erf(x ÷ √2)) ÷ 2"
+
+    def axes(self, *inputs: Axes) -> Axes:
+        """Those of the input."""
+        return inputs[0]
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        """Block by block on the CPU."""
+        x = inputs[0]
+        result = backend.xp.empty_like(x) if out is None else out
+        block = BLOCK if backend.device == "cpu" else x.size
+        source, target = x.reshape(-1), result.reshape(-1)
+        for start in range(0, x.size, block or 1):
+            part = source[start : start + block]
+            target[start : start + block] = part * self._phi(backend, part)
+        return target.reshape(x.shape)
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = x Φ(x); ∂x = Φ(x) + x φ(x) with the normal density φ."""
+        x = inputs[0]
+        density = backend.xp.exp(-0.5 * x * x) * (1.0 / math.sqrt(2.0 * math.pi))
+        return (gradient * (self._phi(backend, x) + x * density),)
+
+    def _phi(self, backend: Backend, x: Array) -> Array:
+        return 0.5 * (1.0 + backend.erf(x * math.sqrt(0.5)))
+
+    def explain(self, index: Index, *sources: Source) -> Working:
+        """The value and its share."""
+        cell = sources[0].operand(*index)
+        phi = 0.5 * (1.0 + math.erf(cell.value * math.sqrt(0.5)))
+        items = (Value("x", cell.value, cell), Value("Φ(x)", phi, note="(1 + erf(x ÷ √2)) ÷ 2"))
+        return Working(items, cell.value * phi)
+
+    def flops(self, *inputs: Axes) -> int:
+        """Product, error function, sum, product, product."""
+        return 5 * super().flops(*inputs)

@@ -1,0 +1,90 @@
+"""Layer norm: every row to mean 0 and variance 1, then scaled and shifted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tui_transformer.engine.axis import Axes, Region, Shape
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working
+from tui_transformer.engine.ops.base import Gradients, Op, flat, whole_rows
+
+
+@dataclass(frozen=True)
+class LayerNorm(Op):
+    """(x − μ) ÷ √(σ² + ε) · γ + β over the last axis (Ba et al. 2016).
+
+    Inputs: x (n × d), γ (d), β (d). σ² is the mean of squares (not the sample variance).
+    """
+
+    overwrites: ClassVar[bool] = True
+    epsilon: float = 1e-5
+
+    @property
+    def formula(self) -> str:
+        """The paper's formula."""
+        return "(x − μ) ÷ √(σ² + ε) · γ + β"
+
+    def axes(self, *inputs: Axes) -> Axes:
+        """Those of x."""
+        return inputs[0]
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        """Mean, difference, mean square, then in place."""
+        x, gamma, beta = inputs
+        result, deviation = self._normalised(backend, x, out)
+        result /= deviation
+        result *= gamma
+        result += beta
+        return result
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = x̂ γ + β with x̂ = (x − μ) / √(σ² + ε)."""
+        x, gamma, _ = inputs
+        normal, deviation = self._normalised(backend, x, None)
+        normal /= deviation
+        toward_normal = gradient * gamma
+        mean = toward_normal.mean(axis=-1, keepdims=True)
+        along = (toward_normal * normal).mean(axis=-1, keepdims=True)
+        toward_x = (toward_normal - mean - normal * along) / deviation
+        return toward_x, flat(gradient * normal).sum(axis=0), flat(gradient).sum(axis=0)
+
+    def _normalised(self, backend: Backend, x: Array, out: Array | None) -> tuple[Array, Array]:
+        """Give x − μ, and √(σ² + ε) of every row."""
+        centred = backend.xp.subtract(x, x.mean(axis=-1, keepdims=True), out=out)
+        squares = backend.xp.einsum("...i,...i->...", centred, centred)[..., None]
+        return centred, backend.xp.sqrt(squares / x.shape[-1] + self.epsilon)
+
+    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
+        """A row is normalised as a whole."""
+        return whole_rows(region, shape)
+
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        """The rows, and all of γ and β."""
+        return region, (region[-1],), (region[-1],)
+
+    def explain(self, index: Index, *sources: Source) -> Working:
+        """μ, σ², ε, the normalised value, γ and β."""
+        x, gammas, betas = sources
+        row = x.factor(*index[:-1], None)
+        cell, gamma, beta = x.operand(*index), gammas.operand(index[-1]), betas.operand(index[-1])
+        mean = float(row.values.mean())
+        variance = Sum("σ² = Σ (x − μ)² ÷ d", (row,), (row.values - mean) ** 2 / len(row.values), "(x − μ)² ÷ d")
+        normal = (cell.value - mean) / math.sqrt(variance.total + self.epsilon)
+        items = (
+            Value("x", cell.value, cell),
+            Value("μ", mean, note="mean of the row"),
+            variance,
+            Value("ε", self.epsilon),
+            Value("(x − μ) ÷ √(σ² + ε)", normal),
+            Value("· γ", gamma.value, gamma),
+            Value("+ β", beta.value, beta),
+        )
+        return Working(items, normal * gamma.value + beta.value)
+
+    def flops(self, *inputs: Axes) -> int:
+        """Mean, difference, square, sum, quotient, product, sum."""
+        return 7 * super().flops(*inputs)

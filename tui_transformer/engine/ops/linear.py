@@ -1,0 +1,61 @@
+"""Linear: a matrix product with a weight, and a bias."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tui_transformer.engine.axis import Axes, Region, Shape, shape_of
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.explanation import Index, Source, Working, product
+from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias
+
+
+@dataclass(frozen=True)
+class Linear(Op):
+    """x W (+ b). Inputs: x (n × a), W (a × b) and, where there is one, b (b). Result: n × b."""
+
+    expression: str = "x W"
+
+    @property
+    def formula(self) -> str:
+        """The product in the paper's letters."""
+        return self.expression
+
+    def axes(self, *inputs: Axes) -> Axes:
+        """Rows of x × columns of W."""
+        return *inputs[0][:-1], inputs[1][-1]
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        """One two-dimensional product for the whole batch."""
+        x, weight = inputs[:2]
+        result = backend.xp.matmul(flat(x), weight)
+        for bias in inputs[2:]:
+            result += bias
+        return result.reshape(*x.shape[:-1], weight.shape[1])
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = x W + b."""
+        x, weight = inputs[:2]
+        rows = flat(gradient)
+        toward_x = backend.xp.matmul(rows, weight.T).reshape(x.shape)
+        toward_bias = (rows.sum(axis=0),) if len(inputs) > 2 else ()
+        return toward_x, backend.xp.matmul(flat(x).T, rows), *toward_bias
+
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        """Rows of x, columns of W and of the bias."""
+        rows, columns = region
+        inner = range(inputs[1][0])
+        return (rows, inner), (inner, columns), *((columns,) for _ in inputs[2:])
+
+    def explain(self, index: Index, *sources: Source) -> Working:
+        """Σ x W, then the bias."""
+        row, column = index
+        x, weight = sources[:2]
+        total = product(f"Σ {self.expression}", x.factor(row, None), weight.factor(None, column))
+        return plus_bias(total, column, sources[2:])
+
+    def flops(self, *inputs: Axes) -> int:
+        """Two a product term, one a bias."""
+        cells = super().flops(*inputs)
+        return cells * (2 * shape_of(inputs[1])[0] + len(inputs) - 2)

@@ -1,0 +1,42 @@
+"""ReLU: negative values become 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tui_transformer.engine.axis import Axes
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.explanation import Index, Source, Value, Working
+from tui_transformer.engine.ops.base import Gradients, Op
+
+
+@dataclass(frozen=True)
+class Relu(Op):
+    """max(0, x), elementwise (Nair & Hinton 2010)."""
+
+    overwrites: ClassVar[bool] = True
+    signed: ClassVar[bool] = False
+
+    @property
+    def formula(self) -> str:
+        """The maximum with 0."""
+        return "max(0, x)"
+
+    def axes(self, *inputs: Axes) -> Axes:
+        """Those of the input."""
+        return inputs[0]
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        """max(0, x)."""
+        return backend.xp.maximum(inputs[0], 0.0, out=out)
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = max(0, x)."""
+        return (gradient * (inputs[0] > 0.0),)
+
+    def explain(self, index: Index, *sources: Source) -> Working:
+        """The value and whether it passes."""
+        cell = sources[0].operand(*index)
+        note = "above 0: passes" if cell.value > 0 else "not above 0: becomes 0"
+        return Working((Value("x", cell.value, cell, note),), max(0.0, cell.value))

@@ -1,0 +1,43 @@
+"""Scale: every value times a constant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tui_transformer.engine.axis import Axes
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.explanation import Index, Source, Value, Working
+from tui_transformer.engine.ops.base import Gradients, Op
+
+
+@dataclass(frozen=True)
+class Scale(Op):
+    """x · factor; `expression` says what the factor is, as "÷ √d_k"."""
+
+    overwrites: ClassVar[bool] = True
+    factor: float
+    expression: str
+
+    @property
+    def formula(self) -> str:
+        """What the factor is."""
+        return self.expression
+
+    def axes(self, *inputs: Axes) -> Axes:
+        """Those of the input."""
+        return inputs[0]
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        """A Python float keeps float32 arrays float32."""
+        return backend.xp.multiply(inputs[0], self.factor, out=out)
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = x · factor."""
+        return (gradient * self.factor,)
+
+    def explain(self, index: Index, *sources: Source) -> Working:
+        """The cell and the factor."""
+        cell = sources[0].operand(*index)
+        items = (Value("score", cell.value, cell), Value("factor", self.factor, note=self.expression))
+        return Working(items, cell.value * self.factor)

@@ -1,0 +1,75 @@
+"""Sinusoid: the positional encoding of the 2017 paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tui_transformer.engine.axis import Axes, Axis, Region, Shape
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.explanation import Index, Source, Value, Working
+from tui_transformer.engine.ops.base import Gradients, Op
+
+BASE = 10000.0
+
+
+@dataclass(frozen=True)
+class Sinusoid(Op):
+    """PE[pos][2i] = sin(pos / 10000^(2i/d)), PE[pos][2i+1] = cos(the same) (Vaswani et al. 2017, §3.5).
+
+    Input: positions (n). Result: n × width. Angles are taken in float64 and rounded once.
+    """
+
+    width: int
+
+    @property
+    def formula(self) -> str:
+        """Sine in even, cosine in odd columns."""
+        return "sin, cos (pos ÷ 10000^(2i/d))"
+
+    def axes(self, *inputs: Axes) -> Axes:
+        """Tokens × model width."""
+        return *inputs[0], Axis("model", self.width)
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        """Angles by broadcasting, then sine into even columns and cosine into odd ones."""
+        xp = backend.xp
+        pairs = xp.arange((self.width + 1) // 2, dtype=xp.float64)
+        angles = inputs[0][..., None] / BASE ** (2.0 * pairs / self.width)
+        encoding = xp.empty((*inputs[0].shape, self.width), dtype=backend.dtype)
+        encoding[..., 0::2] = xp.sin(angles)
+        encoding[..., 1::2] = xp.cos(angles)[..., : self.width // 2]
+        return encoding
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """None: positions are whole numbers."""
+        return (None,)
+
+    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
+        """Whole rows: the columns count pairs from 0."""
+        return region[0], range(shape[1])
+
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        """The positions of the rows."""
+        return ((region[0],),)
+
+    def explain(self, index: Index, *sources: Source) -> Working:
+        """Position, divisor, angle, and the function of the column's parity."""
+        row, column = index
+        position = sources[0].operand(row)
+        divisor = BASE ** (2 * (column // 2) / self.width)
+        angle = position.value / divisor
+        function, result = ("cos", math.cos(angle)) if column % 2 else ("sin", math.sin(angle))
+        items = (
+            Value("pos", position.value, position),
+            Value("2i", 2 * (column // 2), note=f"of d = {self.width}"),
+            Value("10000^(2i/d)", divisor),
+            Value("pos ÷ 10000^(2i/d)", angle, note="radians"),
+            Value(function, result),
+        )
+        return Working(items, result)
+
+    def flops(self, *inputs: Axes) -> int:
+        """A division and a function a cell."""
+        return 2 * super().flops(*inputs)

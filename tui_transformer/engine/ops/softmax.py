@@ -1,0 +1,72 @@
+"""Softmax: scores to shares that sum to 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tui_transformer.engine.axis import Axes, Region, Shape
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working
+from tui_transformer.engine.ops.base import Gradients, Op, whole_rows
+
+
+@dataclass(frozen=True)
+class Softmax(Op):
+    """e^(s − max) ÷ Σ e^(s − max) along the last axis. A row of −∞ alone gives zeros."""
+
+    overwrites: ClassVar[bool] = True
+    signed: ClassVar[bool] = False
+
+    @property
+    def formula(self) -> str:
+        """Exponentials over their sum."""
+        return "e^s ÷ Σ e^s"
+
+    def axes(self, *inputs: Axes) -> Axes:
+        """Those of the input."""
+        return inputs[0]
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        """The largest score is taken off first, so that no exponential overflows."""
+        xp, scores = backend.xp, inputs[0]
+        top = scores.max(axis=-1, keepdims=True)
+        top = xp.where(top == -math.inf, 0.0, top)
+        shares = xp.subtract(scores, top, out=out)
+        xp.exp(shares, out=shares)
+        total = shares.sum(axis=-1, keepdims=True)
+        return xp.divide(shares, xp.where(total == 0.0, 1.0, total), out=shares)
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = e^s / Σ e^s; ∂s = y · (∂y − Σ ∂y y)."""
+        inner = (gradient * output).sum(axis=-1, keepdims=True)
+        return (output * (gradient - inner),)
+
+    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
+        """A row is normalised as a whole."""
+        return whole_rows(region, shape)
+
+    def explain(self, index: Index, *sources: Source) -> Working:
+        """The score, the row's maximum, every exponential and their sum."""
+        row = sources[0].factor(*index[:-1], None)
+        cell = sources[0].operand(*index)
+        top = float(row.values.max())
+        if top == -math.inf:
+            return Working((Value("s", cell.value, cell, "every key is masked: the row is 0"),), 0.0)
+        total = Sum("Σ e^(s − max)", (row,), np.exp(row.values - top), "e^(s − max)")
+        share = math.exp(cell.value - top)
+        items = (
+            Value("s", cell.value, cell),
+            Value("max", top, note="largest of the row"),
+            Value("e^(s − max)", share),
+            total,
+        )
+        return Working(items, share / total.total)
+
+    def flops(self, *inputs: Axes) -> int:
+        """Maximum, difference, exponential, sum, quotient."""
+        return 5 * super().flops(*inputs)

@@ -1,0 +1,61 @@
+"""Unembed: the output head that shares its weight with the embedding table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tui_transformer.engine.axis import Axes, Region, Shape, shape_of
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.explanation import Index, Source, Working, product
+from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias
+
+
+@dataclass(frozen=True)
+class Unembed(Op):
+    """x Eᵀ (+ b): a token's logit is the product of x with the token's embedding row (Press & Wolf 2017).
+
+    Inputs: x (n × d), E (v × d) and, where there is one, b (v). Result: n × v.
+    """
+
+    @property
+    def formula(self) -> str:
+        """The product with the transposed table."""
+        return "x Eᵀ"
+
+    def axes(self, *inputs: Axes) -> Axes:
+        """Tokens × vocabulary."""
+        return *inputs[0][:-1], inputs[1][0]
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        """One two-dimensional product for the whole batch."""
+        x, table = inputs[:2]
+        result = backend.xp.matmul(flat(x), table.T)
+        for bias in inputs[2:]:
+            result += bias
+        return result.reshape(*x.shape[:-1], table.shape[0])
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = x Eᵀ + b."""
+        x, table = inputs[:2]
+        rows = flat(gradient)
+        toward_x = backend.xp.matmul(rows, table).reshape(x.shape)
+        toward_bias = (rows.sum(axis=0),) if len(inputs) > 2 else ()
+        return toward_x, backend.xp.matmul(rows.T, flat(x)), *toward_bias
+
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        """Rows of x, rows of the table and cells of the bias for the columns."""
+        rows, columns = region
+        inner = range(inputs[1][1])
+        return (rows, inner), (columns, inner), *((columns,) for _ in inputs[2:])
+
+    def explain(self, index: Index, *sources: Source) -> Working:
+        """Σ x E, then the bias."""
+        row, column = index
+        x, table = sources[:2]
+        total = product("Σ x E", x.factor(row, None), table.factor(column, None))
+        return plus_bias(total, column, sources[2:])
+
+    def flops(self, *inputs: Axes) -> int:
+        """Two a product term, one a bias."""
+        return super().flops(*inputs) * (2 * shape_of(inputs[1])[1] + len(inputs) - 2)

@@ -1,0 +1,190 @@
+"""A program: the forward pass as a list of named steps, without a single number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from tui_transformer.engine.axis import Axes, Axis, Shape, shape_of
+from tui_transformer.engine.ops import Op
+from tui_transformer.errors import InputError
+
+Grain = Literal["operation", "sublayer", "layer"]
+GRAINS: tuple[Grain, ...] = ("operation", "sublayer", "layer")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the textbook: a name, an op, the names of what it reads, and the axes of its result."""
+
+    name: str
+    op: Op
+    inputs: tuple[str, ...]
+    axes: Axes
+
+    @property
+    def shape(self) -> Shape:
+        """The result's shape, without a batch axis."""
+        return shape_of(self.axes)
+
+    @property
+    def sublayer(self) -> str:
+        """The dotted name without its last part, as `encoder.0.self_attention`."""
+        return self.name.rpartition(".")[0] or self.name
+
+    @property
+    def layer(self) -> str:
+        """The layer, as `encoder.0`; for steps outside the stacks the same as the sublayer."""
+        parts = self.name.split(".")
+        return ".".join(parts[:2]) if len(parts) > 2 and parts[1].isdigit() else self.sublayer
+
+    @property
+    def square(self) -> bool:
+        """Whether the array grows with queries × keys."""
+        return {"query", "key"} <= {axis.name for axis in self.axes}
+
+    def group(self, grain: Grain) -> str:
+        """What the step belongs to at a grain."""
+        return {"operation": self.name, "sublayer": self.sublayer, "layer": self.layer}[grain]
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Steps in order of computation, other names for some of them, and the weights and inputs that they read.
+
+    Attributes:
+        steps: In order; a step reads only steps before it.
+        aliases: Another name → the step that it stands for (`encoder.0.output`).
+        weights: Name → axes of every weight.
+        givens: Name → axes of every input from outside.
+    """
+
+    steps: tuple[Step, ...]
+    aliases: Mapping[str, str]
+    weights: Mapping[str, Axes]
+    givens: Mapping[str, Axes]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Step]:
+        """Steps by their own names."""
+        return {step.name: step for step in self.steps}
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Every step and alias, an alias right after the step that it stands for."""
+        others: dict[str, list[str]] = {}
+        for alias, name in self.aliases.items():
+            others.setdefault(name, []).append(alias)
+        return tuple(name for step in self.steps for name in (step.name, *others.get(step.name, ())))
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place of every step in the order."""
+        return {step.name: i for i, step in enumerate(self.steps)}
+
+    def step(self, name: str) -> Step:
+        """The step of this name or alias.
+
+        Raises:
+            InputError: No such step.
+        """
+        found = self.by_name.get(self.aliases.get(name, name))
+        if found is None:
+            raise InputError(f"no step is called {name!r}: `tui-transformer show` lists the steps")
+        return found
+
+    def axes(self, name: str) -> Axes:
+        """The axes of a step, weight or input."""
+        for table in (self.weights, self.givens):
+            if name in table:
+                return table[name]
+        return self.step(name).axes
+
+    def shape(self, name: str) -> Shape:
+        """The shape of a step, weight or input."""
+        return shape_of(self.axes(name))
+
+    def downstream(self, names: Iterable[str]) -> frozenset[str]:
+        """The names themselves and every step that depends on one of them."""
+        reached = set(names)
+        for step in self.steps:
+            if not reached.isdisjoint(step.inputs):
+                reached.add(step.name)
+        return frozenset(reached)
+
+    def flops(self, step: Step) -> int:
+        """Floating-point operations of one step for one sentence."""
+        return step.op.flops(*(self.axes(name) for name in step.inputs))
+
+    def weight_count(self) -> int:
+        """How many numbers the weights hold."""
+        return sum(math.prod(shape_of(axes)) for axes in self.weights.values())
+
+    def step_cells(self, steps: Iterable[Step] | None = None) -> int:
+        """How many numbers the given steps (by default all) hold for one sentence."""
+        return sum(math.prod(step.shape) for step in (self.steps if steps is None else steps))
+
+
+@dataclass(eq=False)
+class Builder:
+    """Collects steps while a model is described; nothing is computed.
+
+    Calling it adds a step inside the current scope and gives back the step's name:
+    `scores = build("scores", Scores(), query, key)`.
+    """
+
+    scope: str = ""
+    steps: list[Step] = field(default_factory=list)
+    aliases: dict[str, str] = field(default_factory=dict)
+    weights: dict[str, Axes] = field(default_factory=dict)
+    givens: dict[str, Axes] = field(default_factory=dict)
+    known: dict[str, Axes] = field(default_factory=dict)
+
+    def __call__(self, name: str, op: Op, *inputs: str) -> str:
+        """Add the step `name` of the current scope."""
+        full = self.full(name)
+        axes = op.axes(*(self.known[source] for source in inputs))
+        self.steps.append(Step(full, op, inputs, axes))
+        self.known[full] = axes
+        return full
+
+    def full(self, name: str) -> str:
+        """The name with the current scope in front."""
+        return f"{self.scope}.{name}" if self.scope else name
+
+    def within(self, scope: str) -> Builder:
+        """The same builder, adding in an inner scope."""
+        return Builder(self.full(scope), self.steps, self.aliases, self.weights, self.givens, self.known)
+
+    def weight(self, name: str, *axes: Axis) -> str:
+        """Declare a weight `name` of the current scope (once, though several steps may read it)."""
+        return self._declare(self.weights, self.full(name), axes)
+
+    def given(self, name: str, *axes: Axis) -> str:
+        """Declare an input from outside."""
+        return self._declare(self.givens, name, axes)
+
+    def alias(self, name: str, step: str) -> None:
+        """Give a step another name, inside the current scope."""
+        self.aliases[self.full(name)] = step
+
+    def _declare(self, table: dict[str, Axes], name: str, axes: Axes) -> str:
+        table[name] = self.known[name] = axes
+        return name
+
+    def program(self) -> Program:
+        """The finished program."""
+        return Program(tuple(self.steps), self.aliases, self.weights, self.givens)
+
+
+def starts(program: Program, grain: Grain) -> Iterator[int]:
+    """The places where a new group of the grain begins."""
+    previous = None
+    for place, step in enumerate(program.steps):
+        group = step.group(grain)
+        if group != previous:
+            yield place
+        previous = group

@@ -1,0 +1,88 @@
+"""Files that appear whole or not at all, and one clear line for those that cannot be read or written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from tui_transformer.errors import InputError
+
+
+def check_regular(path: Path) -> None:
+    """Raise InputError unless the path is a file that can be read."""
+    try:
+        if path.is_dir():
+            raise InputError(f"{path}: a folder, not a file")
+        if not path.exists():
+            raise InputError(f"{path}: no such file")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: {_reason(error)}") from error
+    if not path.is_file():
+        raise InputError(f"{path}: not a regular file")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{path}: may not be read: check its permissions")
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that a reader sees the old one or the new one, never a part.
+
+    Raises:
+        InputError: It cannot be written; the old file is as it was.
+    """
+    with writing(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write into, under a temporary name beside `path`; renamed at the end, removed on any failure.
+
+    A device or pipe is written to directly.
+
+    Raises:
+        InputError: It cannot be written; the old file is as it was.
+    """
+    try:
+        if path.is_dir():
+            raise InputError(f"{path}: a folder: name a file in it")
+        with _direct(path) if path.exists() and not path.is_file() else _renamed(path) as file:
+            yield file
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be written: {_reason(error)}") from error
+
+
+@contextlib.contextmanager
+def _direct(path: Path) -> Iterator[BinaryIO]:
+    with path.open("wb") as file:
+        yield file
+
+
+@contextlib.contextmanager
+def _renamed(path: Path) -> Iterator[BinaryIO]:
+    target = path.resolve()
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _reason(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).splitlines()[0]

@@ -1,0 +1,140 @@
+"""Checkpoint folders: `config.json`, `model.safetensors`, and a vocabulary. Nothing is unpickled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tui_transformer.engine.axis import Shape, shape_of, shape_text
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import check_regular, write_whole
+from tui_transformer.model.families import FAMILIES, Family, ModelConfig
+
+CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.txt"
+LARGEST_CONFIG = 1 << 20
+STORED = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
+"""Stored types that can be read, as NumPy names them."""
+
+
+@dataclass(frozen=True, eq=False)
+class TensorFile:
+    """A safetensors file, mapped into memory: a tensor is read when it is asked for."""
+
+    path: Path
+    tensors: Mapping[str, tuple[str, Shape, int, int]]
+    data: Host
+
+    def read(self, name: str, shape: Shape) -> Host:
+        """A tensor of the file.
+
+        Raises:
+            InputError: It is missing, has another shape, a type that is not supported, or holds NaN or infinity.
+        """
+        self.check(name, shape)
+        kind, _, start, stop = self.tensors[name]
+        tensor = self.data[start:stop].view(STORED[kind]).reshape(shape)
+        if not np.isfinite(tensor).all():
+            raise InputError(
+                f"{self.path}: tensor {name} holds NaN or infinity: the file is damaged or was saved badly"
+            )
+        return tensor
+
+    def check(self, name: str, shape: Shape) -> None:
+        """Raise InputError unless the tensor is there in this shape and a readable type."""
+        if name not in self.tensors:
+            raise InputError(f"{self.path}: tensor {name} is missing: the file does not fit its config.json")
+        kind, stored, _, _ = self.tensors[name]
+        if stored != shape:
+            raise InputError(
+                f"{self.path}: tensor {name} is {shape_text(stored)}, but config.json says {shape_text(shape)}"
+            )
+        if kind not in STORED:
+            raise InputError(f"{self.path}: tensor {name} is stored as {kind}: only {', '.join(STORED)} can be read")
+
+
+def open_tensors(path: Path) -> TensorFile:
+    """Map a safetensors file; its header is checked, its tensors are not read.
+
+    Raises:
+        InputError: The file is missing, cut, or not what it says.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    check_regular(path)
+    try:
+        with safe_open(path, framework="np"):
+            pass
+    except (SafetensorError, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path}: not a whole safetensors file ({reason}): copy it again") from error
+    data = np.memmap(path, dtype=np.uint8, mode="r")
+    length = int.from_bytes(data[:8].tobytes(), "little")
+    header = json.loads(data[8 : 8 + length].tobytes())
+    header.pop("__metadata__", None)
+    start = 8 + length
+    tensors = {
+        name: (entry["dtype"], tuple(entry["shape"]), *(start + offset for offset in entry["data_offsets"]))
+        for name, entry in header.items()
+    }
+    return TensorFile(path, tensors, data)
+
+
+def read_config(folder: Path) -> tuple[Family, ModelConfig]:
+    """The family and configuration of a checkpoint folder.
+
+    Raises:
+        InputError: No folder, no config, not JSON, or a configuration that cannot be.
+    """
+    path = folder / CONFIG
+    raw = _json(path)
+    kind = str(raw.get("model_type"))
+    if kind not in FAMILIES:
+        raise InputError(f"{path}: model_type {kind!r} is not supported: {', '.join(FAMILIES)} are")
+    try:
+        return FAMILIES[kind], FAMILIES[kind].read(raw)
+    except UsageError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _json(path: Path) -> dict[str, Any]:
+    check_regular(path)
+    if path.stat().st_size > LARGEST_CONFIG:
+        raise InputError(f"{path}: larger than a configuration can be: is it the right file?")
+    try:
+        raw = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON: {str(error).splitlines()[0]}") from error
+    if not isinstance(raw, dict):
+        raise InputError(f"{path}: not a JSON object: a configuration is {{…}}")
+    return raw
+
+
+def check_weights(tensors: TensorFile, program: Program) -> None:
+    """Raise InputError unless the file has every weight of the program in its shape."""
+    for name, axes in program.weights.items():
+        tensors.check(name, shape_of(axes))
+
+
+def save(folder: Path, config: ModelConfig, weights: Mapping[str, Host], words: tuple[str, ...] = ()) -> None:
+    """Write a checkpoint folder; each file appears whole or not at all.
+
+    Raises:
+        InputError: The folder cannot be written.
+    """
+    from safetensors.numpy import save as encode
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror}") from error
+    write_whole(folder / WEIGHTS, encode({name: np.ascontiguousarray(array) for name, array in weights.items()}))
+    if words:
+        write_whole(folder / VOCABULARY, ("\n".join(words) + "\n").encode())
+    write_whole(folder / CONFIG, (json.dumps(config.to_json(), indent=2) + "\n").encode())

@@ -1,0 +1,11 @@
+"""Model families: one file each. `FAMILIES` is the table by `model_type`."""
+
+from collections.abc import Mapping
+
+from tui_transformer.model.families.attention import ATTENTION
+from tui_transformer.model.families.base import Family, ModelConfig
+from tui_transformer.model.families.vanilla import VANILLA
+
+FAMILIES: Mapping[str, Family] = {family.model_type: family for family in (VANILLA, ATTENTION)}
+
+__all__ = ["ATTENTION", "FAMILIES", "VANILLA", "Family", "ModelConfig"]

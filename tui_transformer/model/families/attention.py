@@ -1,0 +1,83 @@
+"""Scaled dot-product attention and nothing else: Q, K and V are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tui_transformer.engine.axis import Axis
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.ops import Mask, Parameter
+from tui_transformer.engine.program import Builder, Program
+from tui_transformer.errors import UsageError
+from tui_transformer.model.families.base import Family
+from tui_transformer.model.layers import scaled_dot_product
+
+SCOPE = "encoder.0.self_attention"
+QUERY = ((1, 0.5, 0.1, 0.01), (0.2, 1.3, 0.2, 0.02), (1.2, 2.3, 3.2, 4.11))
+KEY = ((0.8, 0.3, 0.3, 0.03), (0.1, 0.9, 0.4, 0.04), (0.2, 0.3, 3, 1.11))
+VALUE = ((1.2, 0.7, 0.5, 0.05), (0.5, 0.4, 0.6, 0.06), (2.2, 1.3, 0, 3.11))
+
+
+@dataclass(frozen=True)
+class AttentionConfig:
+    """The shape of Q, K and V: length rows of width numbers, in one head."""
+
+    length: int = 3
+    width: int = 4
+    causal: bool = True
+    vocab_size: int = 0
+    pad_id: int | None = None
+
+    def __post_init__(self) -> None:
+        for key in ("length", "width"):
+            value = getattr(self, key)
+            if not isinstance(value, int) or value < 1:
+                raise UsageError(f"{key} {value!r} is not a whole number from 1")
+
+    @property
+    def max_length(self) -> int:
+        """Q, K and V have a fixed length."""
+        return self.length
+
+    @property
+    def summary(self) -> str:
+        """The sizes in one line."""
+        mask = "causal mask" if self.causal else "no mask"
+        return f"scaled dot-product attention · {self.length} tokens · d_k {self.width} · {mask}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys of `config.json`."""
+        return {"model_type": "attention", "length": self.length, "width": self.width, "causal": self.causal}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> AttentionConfig:
+        """The configuration that a `config.json` describes."""
+        return cls(**{key: raw[key] for key in ("length", "width", "causal") if key in raw})
+
+
+def program(config: AttentionConfig, length: int) -> Program:
+    """Q, K, V → scores → weights → context (Vaswani et al. 2017, equation 1)."""
+    build = Builder()
+    head, tokens, width = Axis("head", 1), Axis("token", length, "tokens"), Axis("head width", config.width)
+    places = build.given("input.places", tokens)
+    visible = build.given("input.visible", tokens)
+    build = build.within(SCOPE)
+    query, key, value = (
+        build(name, Parameter(), build.weight(f"{name}.weight", head, tokens, width))
+        for name in ("query", "key", "value")
+    )
+    scaled_dot_product(build, query, key, value, (places, places, visible), Mask(causal=config.causal))
+    return build.program()
+
+
+def example_weights() -> dict[str, Host]:
+    """Q, K and V of the worked example that tutorials use."""
+    tables = {"query": QUERY, "key": KEY, "value": VALUE}
+    return {f"{SCOPE}.{name}.weight": np.array([table], dtype=np.float64) for name, table in tables.items()}
+
+
+ATTENTION = Family("attention", AttentionConfig.from_json, program)

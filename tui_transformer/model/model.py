@@ -1,0 +1,293 @@
+"""A model: a configuration, its weights, and a tokenizer; it gives traces."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tui_transformer.engine.axis import shape_of
+from tui_transformer.engine.backend import Backend, Host, choose_backend
+from tui_transformer.engine.keep import DEFAULT_BUDGET, available_memory, readable
+from tui_transformer.engine.program import Program
+from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.weights import Reader, Weights, fixed_weights, random_weights
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model import checkpoint
+from tui_transformer.model.config import Config
+from tui_transformer.model.families import ATTENTION, VANILLA, Family, ModelConfig
+from tui_transformer.model.families.attention import AttentionConfig, example_weights
+from tui_transformer.text.tokenizer import Encoding, Tokenizer, tokenizer_for
+from tui_transformer.text.vocabulary import Vocabulary, load_vocabulary
+
+BUILT_IN = ("encoder", "decoder", "attention")
+DEFAULT_SEED = 0
+SMALL = 1_000_000
+"""Weights of a model that is computed before a GPU would have been started."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A transformer that can be traced.
+
+    Attributes:
+        name: What it is called on screen: a built-in name or the folder's.
+        tokenizer: None where the model reads no text (the attention example), or has no vocabulary.
+        seed: Of random weights; None where the weights were read.
+        folder: Where the weights were read, None for a built-in model.
+    """
+
+    name: str
+    family: Family
+    config: ModelConfig
+    weights: Weights
+    tokenizer: Tokenizer | None
+    seed: int | None = None
+    folder: Path | None = None
+
+    @classmethod
+    def load(
+        cls,
+        where: str | Path = "encoder",
+        *,
+        vocabulary: str | Path | Vocabulary | None = None,
+        device: str = "auto",
+        dtype: str = "float32",
+        seed: int | None = None,
+        **sizes: Any,
+    ) -> Model:
+        """A built-in model by name, or a checkpoint folder.
+
+        Args:
+            where: "encoder", "decoder", "attention", or a folder with config.json and model.safetensors.
+            vocabulary: A built-in vocabulary's name or a file; by default the model's own.
+            device: "auto", "cpu" or "gpu".
+            dtype: "float32" or "float64".
+            seed: Of the random weights of a built-in model.
+            sizes: Settings of a built-in model, as in `config.json`: d_model, heads, d_ff, layers, norm …
+
+        Raises:
+            InputError: What was given cannot be used; the message says why.
+        """
+        if isinstance(where, str) and where in BUILT_IN:
+            return _built_in(where, vocabulary, device, dtype, DEFAULT_SEED if seed is None else seed, sizes)
+        if sizes or seed is not None:
+            given = ", ".join([*sizes, *(["seed"] if seed is not None else [])])
+            raise UsageError(f"{given}: the sizes and weights of {where} are in its folder and cannot be set")
+        return _from_folder(Path(where), vocabulary, device, dtype)
+
+    @property
+    def backend(self) -> Backend:
+        """Where it is computed."""
+        return self.weights.backend
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """The words, where there are any."""
+        return None if self.tokenizer is None else self.tokenizer.vocabulary
+
+    def program(self, length: int) -> Program:
+        """The steps for a sentence of this many tokens."""
+        return _program(self.family, self.config, length)
+
+    def encode(self, text: str, *, cut: bool = False) -> Encoding:
+        """The tokens of a text.
+
+        Raises:
+            InputError: No vocabulary, no tokens, or more tokens than the model reads (cut instead, where asked).
+        """
+        if self.tokenizer is None:
+            raise InputError(f"{self.name} has no vocabulary: give token IDs (--ids), or one with --vocab")
+        encoding = self.tokenizer.encode(text, max_tokens=self.config.max_length, cut=cut)
+        if not encoding.tokens:
+            raise InputError("the sentence has no tokens: write at least one word")
+        return encoding
+
+    def trace(
+        self,
+        text: str | None = None,
+        *,
+        ids: Sequence[int] | Sequence[Sequence[int]] | None = None,
+        budget: int = DEFAULT_BUDGET,
+        cut: bool = False,
+    ) -> Trace:
+        """The values for a sentence; nothing is computed yet.
+
+        Args:
+            text: A sentence.
+            ids: Token IDs instead, or a batch of equally long rows of them. A run of the pad ID at the end of a row
+                is padding and is masked.
+            budget: Bytes that may be kept.
+            cut: Leave out tokens past the model's length instead of refusing.
+
+        Raises:
+            InputError: Both or neither of text and IDs, IDs outside the vocabulary, too many tokens, or too little
+                memory.
+        """
+        if not self.config.vocab_size:
+            if text is not None or ids is not None:
+                raise InputError(f"{self.name} reads no tokens: its Q, K and V are given")
+            return self._trace(_givens(np.zeros((1, self.config.max_length), dtype=np.int64), None), budget)
+        if (text is None) == (ids is None):
+            raise UsageError("give either a text or token IDs")
+        rows = self._checked(ids if text is None else [self.encode(text, cut=cut).ids])
+        masked = self.config.pad_id if getattr(self.config, "padding_mask", True) else None
+        return self._trace({"input.ids": rows, **_givens(rows, masked)}, budget)
+
+    def _trace(self, givens: Mapping[str, Host], budget: int) -> Trace:
+        length = next(iter(givens.values())).shape[1]
+        program = self.program(length)
+        needed = max((math.prod(step.shape) for step in program.steps if not step.square), default=0)
+        _check_memory(needed * self.backend.dtype.itemsize, f"{length} tokens need", "use fewer tokens")
+        return Trace(program, self.weights, givens, budget)
+
+    def _checked(self, ids: Sequence[Any] | None) -> Host:
+        """Token IDs as batch × tokens, every one inside the vocabulary."""
+        try:
+            rows = np.atleast_2d(np.array(ids, dtype=np.int64))
+        except (ValueError, OverflowError, TypeError) as error:
+            raise InputError("token IDs are whole numbers, in rows of the same length") from error
+        if rows.ndim != 2 or rows.size == 0:
+            raise InputError("there are no token IDs: give at least one")
+        outside = rows[(rows < 0) | (rows >= self.config.vocab_size)]
+        if outside.size:
+            raise InputError(
+                f"token ID {outside[0]} is outside the vocabulary: IDs go from 0 to {self.config.vocab_size - 1}"
+            )
+        if rows.shape[1] > self.config.max_length:
+            raise InputError(f"{rows.shape[1]} tokens are more than the {self.config.max_length} that the model reads")
+        return rows
+
+    def changed(
+        self,
+        *,
+        vocabulary: str | Path | Vocabulary | None = None,
+        device: str | None = None,
+        dtype: str | None = None,
+        seed: int | None = None,
+        **sizes: Any,
+    ) -> Model:
+        """The same model with other settings; sizes and seed only of a built-in one.
+
+        Raises:
+            InputError: A setting that cannot be; this model is as it was.
+        """
+        words = vocabulary or self.vocabulary
+        where: str | Path = self.name if self.folder is None else self.folder
+        old = {} if self.folder is not None else _settings(self.config)
+        old_seed = self.seed if seed is None else seed
+        return Model.load(
+            where,
+            vocabulary=words,
+            device=device or self.backend.device,
+            dtype=dtype or str(self.backend.dtype),
+            seed=old_seed,
+            **old | sizes,
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write the model as a checkpoint folder.
+
+        Raises:
+            InputError: The folder cannot be written.
+        """
+        program = self.program(1)
+        arrays = {
+            name: self.backend.to_host(self.weights.get(name, shape_of(axes))) for name, axes in program.weights.items()
+        }
+        checkpoint.save(folder, self.config, arrays, () if self.vocabulary is None else self.vocabulary.words)
+
+
+@functools.lru_cache(maxsize=32)
+def _program(family: Family, config: ModelConfig, length: int) -> Program:
+    return family.program(config, length)
+
+
+def _givens(rows: Host, pad_id: int | None) -> dict[str, Host]:
+    """Places 0, 1, 2 …, and which tokens are visible: all but a run of the pad ID at the end."""
+    places = np.broadcast_to(np.arange(rows.shape[1], dtype=np.int64), rows.shape)
+    visible = np.ones(rows.shape, dtype=np.bool_)
+    if pad_id is not None:
+        visible = np.logical_or.accumulate((rows != pad_id)[:, ::-1], axis=1)[:, ::-1]
+    return {"input.places": places, "input.visible": visible}
+
+
+def _built_in(
+    name: str, vocabulary: str | Path | Vocabulary | None, device: str, dtype: str, seed: int, sizes: Mapping[str, Any]
+) -> Model:
+    if seed < 0:
+        raise UsageError(f"seed {seed} is negative: use 0 or more")
+    if name == "attention":
+        _check_settings(sizes, AttentionConfig)
+        backend = choose_backend(device, dtype, small=True)
+        return Model(
+            name, ATTENTION, AttentionConfig(**sizes), Weights(backend, fixed_weights(example_weights())), None
+        )
+    _check_settings(sizes, Config)
+    words = _vocabulary(vocabulary or "waves")
+    given: dict[str, Any] = {"architecture": name, "vocab_size": words.size, "pad_id": words.pad_id}
+    config = Config(**given | dict(sizes))
+    return _assemble(name, VANILLA, config, random_weights(seed), words, device, dtype, seed=seed)
+
+
+def _from_folder(folder: Path, vocabulary: str | Path | Vocabulary | None, device: str, dtype: str) -> Model:
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder, and no built-in model ({', '.join(BUILT_IN)})")
+    family, config = checkpoint.read_config(folder)
+    tensors = checkpoint.open_tensors(folder / checkpoint.WEIGHTS)
+    checkpoint.check_weights(tensors, _program(family, config, 1))
+    own = folder / checkpoint.VOCABULARY
+    words = _vocabulary(vocabulary or own) if vocabulary or own.exists() else None
+    return _assemble(folder.resolve().name, family, config, tensors.read, words, device, dtype, folder=folder)
+
+
+def _assemble(
+    name: str,
+    family: Family,
+    config: ModelConfig,
+    read: Reader,
+    words: Vocabulary | None,
+    device: str,
+    dtype: str,
+    *,
+    seed: int | None = None,
+    folder: Path | None = None,
+) -> Model:
+    if words is not None and words.size > config.vocab_size:
+        raise InputError(
+            f"vocabulary {words.name} has {words.size} words, the model {config.vocab_size} embedding rows"
+        )
+    count = _program(family, config, 1).weight_count()
+    backend = choose_backend(device, dtype, small=count < SMALL)
+    _check_memory(count * backend.dtype.itemsize, f"{count:,} weights need", "choose smaller sizes")
+    tokenizer = None if words is None else tokenizer_for(words)
+    return Model(name, family, config, Weights(backend, read), tokenizer, seed, folder)
+
+
+def _vocabulary(where: str | Path | Vocabulary) -> Vocabulary:
+    return where if isinstance(where, Vocabulary) else load_vocabulary(where)
+
+
+def _check_settings(sizes: Iterable[str], config: type) -> None:
+    known = [field.name for field in dataclasses.fields(config)]
+    for key in sizes:
+        if key not in known:
+            raise UsageError(f"{key} is not a setting of this model: {', '.join(known)} are")
+
+
+def _settings(config: ModelConfig) -> dict[str, Any]:
+    """The settings of a built-in model that are not given by its vocabulary."""
+    given = {"architecture", "vocab_size", "pad_id", "model_type"}
+    return {key: value for key, value in config.to_json().items() if key not in given}
+
+
+def _check_memory(needed: int, what: str, advice: str) -> None:
+    free = available_memory()
+    if needed > free:
+        raise InputError(f"{what} {readable(needed)} of memory and {readable(free)} are free: {advice}")

@@ -1,0 +1,160 @@
+"""Views of steps and weights: which axes become rows and columns, and the labels on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tui_transformer.engine.axis import Axes, Region
+from tui_transformer.engine.axis import Axis as ArrayAxis
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.explanation import Index
+from tui_transformer.engine.trace import Trace
+from tui_transformer.text.display import visible
+from tui_transformer.views.view import Axis, Scale, ScaleKind, Values, View
+
+ONE = ArrayAxis("", 1)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell of a view: the head (0 where there are none), row and column."""
+
+    head: int = 0
+    row: int = 0
+    column: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The words beside rows and columns: of each token sequence, and of the vocabulary."""
+
+    sequences: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    word: Callable[[int], str] = str
+
+    def of(self, axis: ArrayAxis) -> Callable[[int], str]:
+        """How the indices of an axis are written; safe to show."""
+        words = self.sequences.get(axis.sequence)
+        if words is not None and len(words) == axis.size:
+            return lambda index: visible(words[index])
+        return (lambda index: visible(self.word(index))) if axis.name == "vocabulary" else str
+
+
+def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int = 0) -> View:
+    """One step or weight as a matrix: of one head where it has heads, a column where it has one number a token.
+
+    Raises:
+        InputError: No such step or weight.
+    """
+    axes = trace.program.axes(name)
+    rows, columns = _sides(axes)
+    step = trace.program.by_name.get(trace.program.aliases.get(name, name))
+
+    def window(wanted_rows: range, wanted_columns: range) -> Values:
+        values = trace.window(name, _region(axes, head, wanted_rows, wanted_columns), item)
+        return values.reshape(len(wanted_rows), len(wanted_columns))
+
+    return View(
+        name=name,
+        title=name,
+        rows=Axis(rows.name, rows.size, labels.of(rows)),
+        columns=Axis(columns.name, columns.size, labels.of(columns)),
+        kind="diverging" if step is None or step.op.signed else "sequential",
+        window=window,
+        formula="" if step is None else step.op.formula,
+        head=head if len(axes) == 3 else None,
+        heads=axes[0].size if len(axes) == 3 else 0,
+        integer=step is not None and step.op.integer,
+    )
+
+
+def index_of(axes: Axes, place: Place) -> Index:
+    """The cell of an array that a place in its view shows."""
+    if len(axes) == 1:
+        return (place.row if _is_column(axes) else place.column,)
+    return (place.row, place.column) if len(axes) == 2 else (place.head, place.row, place.column)
+
+
+def place_of(axes: Axes, index: Index) -> Place:
+    """The place in a view that shows a cell of an array."""
+    if len(axes) == 1:
+        return Place(row=index[0]) if _is_column(axes) else Place(column=index[0])
+    return Place(0, *index) if len(axes) == 2 else Place(*index)
+
+
+def _is_column(axes: Axes) -> bool:
+    """A vector with one number a token stands upright; one along the model's width lies."""
+    return bool(axes[0].sequence)
+
+
+def _sides(axes: Axes) -> tuple[ArrayAxis, ArrayAxis]:
+    if len(axes) == 1:
+        return (axes[0], ONE) if _is_column(axes) else (ONE, axes[0])
+    return axes[-2], axes[-1]
+
+
+def _region(axes: Axes, head: int, rows: range, columns: range) -> Region:
+    if len(axes) == 1:
+        return (rows,) if _is_column(axes) else (columns,)
+    return (rows, columns) if len(axes) == 2 else (range(head, head + 1), rows, columns)
+
+
+def scale_for(kind: ScaleKind, low: float, high: float) -> Scale:
+    """A scale over the values from low to high; a diverging one reaches equally far on both sides of 0."""
+    if kind == "diverging":
+        reach = max(abs(low), abs(high)) or 1.0
+        return Scale(kind, -reach, reach)
+    return Scale(kind, min(low, 0.0), high if high > min(low, 0.0) else 1.0)
+
+
+def extremes(trace: Trace, name: str) -> tuple[float, float] | None:
+    """The smallest and largest value of a step in all heads, masked cells aside; None where it is not kept whole."""
+    name = trace.program.aliases.get(name, name)
+    if name in trace.program.by_name and name not in trace.plan.names:
+        return None
+    array, xp = trace.array(name), trace.backend.xp
+    low, high = float(array.min()), float(array.max())
+    if np.isfinite(low) and np.isfinite(high):
+        return low, high
+    finite = xp.isfinite(array)
+    if not bool(finite.any()):
+        return 0.0, 0.0
+    return float(xp.where(finite, array, np.inf).min()), float(xp.where(finite, array, -np.inf).max())
+
+
+def tile_extremes(values: Values) -> tuple[float, float]:
+    """The smallest and largest finite value of a tile."""
+    finite = values[np.isfinite(values)]
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+
+
+def thumbnail(trace: Trace, name: str, head: int, rows: int, columns: int, item: int = 0) -> Host:
+    """A head as at most rows × columns numbers, each the largest by size of the cells that it stands for.
+
+    Where the step is not kept whole, evenly spaced rows stand for their neighbours.
+    """
+    axes = trace.program.axes(name)
+    height, width = axes[1].size, axes[2].size
+    if trace.program.aliases.get(name, name) in trace.plan.names or height <= rows:
+        cells = trace.window(name, _region(axes, head, range(height), range(width)), item)[0]
+        cells = _pool(cells, rows, axis=0)
+    else:
+        picked = [height * i // rows for i in range(rows)]
+        parts = [trace.window(name, _region(axes, head, range(i, i + 1), range(width)), item)[0] for i in picked]
+        cells = np.concatenate(parts)
+    return _pool(cells, columns, axis=1)
+
+
+def _pool(cells: Host, size: int, axis: int) -> Host:
+    """At most `size` groups along an axis; the value farthest from 0 stands for a group, masked cells last."""
+    length = cells.shape[axis]
+    if length <= size:
+        return cells
+    starts = [length * i // size for i in range(size)]
+    finite = np.where(np.isfinite(cells), cells, 0.0).astype(cells.dtype)
+    high = np.maximum.reduceat(finite, starts, axis=axis)
+    low = np.minimum.reduceat(finite, starts, axis=axis)
+    hidden = np.logical_and.reduceat(~np.isfinite(cells), starts, axis=axis)
+    return np.where(hidden, -np.inf, np.where(high >= -low, high, low)).astype(cells.dtype)
