@@ -15,6 +15,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tui_transformer.engine.axis import Shape
+from tui_transformer.engine.pool import Pool
 from tui_transformer.errors import InputError, UsageError
 
 Array = Any
@@ -55,6 +57,15 @@ class Backend:
         """Values on the device as booleans."""
         return self.xp.asarray(values, dtype=np.bool_)
 
+    def empty(self, shape: Shape, dtype: Any = None) -> Array:
+        """An array with undefined contents, in the backend's precision unless another is given."""
+        dtype = self.dtype if dtype is None else dtype
+        return _POOL.empty(shape, dtype) if self.xp is np else self.xp.empty(shape, dtype=dtype)
+
+    def like(self, x: Array) -> Array:
+        """An array with undefined contents, as large and as precise as x, contiguous."""
+        return self.empty(x.shape, x.dtype)
+
     def to_host(self, array: Array) -> Host:
         """The array as a NumPy array: the same memory on the CPU, a copy from a GPU."""
         return array if self.device == "cpu" else np.asarray(array.get())
@@ -68,11 +79,22 @@ class Backend:
 
 def _erf32(xp: Any, x: Array) -> Array:
     """Error function with an error below 5.3e-7 in float32 (Abramowitz & Stegun 1964, 7.1.26)."""
-    t = 1.0 / (1.0 + 0.3275911 * xp.abs(x))
-    series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
-    return xp.copysign(1.0 - series * xp.exp(-x * x), x)
+    t = xp.abs(x)
+    t *= 0.3275911
+    t += 1.0
+    xp.divide(1.0, t, out=t)
+    series = t * 1.061405429
+    for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        series += coefficient
+        series *= t
+    xp.multiply(x, x, out=t)
+    xp.negative(t, out=t)
+    series *= xp.exp(t, out=t)
+    xp.subtract(1.0, series, out=series)
+    return xp.copysign(series, x, out=series)
 
 
+_POOL = Pool()
 _erf64 = np.frompyfunc(math.erf, 1, 1)
 
 

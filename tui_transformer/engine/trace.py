@@ -285,7 +285,7 @@ class Trace:
         heads, rows, width = step.shape
         keys = max(self.program.shape(source)[-1] for source in step.inputs)
         height = max(1, BLOCK_CELLS // (keys * self.batch))
-        result = self.backend.xp.empty((self.batch, *step.shape), dtype=self.backend.dtype)
+        result = self.backend.empty((self.batch, *step.shape))
         for head in range(heads):
             for row in range(0, rows, height):
                 region = (range(head, head + 1), range(row, min(row + height, rows)), range(width))

@@ -29,7 +29,7 @@ class Add(Op):
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """The inputs from left to right."""
-        total = backend.xp.add(inputs[0], inputs[1], out=out)
+        total = backend.xp.add(inputs[0], inputs[1], out=backend.like(inputs[0]) if out is None else out)
         for extra in inputs[2:]:
             total = backend.xp.add(total, extra, out=total)
         return total

@@ -29,7 +29,7 @@ class Context(Op):
         """Written with the heads of a token side by side in memory, so that joining them copies nothing."""
         weights, value = inputs
         batch, heads, rows, _ = weights.shape
-        merged = backend.xp.empty((batch, rows, heads, value.shape[-1]), dtype=weights.dtype)
+        merged = backend.empty((batch, rows, heads, value.shape[-1]), weights.dtype)
         result = merged.swapaxes(1, 2)
         backend.xp.matmul(weights, value, out=result)
         return result

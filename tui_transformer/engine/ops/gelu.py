@@ -11,7 +11,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.ops.base import Gradients, Op
 
-BLOCK = 1 << 15
+BLOCK = 1 << 14
 """Elements worked on at a time, so that the intermediate values stay in the processor's cache."""
 
 
@@ -33,12 +33,12 @@ class Gelu(Op):
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """Block by block on the CPU."""
         x = inputs[0]
-        result = backend.xp.empty_like(x) if out is None else out
+        result = backend.like(x) if out is None else out
         block = BLOCK if backend.device == "cpu" else x.size
         source, target = x.reshape(-1), result.reshape(-1)
         for start in range(0, x.size, block or 1):
             part = source[start : start + block]
-            target[start : start + block] = part * self._phi(backend, part)
+            backend.xp.multiply(part, self._phi(backend, part), out=target[start : start + block])
         return target.reshape(x.shape)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
@@ -48,7 +48,10 @@ class Gelu(Op):
         return (gradient * (self._phi(backend, x) + x * density),)
 
     def _phi(self, backend: Backend, x: Array) -> Array:
-        return 0.5 * (1.0 + backend.erf(x * math.sqrt(0.5)))
+        phi = backend.erf(x * math.sqrt(0.5))
+        phi += 1.0
+        phi *= 0.5
+        return phi
 
     def explain(self, index: Index, *sources: Source) -> Working:
         """The value and its share."""

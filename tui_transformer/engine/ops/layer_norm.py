@@ -54,6 +54,7 @@ class LayerNorm(Op):
 
     def _normalised(self, backend: Backend, x: Array, out: Array | None) -> tuple[Array, Array]:
         """Give x − μ, and √(σ² + ε) of every row."""
+        out = backend.like(x) if out is None else out
         centred = backend.xp.subtract(x, x.mean(axis=-1, keepdims=True), out=out)
         squares = backend.xp.einsum("...i,...i->...", centred, centred)[..., None]
         return centred, backend.xp.sqrt(squares / x.shape[-1] + self.epsilon)

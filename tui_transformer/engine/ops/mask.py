@@ -36,7 +36,8 @@ class Mask(Op):
         """The scores, overwritten where they are hidden."""
         scores = inputs[0]
         if out is None:
-            out = scores.copy()
+            out = backend.like(scores)
+            out[...] = scores
         backend.xp.copyto(out, -math.inf, where=self._hidden(*inputs[1:]))
         return out
 

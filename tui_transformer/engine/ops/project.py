@@ -34,7 +34,8 @@ class Project(Op):
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """B × n × d → B × h × n × d_k."""
         x, weight = inputs[:2]
-        result = backend.xp.matmul(flat(x), weight)
+        rows = flat(x)
+        result = backend.xp.matmul(rows, weight, out=backend.empty((rows.shape[0], weight.shape[1]), x.dtype))
         for bias in inputs[2:]:
             result += bias
         return result.reshape(*x.shape[:-1], -1, self.width).swapaxes(-2, -3)

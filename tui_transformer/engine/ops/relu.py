@@ -29,7 +29,7 @@ class Relu(Op):
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """max(0, x)."""
-        return backend.xp.maximum(inputs[0], 0.0, out=out)
+        return backend.xp.maximum(inputs[0], 0.0, out=backend.like(inputs[0]) if out is None else out)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = max(0, x)."""

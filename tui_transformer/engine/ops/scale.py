@@ -30,7 +30,7 @@ class Scale(Op):
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """A Python float keeps float32 arrays float32."""
-        return backend.xp.multiply(inputs[0], self.factor, out=out)
+        return backend.xp.multiply(inputs[0], self.factor, out=backend.like(inputs[0]) if out is None else out)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = x · factor."""

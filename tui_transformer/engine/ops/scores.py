@@ -28,6 +28,7 @@ class Scores(Op):
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """One product a head."""
         query, key = inputs
+        out = backend.empty((*query.shape[:-1], key.shape[-2]), query.dtype)
         return backend.xp.matmul(query, key.swapaxes(-1, -2), out=out)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:

@@ -36,7 +36,7 @@ class Softmax(Op):
         xp, scores = backend.xp, inputs[0]
         top = scores.max(axis=-1, keepdims=True)
         top = xp.where(top == -math.inf, 0.0, top)
-        shares = xp.subtract(scores, top, out=out)
+        shares = xp.subtract(scores, top, out=backend.like(scores) if out is None else out)
         xp.exp(shares, out=shares)
         total = shares.sum(axis=-1, keepdims=True)
         return xp.divide(shares, xp.where(total == 0.0, 1.0, total), out=shares)

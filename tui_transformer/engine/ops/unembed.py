@@ -30,7 +30,8 @@ class Unembed(Op):
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """One two-dimensional product for the whole batch."""
         x, table = inputs[:2]
-        result = backend.xp.matmul(flat(x), table.T)
+        rows = flat(x)
+        result = backend.xp.matmul(rows, table.T, out=backend.empty((rows.shape[0], table.shape[0]), x.dtype))
         for bias in inputs[2:]:
             result += bias
         return result.reshape(*x.shape[:-1], table.shape[0])

@@ -1,0 +1,63 @@
+"""Reuse of host memory: fresh memory from the system costs more than many of the operations that fill it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tui_transformer.engine.axis import Shape
+
+SMALLEST = 1 << 15
+"""Below this many bytes NumPy's own allocation is as good."""
+
+FREE_LIMIT = 1 << 28
+"""Bytes that may lie idle."""
+
+
+class Lease:
+    """The owner of an array's memory; when the last array on it is gone, the memory goes back to its pool."""
+
+    def __init__(self, pool: Pool, memory: Any, shape: Shape, dtype: np.dtype[Any]) -> None:
+        self._pool, self._memory = pool, memory
+        self.__array_interface__ = {
+            "shape": shape,
+            "typestr": dtype.str,
+            "data": (memory.ctypes.data, False),
+            "version": 3,
+        }
+
+    def __del__(self) -> None:
+        self._pool.give_back(self._memory)
+
+
+class Pool:
+    """Idle blocks of memory by size."""
+
+    def __init__(self) -> None:
+        self._free: dict[int, list[Any]] = {}
+        self._idle = 0
+
+    def empty(self, shape: Shape, dtype: np.dtype[Any]) -> Any:
+        """An array with undefined contents, on memory that was used before where there is some of that size."""
+        size = math.prod(shape) * dtype.itemsize
+        if size < SMALLEST:
+            return np.empty(shape, dtype)
+        return np.asarray(Lease(self, self._take(size), shape, dtype))
+
+    def _take(self, size: int) -> Any:
+        try:
+            memory = self._free[size].pop()
+        except (KeyError, IndexError):
+            return np.empty(size, np.uint8)
+        self._idle -= size
+        return memory
+
+    def give_back(self, memory: Any) -> None:
+        """Take a block that nobody uses any more; past the limit all idle blocks are let go."""
+        if self._idle + memory.nbytes > FREE_LIMIT:
+            self._free.clear()
+            self._idle = 0
+        self._free.setdefault(memory.nbytes, []).append(memory)
+        self._idle += memory.nbytes
