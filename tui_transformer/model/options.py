@@ -1,0 +1,48 @@
+"""What the command line says about a model and its input, shared by the explorer and the headless commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tui_transformer.engine.keep import DEFAULT_BUDGET
+from tui_transformer.model.model import Model
+
+DEFAULT_TEXT = "The waves crashed forcefully against the shore!"
+"""The sentence where none is given."""
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which model, in what precision and where, and how much of a trace may be kept.
+
+    Attributes:
+        model: A built-in name or a checkpoint folder.
+        vocab: A built-in vocabulary's name or a file; None for the model's own.
+        device: "auto", "cpu" or "gpu".
+        dtype: "float32" or "float64".
+        seed: Of the random weights of a built-in model; None for its default.
+        sizes: Only the settings that were given, by their names in `config.json`.
+        budget: Bytes of a trace that may be kept.
+        cut: A sentence that is too long is cut instead of refused.
+    """
+
+    model: str = "encoder"
+    vocab: str | None = None
+    device: str = "auto"
+    dtype: str = "float32"
+    seed: int | None = None
+    sizes: Mapping[str, Any] = field(default_factory=dict)
+    budget: int = DEFAULT_BUDGET
+    cut: bool = False
+
+    def load(self) -> Model:
+        """The model.
+
+        Raises:
+            InputError: Something that was given cannot be used.
+        """
+        return Model.load(
+            self.model, vocabulary=self.vocab, device=self.device, dtype=self.dtype, seed=self.seed, **self.sizes
+        )
