@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -102,10 +102,19 @@ class Trace:
         got = self._compute(wanted)
         return tuple(got[name] for name in wanted)
 
-    def compute(self, names: Iterable[str] | None = None) -> None:
-        """Compute and keep steps (by default all of them) without handing them out."""
+    def compute(self, names: Iterable[str] | None = None, before: Callable[[Step], None] | None = None) -> None:
+        """Compute and keep steps (by default all of them) without handing them out.
+
+        `before` is called with every step that is about to run; what it raises ends the computation, and the values
+        that are there already stay.
+        """
         wanted = self.program.by_name if names is None else (self.program.step(name).name for name in names)
-        self._compute(list(wanted), discard=True)
+        self._compute(list(wanted), discard=True, before=before)
+
+    def pending(self, names: Sequence[str]) -> int:
+        """Floating-point operations that it would take to have these steps."""
+        steps = self._order([self.program.aliases.get(name, name) for name in names])
+        return self.batch * sum(self.program.flops(step) for step in steps)
 
     def window(self, name: str, region: Region, item: int = 0) -> Host:
         """The cells of a region (one range an axis, no batch axis) of one item of the batch, on the host."""
@@ -183,7 +192,9 @@ class Trace:
 
     # Computing whole steps
 
-    def _compute(self, names: Sequence[str], *, discard: bool = False) -> dict[str, Array]:
+    def _compute(
+        self, names: Sequence[str], *, discard: bool = False, before: Callable[[Step], None] | None = None
+    ) -> dict[str, Array]:
         """Compute steps in order, keep those of the plan, and drop every other value after its last reader."""
         values: dict[str, Array] = {}
         order = self._order(names)
@@ -191,6 +202,8 @@ class Trace:
         if not discard:
             readers.update(names)
         for step in order:
+            if before is not None:
+                before(step)
             values[step.name] = self._run(step, values, readers)
             for source in set(step.inputs):
                 readers[source] -= step.inputs.count(source)
