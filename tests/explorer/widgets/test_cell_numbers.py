@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+
+from tui_transformer.explorer.widgets.numbers import number_format, short_number, shortest_width
+from tui_transformer.views.view import Scale
+
+UNIT = Scale("sequential", 0.0, 1.0)
+SIGNED = Scale("diverging", -4.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.72, ".72"), (0.004, ".00"), (0.0, "0"), (1.0, "1.00"), (-1.2345, "-1.23"), (-0.001, ".00")]
+)
+def test_two_decimals_without_a_leading_zero(value: float, text: str) -> None:
+    assert number_format(SIGNED, 5, integer=False)(value) == text
+
+
+def test_decimals_give_way_to_the_width() -> None:
+    assert number_format(SIGNED, 4, integer=False)(-1.27) == "-1.3"
+
+
+def test_exact_numbers_fill_the_width() -> None:
+    assert number_format(UNIT, 7, integer=False, exact=True)(0.123456) == ".12346"
+
+
+def test_small_scales_are_written_with_exponents() -> None:
+    assert number_format(Scale("sequential", 0.0, 0.0005), 4, integer=False)(0.00031) == "3e-4"
+
+
+@pytest.mark.parametrize("value", [12345.678, -98765.4, 1e12, -1e-30, 1e300])
+@pytest.mark.parametrize("width", [3, 4, 7])
+def test_numbers_outside_the_scale_keep_to_the_width(value: float, width: int) -> None:
+    assert len(number_format(SIGNED, width, integer=False)(value)) <= width
+
+
+def test_integers_have_no_decimals() -> None:
+    assert number_format(Scale("sequential", 0, 30522), 5, integer=True)(2003) == "2003"
+
+
+def test_every_number_of_a_scale_fits_the_shortest_width() -> None:
+    for high in (0.0004, 0.05, 0.9, 1.0, 4.0, 12.5, 250.0):
+        for low in (0.0, -high):
+            scale = Scale("diverging" if low else "sequential", low, high)
+            width = shortest_width(scale, integer=False)
+            write = number_format(scale, width, integer=False)
+            texts = [write(low + (high - low) * step / 50) for step in range(51)]
+            assert max(map(len, texts)) <= width
+            assert not any("…" in text for text in texts)
+
+
+def test_short_numbers() -> None:
+    assert [short_number(value) for value in (0, 0.98765, -1234.5, 0.00001)] == ["0", "0.988", "-1.23e3", "1e-5"]

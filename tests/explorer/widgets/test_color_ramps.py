@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from rich.style import Style
+
+from tui_transformer.explorer.widgets.palette import Depth, Surface, contrast_ratio, luminance, palette, ramp
+from tui_transformer.views.view import Scale, ScaleKind
+
+DEPTHS: tuple[Depth, ...] = ("truecolor", "256", "standard")
+
+
+@pytest.mark.parametrize("dark", [True, False])
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_sequential_ramps_are_monotone_in_lightness(depth: Depth, dark: bool) -> None:
+    lightness = [luminance(color.get_truecolor()) for color in ramp("sequential", Surface(depth, dark))]
+    steps = np.diff(lightness)
+    assert (steps > 0).all() if dark else (steps < 0).all()
+
+
+@pytest.mark.parametrize("dark", [True, False])
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_signed_ramps_have_a_neutral_middle_and_end_apart(depth: Depth, dark: bool) -> None:
+    colors = [color.get_truecolor() for color in ramp("diverging", Surface(depth, dark))]
+    middle = colors[len(colors) // 2]
+    assert len(colors) % 2 == 1
+    assert max(middle) - min(middle) < 30
+    assert colors[0].blue > colors[0].red
+    assert colors[-1].red > colors[-1].blue
+
+
+@pytest.mark.parametrize("kind", ["sequential", "diverging"])
+@pytest.mark.parametrize("dark", [True, False])
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_text_is_readable_on_every_level(kind: ScaleKind, depth: Depth, dark: bool) -> None:
+    for style in palette(kind, Surface(depth, dark), Style()).styles:
+        assert style.color is not None
+        assert style.bgcolor is not None
+        assert contrast_ratio(style.color, style.bgcolor) >= 4.5
+
+
+def test_without_colour_signed_glyphs_tell_minus_from_plus() -> None:
+    colors = palette("diverging", Surface("none", dark=True), Style())
+    assert not colors.has_color
+    assert len(set(colors.glyphs)) == len(colors.glyphs)
+    assert colors.glyphs[len(colors.glyphs) // 2] == "  "
+    negative, positive = colors.glyphs[:4], colors.glyphs[5:]
+    assert not set("".join(negative)) & set("".join(positive)) - {" "}
+
+
+def test_masked_values_have_their_own_level() -> None:
+    colors = palette("sequential", Surface("truecolor", dark=True), Style())
+    levels = colors.levels(np.array([0.0, 1.0, 5.0, np.nan, -np.inf, np.inf]), Scale("sequential", 0.0, 1.0))
+    top = len(colors.styles) - 1
+    assert levels.tolist() == [0, top, top, colors.masked, colors.masked, top]

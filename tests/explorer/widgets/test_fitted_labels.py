@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+
+from tui_transformer.explorer.widgets.labels import fit_label
+
+
+@pytest.mark.parametrize("text", ["shore", "猫が好き", "\x1b[31mred\x1b[0m", "[b]x[/b]", "👩‍👩‍👧", "é" * 9, ""])
+@pytest.mark.parametrize("width", [0, 1, 2, 3, 5, 20])
+@pytest.mark.parametrize("align", ["left", "right", "center"])
+def test_labels_take_exactly_their_cells_and_are_harmless(text: str, width: int, align: str) -> None:
+    fitted = fit_label(text, width, align)  # type: ignore[arg-type]
+    assert cell_len(fitted) == width
+    assert "\x1b" not in fitted
+
+
+def test_cut_labels_say_so() -> None:
+    assert fit_label("forcefully", 5) == "forc…"
+    assert fit_label("the", 5, "right") == "  the"
+    assert fit_label("!", 5, "center") == "  !  "

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from textual.app import App, ComposeResult
+
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.views.view import Axis, Scale, Tile, Values, View
+
+ScreenText = Callable[[App[Any]], str]
+WORDS = ("[CLS]", "the", "waves", "crashed", "forcefully", "against", "the", "shore")
+UNIT = Scale("sequential", 0.0, 1.0)
+SIGNED = Scale("diverging", -4.0, 4.0)
+
+
+def view_of(values: Values, labels: Callable[[int], str] = str, *, integer: bool = False) -> View:
+    rows, columns = values.shape
+    return View(
+        "scores",
+        "Scores",
+        Axis("query", rows, labels),
+        Axis("key", columns, labels),
+        "sequential",
+        lambda r, c: values[r.start : r.stop, c.start : c.stop],
+        integer=integer,
+    )
+
+
+def all_of(view: View) -> Tile:
+    return view.tile(range(view.rows.size), range(view.columns.size))
+
+
+class HeatMapApp(App[None]):
+    def __init__(self, view: View, scale: Scale = UNIT, tile: Tile | None = None) -> None:
+        super().__init__()
+        self.view, self.scale, self.tile = view, scale, tile or all_of(view)
+        self.heat_map = HeatMap()
+        self.moved: list[tuple[int, int]] = []
+        self.chosen: list[tuple[int, int]] = []
+        self.needed: list[HeatMap.TileNeeded] = []
+
+    def compose(self) -> ComposeResult:
+        yield self.heat_map
+
+    def on_mount(self) -> None:
+        self.heat_map.show(self.view, self.scale, self.tile)
+        self.heat_map.focus()
+
+    def on_heat_map_cell_moved(self, message: HeatMap.CellMoved) -> None:
+        self.moved.append((message.row, message.column))
+
+    def on_heat_map_cell_chosen(self, message: HeatMap.CellChosen) -> None:
+        self.chosen.append((message.row, message.column))
+
+    def on_heat_map_tile_needed(self, message: HeatMap.TileNeeded) -> None:
+        self.needed.append(message)
+
+
+def eight() -> View:
+    values = np.arange(64).reshape(8, 8) / 100
+    return view_of(values, lambda index: WORDS[index])
+
+
+async def test_numbers_and_labels_are_on_screen(screen_text: ScreenText) -> None:
+    app = HeatMapApp(eight())
+    async with app.run_test(size=(80, 24)):
+        lines = screen_text(app).splitlines()
+        assert lines[0].split()[:4] == ["[CLS]", "the", "waves", "crashed"]
+        assert "forcef…" in lines[0]
+        waves = next(line for line in lines if line.strip().startswith("waves"))
+        assert waves.split()[1:4] == [".16", ".17", ".18"]
+
+
+async def test_the_cursor_is_bracketed_and_follows_the_keys(screen_text: ScreenText) -> None:
+    app = HeatMapApp(eight())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("down", "right", "l", "j", "h", "k")
+        assert app.heat_map.cursor == (1, 1)
+        assert app.moved[-1] == (1, 1)
+        line = next(line for line in screen_text(app).splitlines() if "▌" in line)
+        assert line.split("▌")[1].split("▐")[0].strip() == ".09"
+
+
+async def test_keys_reach_the_ends_and_stop_there() -> None:
+    app = HeatMapApp(eight())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("end", "G")
+        assert app.heat_map.cursor == (7, 7)
+        moves = len(app.moved)
+        await pilot.press("right", "down", "pagedown", "ctrl+d")
+        assert len(app.moved) == moves
+        await pilot.press("home", "g")
+        assert app.heat_map.cursor == (0, 0)
+
+
+async def test_setting_the_cursor_scrolls_and_tells_nobody(screen_text: ScreenText) -> None:
+    app = HeatMapApp(view_of(np.zeros((300, 300))))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.heat_map.cursor = (250, 260)
+        await pilot.pause()
+        text = screen_text(app)
+        assert "250" in text
+        assert "260" in text.splitlines()[0]
+        assert app.moved == []
+        app.heat_map.cursor = (9999, -5)
+        assert app.heat_map.cursor == (299, 0)
+
+
+async def test_enter_and_double_click_choose() -> None:
+    app = HeatMapApp(eight())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("down", "enter")
+        assert app.chosen == [(1, 0)]
+        await pilot.click(HeatMap, offset=(45, 8), times=2)
+        assert app.chosen[-1] == app.moved[-1] == app.heat_map.cursor
+        assert app.heat_map.cursor[0] > 1
+
+
+async def test_masked_cells_differ_from_zero_and_from_missing(screen_text: ScreenText) -> None:
+    view = view_of(np.array([[0.5, -np.inf, np.nan, 0.0], [0.1, 0.2, 0.3, 0.4]]))
+    app = HeatMapApp(view, tile=Tile(0, 0, view.tile(range(1), range(4)).values))
+    async with app.run_test(size=(80, 12)):
+        text = screen_text(app)
+        assert text.count("×") == 2
+        assert text.count("·") == 4
+        assert ".50" in text
+
+
+async def test_missing_cells_are_asked_for_once_and_drawn_when_supplied(screen_text: ScreenText) -> None:
+    values = np.full((400, 400), 0.25)
+    view = view_of(values)
+    app = HeatMapApp(view, tile=Tile(0, 0, np.zeros((0, 0))))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("down", "right", "plus")
+        assert len(app.needed) == 1
+        assert "·" in screen_text(app)
+        needed = app.needed[0]
+        assert len(needed.rows) > 23
+        app.heat_map.supply(view.tile(needed.rows, needed.columns))
+        await pilot.pause()
+        assert "·" not in screen_text(app)
+        assert ".25" in screen_text(app)
+        await pilot.press("G")
+        assert len(app.needed) == 2
+        assert 399 in app.needed[1].rows
+
+
+async def test_a_tile_that_was_asked_for_earlier_does_not_end_the_wait() -> None:
+    view = view_of(np.zeros((400, 400)))
+    app = HeatMapApp(view, tile=Tile(0, 0, np.zeros((0, 0))))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("G")
+        assert len(app.needed) == 2
+        app.heat_map.supply(view.tile(app.needed[0].rows, app.needed[0].columns))
+        await pilot.press("left")
+        assert len(app.needed) == 2
+
+
+async def test_zoom_gives_colours_alone_then_more_digits(screen_text: ScreenText) -> None:
+    app = HeatMapApp(view_of(np.full((8, 8), 1 / 3)))
+    async with app.run_test(size=(120, 24)) as pilot:
+        assert ".33" in screen_text(app)
+        await pilot.press("minus", "minus", "minus")
+        assert app.heat_map.cell_width == 2
+        assert ".33" not in screen_text(app)
+        await pilot.press("minus", "plus")
+        assert app.heat_map.cell_width == 12
+        assert ".333333" in screen_text(app)
+
+
+async def test_integers_are_written_as_integers(screen_text: ScreenText) -> None:
+    app = HeatMapApp(view_of(np.array([[101, 30521]]), integer=True), Scale("sequential", 0, 30521))
+    async with app.run_test(size=(60, 10)):
+        assert "30521" in screen_text(app)
+
+
+async def test_the_cursor_is_kept_as_far_as_the_next_matrix_reaches() -> None:
+    app = HeatMapApp(eight())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("end", "G")
+        small = view_of(np.zeros((3, 5)))
+        app.heat_map.show(small, UNIT, all_of(small))
+        assert app.heat_map.cursor == (2, 4)
+        app.heat_map.show(small, UNIT, all_of(small), keep_cursor=False)
+        assert app.heat_map.cursor == (0, 0)
+
+
+async def test_labels_with_wide_characters_and_escapes_keep_the_columns(screen_text: ScreenText) -> None:
+    names = ("猫が好き", "\x1b[31mred", "[b]bold[/b]", "👩‍👩‍👧", "e\u0301", "\u202eright")
+    app = HeatMapApp(view_of(np.full((6, 6), 0.25), lambda index: names[index]))
+    async with app.run_test(size=(80, 10)):
+        strips = app.screen._compositor.render_strips()
+        assert {strip.cell_length for strip in strips} == {80}
+        text = screen_text(app)
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert "[b]bol" in text
+
+
+@pytest.mark.parametrize("scale", [UNIT, SIGNED])
+async def test_without_colour_glyphs_and_brackets_say_it(
+    scale: Scale, screen_text: ScreenText, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    values = np.linspace(scale.low, scale.high, 300).reshape(3, 100)
+    values[0, 5] = -np.inf
+    app = HeatMapApp(view_of(values), scale)
+    async with app.run_test(size=(80, 12)) as pilot:
+        text = screen_text(app)
+        assert "[]" in text
+        assert "×" in text
+        assert ("," if scale is UNIT else "==") in text
+        await pilot.press("end")
+        assert ("@@" if scale is UNIT else "##") not in screen_text(app).splitlines()[1]
+        assert ("@@" if scale is UNIT else "##") in screen_text(app).splitlines()[3]
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 1), (5, 3), (9, 2), (40, 10), (200, 60)])
+async def test_any_size_of_screen(size: tuple[int, int], screen_text: ScreenText) -> None:
+    app = HeatMapApp(eight())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("end", "G")
+        await pilot.resize_terminal(*size)
+        await pilot.press("up", "left")
+        assert app.heat_map.cursor == (6, 6)
+        assert len(screen_text(app).splitlines()) == size[1]
+        await pilot.resize_terminal(80, 24)
+        assert ".54" in screen_text(app)
+
+
+async def test_the_colours_follow_the_theme() -> None:
+    app = HeatMapApp(eight())
+    async with app.run_test(size=(80, 24)) as pilot:
+
+        def lowest() -> Any:
+            strip = app.screen._compositor.render_strips()[1]
+            return next(segment.style.bgcolor for segment in strip if segment.style and segment.text.strip() == ".01")
+
+        dark = lowest()
+        app.theme = "textual-light"
+        await pilot.pause()
+        assert sum(lowest().get_truecolor()) > sum(dark.get_truecolor()) + 300
+
+
+async def test_every_key_has_an_id_and_a_tooltip() -> None:
+    bindings = list(HeatMap()._bindings.key_to_bindings.values())
+    own = [binding for group in bindings for binding in group if binding.id and binding.id.startswith("heatmap.")]
+    assert len({binding.id for binding in own}) == 15
+    assert all(binding.tooltip for binding in own)

@@ -1,0 +1,194 @@
+"""Colour ramps and glyph ramps: the styles that stand for values.
+
+The ramps are monotone in lightness, so that they survive greyscale, and need no telling of red from green. The signed
+ramps go from blue to orange through a neutral middle (after PuOr of ColorBrewer). Terminals with 256 or 16 colours have
+ramps picked from their own colours; where there is no colour, glyphs stand for the levels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from rich.color import Color
+from rich.color_triplet import ColorTriplet
+from rich.style import Style
+from textual.app import App
+
+from tui_transformer.views.view import Scale, ScaleKind, Values
+
+Depth = Literal["truecolor", "256", "standard", "none"]
+Levels = npt.NDArray[np.intp]
+
+READABLE = 4.5
+"""The contrast ratio that WCAG 2 asks of text (level AA)."""
+
+# From the colour nearest to the page to the one furthest from it; signed ones from − to +.
+_ANCHORS: dict[tuple[ScaleKind, bool], tuple[str, ...]] = {
+    ("sequential", True): ("#0d1228", "#1a2650", "#28427f", "#3a6aab", "#5a9bbd", "#98c8c0", "#d0e2cc", "#f2f5dc"),
+    ("sequential", False): ("#f7f6ee", "#d9e6dc", "#a9cdc8", "#6da7c0", "#437fb2", "#2d5693", "#203668", "#141c40"),
+    ("diverging", True): (
+        "#a6d1ff",
+        "#5f9be8",
+        "#33609f",
+        "#1d3563",
+        "#12162b",
+        "#5a3210",
+        "#99571a",
+        "#dc9033",
+        "#ffd28c",
+    ),
+    ("diverging", False): (
+        "#153c78",
+        "#2f6bb3",
+        "#78aadd",
+        "#c3dbf0",
+        "#f7f6f0",
+        "#f8d9a8",
+        "#e5a04e",
+        "#b8640f",
+        "#733a06",
+    ),
+}
+# Numbers of the 256 colours.
+_EIGHT_BIT: dict[tuple[ScaleKind, bool], tuple[int, ...]] = {
+    ("sequential", True): (233, 17, 18, 24, 25, 31, 67, 73, 109, 116, 152, 187, 194, 230),
+    ("sequential", False): (230, 194, 187, 152, 116, 109, 73, 67, 31, 25, 24, 18, 17),
+    ("diverging", True): (153, 111, 68, 25, 18, 17, 234, 52, 94, 130, 172, 214, 222),
+    ("diverging", False): (17, 18, 25, 68, 111, 153, 231, 223, 215, 172, 130, 94, 52),
+}
+# The values that Rich matches the 16 colours with.
+_STANDARD: dict[tuple[ScaleKind, bool], tuple[str, ...]] = {
+    ("sequential", True): ("#000000", "#0000aa", "#5555ff", "#00aaaa", "#aaaaaa", "#ffffff"),
+    ("sequential", False): ("#ffffff", "#aaaaaa", "#00aaaa", "#5555ff", "#0000aa", "#000000"),
+    ("diverging", True): ("#55ffff", "#5555ff", "#0000aa", "#000000", "#aa5500", "#ff5555", "#ffff55"),
+    ("diverging", False): ("#0000aa", "#5555ff", "#55ffff", "#ffffff", "#ffff55", "#ff5555", "#aa5500"),
+}
+_SEQUENTIAL_GLYPHS = tuple(glyph * 2 for glyph in " ,:-=+*#%@")
+_SIGNED_GLYPHS = ("==", "-=", "--", " -", "  ", " +", "++", "+#", "##")
+_GLYPHS: dict[ScaleKind, tuple[str, ...]] = {"sequential": _SEQUENTIAL_GLYPHS, "diverging": _SIGNED_GLYPHS}
+
+_TRUECOLOR_LEVELS = 65
+# Text colours, quiet ones first: those of low values, which are near the page.
+_INKS: dict[tuple[Depth, bool], tuple[str, ...]] = {
+    ("truecolor", True): ("#8f9bc0", "#c3cbe0", "#f4f6ff", "#ffffff", "#10162e", "#000000"),
+    ("truecolor", False): ("#5d6580", "#2c3450", "#10162e", "#000000", "#f4f6ff", "#ffffff"),
+    ("256", True): ("#8787af", "#d7d7ff", "#ffffff", "#000000"),
+    ("256", False): ("#5f5f87", "#000000", "#ffffff"),
+    ("standard", True): ("#ffffff", "#000000"),
+    ("standard", False): ("#000000", "#ffffff"),
+}
+
+
+@dataclass(frozen=True)
+class Surface:
+    """What is drawn on: how many colours it has, and whether its page is dark."""
+
+    depth: Depth
+    dark: bool
+
+    @classmethod
+    def of(cls, app: App[Any]) -> Surface:
+        """The terminal and the theme of an app."""
+        if app.no_color or app.native_ansi_color:
+            return cls("none", app.current_theme.dark)
+        depth = app.console.color_system
+        return cls(depth if depth in ("256", "standard") else "truecolor", app.current_theme.dark)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Palette:
+    """A style for each level of a scale, with text that is readable on it.
+
+    `glyphs` has two columns for each level: blank where colour shows the level.
+    """
+
+    kind: ScaleKind
+    styles: tuple[Style, ...]
+    glyphs: tuple[str, ...]
+
+    @property
+    def has_color(self) -> bool:
+        """Whether colours stand for the levels; otherwise glyphs do."""
+        return not any(glyph.strip() for glyph in self.glyphs)
+
+    @property
+    def masked(self) -> int:
+        """The level that stands for a masked value, one past the last."""
+        return len(self.styles)
+
+    def levels(self, values: Values, scale: Scale) -> Levels:
+        """The level of each value; −∞ and NaN are masked."""
+        with np.errstate(invalid="ignore"):
+            position = scale.position(np.asarray(values, dtype=np.float64))
+        hidden = np.isnan(position) | np.isneginf(values)
+        steps = np.rint(np.where(hidden, 0.0, position) * (len(self.styles) - 1)).astype(np.intp)
+        return np.where(hidden, self.masked, steps)
+
+
+@lru_cache(maxsize=64)
+def palette(kind: ScaleKind, surface: Surface, plain: Style, levels: int = _TRUECOLOR_LEVELS) -> Palette:
+    """The palette of a kind of scale.
+
+    Args:
+        kind: Sequential or diverging.
+        surface: The terminal and its page.
+        plain: The style of the page, in which glyphs are drawn where there is no colour.
+        levels: At most so many levels.
+    """
+    if surface.depth == "none":
+        glyphs = _GLYPHS[kind]
+        return Palette(kind, (plain,) * len(glyphs), glyphs)
+    colors = ramp(kind, surface, levels)
+    inks = tuple(map(Color.parse, _INKS[surface.depth, surface.dark]))
+    styles = tuple(Style(color=readable(inks, color), bgcolor=color) for color in colors)
+    return Palette(kind, styles, ("  ",) * len(colors))
+
+
+def ramp(kind: ScaleKind, surface: Surface, levels: int = _TRUECOLOR_LEVELS) -> list[Color]:
+    """The colours of a scale from low to high: at most `levels`, fewer where the terminal has few colours."""
+    key = (kind, surface.dark)
+    if surface.depth == "standard":
+        return _picked([Color.parse(color) for color in _STANDARD[key]], levels)
+    if surface.depth == "256":
+        return _picked(
+            [Color.from_triplet(Color.from_ansi(number).get_truecolor()) for number in _EIGHT_BIT[key]], levels
+        )
+    return _blended([Color.parse(color) for color in _ANCHORS[key]], levels)
+
+
+def _picked(colors: list[Color], levels: int) -> list[Color]:
+    steps = np.rint(np.linspace(0, len(colors) - 1, min(levels, len(colors)))).astype(int)
+    return [colors[step] for step in steps]
+
+
+def _blended(anchors: list[Color], levels: int) -> list[Color]:
+    triplets = np.array([color.get_truecolor() for color in anchors], dtype=np.float64)
+    at, places = np.linspace(0, len(anchors) - 1, levels), np.arange(len(anchors))
+    channels = [np.rint(np.interp(at, places, triplets[:, channel])).astype(int) for channel in range(3)]
+    return [Color.from_rgb(*map(int, rgb)) for rgb in zip(*channels, strict=True)]
+
+
+def readable(candidates: tuple[Color, ...], background: Color, contrast: float = READABLE) -> Color:
+    """The first colour with enough contrast to a background, or the one with most."""
+    enough = (color for color in candidates if contrast_ratio(color, background) >= contrast)
+    return next(enough, max(candidates, key=lambda color: contrast_ratio(color, background)))
+
+
+def contrast_ratio(first: Color, second: Color) -> float:
+    """The contrast of two colours, 1 to 21 (WCAG 2, contrast ratio)."""
+    darker, lighter = sorted(luminance(color.get_truecolor()) for color in (first, second))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(color: ColorTriplet) -> float:
+    """The relative luminance of an sRGB colour, 0 to 1 (WCAG 2)."""
+    linear = [_linear(channel / 255) for channel in color]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _linear(channel: float) -> float:
+    return channel / 12.92 if channel <= 0.04045 else float(((channel + 0.055) / 1.055) ** 2.4)
