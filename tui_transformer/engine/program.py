@@ -115,6 +115,10 @@ class Program:
                 reached.add(step.name)
         return frozenset(reached)
 
+    def readers(self, name: str) -> tuple[Step, ...]:
+        """The steps that read a step, weight or input."""
+        return tuple(step for step in self.steps if name in step.inputs)
+
     def flops(self, step: Step) -> int:
         """Floating-point operations of one step for one sentence."""
         return step.op.flops(*(self.axes(name) for name in step.inputs))

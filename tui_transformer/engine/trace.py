@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -72,8 +72,7 @@ class Trace:
     @property
     def held(self) -> frozenset[str]:
         """The steps whose values are there already."""
-        own = frozenset(self._held)
-        return own if self.base is None else own | (self.base.held - self._changed)
+        return frozenset(name for name in self.program.by_name if name in self._store(name))
 
     @property
     def held_bytes(self) -> int:
@@ -84,7 +83,7 @@ class Trace:
 
     def __getitem__(self, name: str) -> Host:
         """A whole step or weight on the host, read-only."""
-        return self._hand_out(self.array(name), batched=name not in self.program.weights)
+        return self.hand_out(name, self.array(name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -96,32 +95,34 @@ class Trace:
         """A whole step, weight or input on the device, with its batch axis (weights have none)."""
         return self.arrays((name,))[0]
 
+    @np.errstate(all="ignore")
     def arrays(self, names: Sequence[str]) -> tuple[Array, ...]:
         """Several at once, each step on the way computed once."""
         wanted = [self.program.aliases.get(name, name) for name in names]
         got = self._compute(wanted)
         return tuple(got[name] for name in wanted)
 
+    @np.errstate(all="ignore")
     def compute(self, names: Iterable[str] | None = None, before: Callable[[Step], None] | None = None) -> None:
-        """Compute and keep steps (by default all of them) without handing them out.
+        """Compute and keep steps (by default all that are to be kept, and the last) without handing them out.
 
         `before` is called with every step that is about to run; what it raises ends the computation, and the values
         that are there already stay.
         """
-        wanted = self.program.by_name if names is None else (self.program.step(name).name for name in names)
-        self._compute(list(wanted), discard=True, before=before)
+        names = (*self.plan.names, self.program.steps[-1].name) if names is None else names
+        self._compute([self.program.step(name).name for name in names], discard=True, before=before)
 
     def pending(self, names: Sequence[str]) -> int:
         """Floating-point operations that it would take to have these steps."""
         steps = self._order([self.program.aliases.get(name, name) for name in names])
         return self.batch * sum(self.program.flops(step) for step in steps)
 
+    @np.errstate(all="ignore")
     def window(self, name: str, region: Region, item: int = 0) -> Host:
         """The cells of a region (one range an axis, no batch axis) of one item of the batch, on the host."""
         name = self.program.aliases.get(name, name)
-        if name in self.program.weights:
-            return self._hand_out(self.array(name)[slices(region)[1:]], batched=False)
-        return self._hand_out(self._window(name, region)[item], batched=False)
+        part = self._part(name, region)
+        return self._read_only(part if name in self.program.weights else part[item])
 
     def explain(
         self, name: str, *, head: int | None = None, row: int = 0, column: int = 0, item: int = 0
@@ -133,6 +134,7 @@ class Trace:
         index = {1: (row,), 2: (row, column), 3: (head or 0, row, column)}[axes]
         return self.explain_cell(name, index, item)
 
+    @np.errstate(all="ignore")
     def explain_cell(self, name: str, index: Index, item: int = 0) -> Explanation:
         """The terms that made one cell of a step or weight, and its value worked out again in float64.
 
@@ -157,14 +159,16 @@ class Trace:
         """A trace with these edits in place of any earlier ones; what they do not reach is shared.
 
         Raises:
-            InputError: An edit names no step or weight, or a cell outside it, or no number.
+            InputError: An edit names no step or weight, or a cell outside it, or a value that cannot be there.
         """
         origin = self.base or self
+        edits = tuple(replace(edit, name=self.program.aliases.get(edit.name, edit.name)) for edit in edits)
         for edit in edits:
             self._check_index(edit.name, edit.index)
+            self._check_value(edit)
         if not edits:
             return origin
-        return Trace(origin.program, origin.weights, origin.givens, origin.budget, tuple(edits), origin)
+        return Trace(origin.program, origin.weights, origin.givens, origin.budget, edits, origin)
 
     @cached_property
     def _changed(self) -> frozenset[str]:
@@ -174,6 +178,17 @@ class Trace:
         shape = self.program.shape(name)
         if len(index) != len(shape) or not all(0 <= i < size for i, size in zip(index, shape, strict=True)):
             raise InputError(f"{name} has no cell [{', '.join(map(str, index))}]: it is {shape_text(shape)}")
+
+    def _check_value(self, edit: Edit) -> None:
+        if edit.name in self.givens:
+            raise InputError(f"{edit.name} is an input: set a step or a weight")
+        if math.isnan(edit.value):
+            raise InputError(f"{edit.name} can be set to a number, not to NaN")
+        step = self.program.by_name.get(edit.name)
+        if step is not None and step.op.integer:
+            limit = min(self.program.shape(reader.inputs[1])[0] for reader in self.program.readers(edit.name))
+            if not (0 <= edit.value < limit and float(edit.value).is_integer()):
+                raise InputError(f"{edit.name} holds whole numbers from 0 to {limit - 1}, not {edit.value:g}")
 
     def _apply_edits(self, name: str, array: Array, region: Region, *, batched: bool) -> Array:
         """The array of a region with the edits of that name that lie inside it."""
@@ -198,83 +213,83 @@ class Trace:
         """Compute steps in order, keep those of the plan, and drop every other value after its last reader."""
         values: dict[str, Array] = {}
         order = self._order(names)
-        readers = Counter(source for step in order for source in step.inputs)
+        readers = Counter(source for step in order for source in self._reads(step))
         if not discard:
             readers.update(names)
         for step in order:
             if before is not None:
                 before(step)
             values[step.name] = self._run(step, values, readers)
-            for source in set(step.inputs):
-                readers[source] -= step.inputs.count(source)
-                if not readers[source]:
-                    values.pop(source, None)
-        return {} if discard else {name: values[name] if name in values else self._ready(name) for name in names}
+            readers.subtract(self._reads(step))
+            for name in (step.name, *self._reads(step)):
+                if not readers[name]:
+                    values.pop(name, None)
+        return {} if discard else {name: self._value(name, values) for name in names}
 
     def _order(self, names: Sequence[str]) -> list[Step]:
         """The steps that have to run for these, in order; those that are there already stop the search."""
         needed: set[str] = set()
-        waiting = [name for name in names if self._ready(name) is None]
+        waiting = list(names)
         while waiting:
             name = waiting.pop()
-            if name in needed:
-                continue
-            needed.add(name)
-            step = self.program.step(name)
-            if not self._in_blocks(step):
-                waiting += [source for source in step.inputs if source not in needed and self._ready(source) is None]
-            else:
-                waiting += [source for source in self._kept_sources(step) if self._ready(source) is None]
+            if name not in needed and not self._there(name):
+                needed.add(name)
+                waiting += self._reads(self.program.step(name))
         places = self.program.places
         return [self.program.steps[place] for place in sorted(places[name] for name in needed)]
 
-    def _run(self, step: Step, values: dict[str, Array], readers: Counter[str]) -> Array:
+    def _reads(self, step: Step) -> Sequence[str]:
+        """What has to be there before a step can run."""
+        return self._kept_sources(step) if self._in_blocks(step) else step.inputs
+
+    def _run(self, step: Step, values: Mapping[str, Array], readers: Counter[str]) -> Array:
         """One step, kept if the plan says so."""
         if self._in_blocks(step):
-            result = self._blocks(step)
+            result = self._blocks(step, values)
         else:
-            inputs = [values[name] if name in values else self._ready(name) for name in step.inputs]
+            inputs = [self._value(name, values) for name in step.inputs]
             result = step.op.forward(self.backend, *inputs, out=self._spare(step, values, readers))
         result = self._apply_edits(step.name, result, whole(step.shape), batched=True)
         if step.name in self.plan.names:
-            self._held[step.name] = result
+            self._store(step.name)[step.name] = result
         return result
 
-    def _spare(self, step: Step, values: dict[str, Array], readers: Counter[str]) -> Array | None:
+    def _spare(self, step: Step, values: Mapping[str, Array], readers: Counter[str]) -> Array | None:
         """The first input, if the op may write over it: nobody keeps it and nobody else reads it."""
         first = step.inputs[0]
         free = step.op.overwrites and first in values and first not in self.plan.names and readers[first] == 1
         return values[first] if free and step.inputs.count(first) == 1 else None
 
-    def _ready(self, name: str) -> Array | None:
-        """The value of a name if it is there: kept, shared with the base, a weight or an input."""
-        if name in self._held:
-            return self._held[name]
-        if name in self.program.weights:
-            return self._weight(name)
-        if name in self.program.givens:
-            return self._given(name)
-        if self.base is not None and name not in self._changed:
-            return self.base._shared(name)
-        return None
+    def _store(self, name: str) -> dict[str, Array]:
+        """Where the value of a name is kept: in the base, if no edit reaches it."""
+        return self._held if self.base is None or name in self._changed else self.base._held
 
-    def _shared(self, name: str) -> Array | None:
-        """A value for a trace that was made from this one; computed here if it is to be kept."""
-        return self._compute([name])[name] if name in self.plan.names else self._ready(name)
+    def _there(self, name: str) -> bool:
+        """Whether no step has to run for a value."""
+        return name in self._store(name) or name in self.program.weights or name in self.program.givens
+
+    def _value(self, name: str, values: Mapping[str, Array]) -> Array:
+        """A value that is there: just computed, kept, a weight or an input."""
+        if name in values:
+            return values[name]
+        store = self._store(name)
+        if name in store:
+            return store[name]
+        return self._weight(name) if name in self.program.weights else self._given(name)
 
     def _weight(self, name: str) -> Array:
         shape = self.program.shape(name)
         weight = self.weights.get(name, shape)
-        if not any(edit.name == name for edit in self.edits):
+        if name not in self._changed:
             return weight
         self._held[name] = self._apply_edits(name, weight, whole(shape), batched=False)
         return self._held[name]
 
     def _given(self, name: str) -> Array:
-        given = self.givens[name]
+        given, store = self.givens[name], self._store(name)
         convert = self.backend.booleans if given.dtype == np.bool_ else self.backend.integers
-        self._held[name] = convert(given)
-        return self._held[name]
+        store[name] = convert(given)
+        return store[name]
 
     # Computing parts
 
@@ -284,7 +299,10 @@ class Trace:
 
     def _dropped(self, name: str) -> bool:
         step = self.program.by_name.get(name)
-        return step is not None and step.square and name not in self.plan.names and math.prod(step.shape) > BLOCK_CELLS
+        return step is not None and step.square and name not in self.plan.names and self._cells(step) > BLOCK_CELLS
+
+    def _cells(self, step: Step) -> int:
+        return math.prod(step.shape) * self.batch
 
     def _kept_sources(self, step: Step) -> list[str]:
         """What the windows of a step will read that is not itself a window."""
@@ -293,7 +311,7 @@ class Trace:
             found += self._kept_sources(self.program.step(source)) if self._dropped(source) else [source]
         return found
 
-    def _blocks(self, step: Step) -> Array:
+    def _blocks(self, step: Step, values: Mapping[str, Array]) -> Array:
         """A step that reads a dropped array, a few rows of one head at a time."""
         heads, rows, width = step.shape
         keys = max(self.program.shape(source)[-1] for source in step.inputs)
@@ -302,23 +320,27 @@ class Trace:
         for head in range(heads):
             for row in range(0, rows, height):
                 region = (range(head, head + 1), range(row, min(row + height, rows)), range(width))
-                result[slices(region)] = self._made(step, region)
+                result[slices(region)] = self._made(step, region, values)
         return result
 
-    def _window(self, name: str, region: Region) -> Array:
-        """A part of a step, with all items of the batch; only what it needs is computed."""
-        ready = self._ready(name)
-        if ready is None and not self._dropped(name):
-            ready = self._compute([name])[name]
-        if ready is None:
-            return self._made(self.program.step(name), region)
-        return ready[slices(region)[1:]] if name in self.program.weights else ready[slices(region)]
+    def _part(self, name: str, region: Region) -> Array:
+        """A part of a step, with all items of the batch, or of a weight; only what it needs is computed."""
+        sources = self._kept_sources(self.program.step(name)) if self._dropped(name) else [name]
+        return self._window(name, region, self._compute(sources))
 
-    def _made(self, step: Step, region: Region) -> Array:
+    def _window(self, name: str, region: Region, values: Mapping[str, Array]) -> Array:
+        """A part of a value that is there, or of a dropped step."""
+        if name not in values and self._dropped(name):
+            return self._made(self.program.step(name), region, values)
+        place = slices(region)
+        return self._value(name, values)[place[1:] if name in self.program.weights else place]
+
+    def _made(self, step: Step, region: Region, values: Mapping[str, Array]) -> Array:
         """A part of a step from the parts of its inputs."""
         shapes = [self.program.shape(source) for source in step.inputs]
         wide = step.op.widen(region, shapes, step.shape)
-        parts = [self._window(*read) for read in zip(step.inputs, step.op.reads(wide, shapes), strict=True)]
+        reads = step.op.reads(wide, shapes)
+        parts = [self._window(source, part, values) for source, part in zip(step.inputs, reads, strict=True)]
         result = self._apply_edits(step.name, step.op.forward(self.backend, *parts), wide, batched=True)
         return result[within(region, wide)]
 
@@ -331,14 +353,17 @@ class Trace:
         def read(region: Region) -> Host:
             if cells(region) > BLOCK_CELLS:
                 raise InputError(f"a line of {name} is too long to be explained")
-            window = self._window(name, region)
+            window = self._part(name, region)
             return self.backend.to_host(window if name in self.program.weights else window[item]).astype(np.float64)
 
         return Source(name, shape, read)
 
-    def _hand_out(self, array: Array, *, batched: bool) -> Host:
-        """On the host, without a batch axis of one, read-only."""
-        host = self.backend.to_host(array)
-        view = (host[0] if batched and host.shape[0] == 1 else host).view()
+    def hand_out(self, name: str, array: Array) -> Host:
+        """A device array of the step or weight `name`: on the host, without a batch axis of one, read-only."""
+        single = name not in self.program.weights and array.shape[0] == 1
+        return self._read_only(array[0] if single else array)
+
+    def _read_only(self, array: Array) -> Host:
+        view = self.backend.to_host(array).view()
         view.flags.writeable = False
         return view
