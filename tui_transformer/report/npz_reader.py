@@ -1,0 +1,107 @@
+"""Reading traces from NPZ files of any origin: nothing is unpickled, and no header is believed."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.keep import available_memory, readable
+from tui_transformer.errors import InputError
+from tui_transformer.files import check_regular
+from tui_transformer.text.display import visible
+from tui_transformer.text.files import shown_path
+
+VALUE = "value/"
+"""The prefix of the steps in a file that holds more than the steps."""
+
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_BROKEN = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError, RuntimeError, NotImplementedError, TypeError)
+
+
+@dataclass(frozen=True)
+class TraceFile:
+    """The arrays of a file by name; each is read when it is asked for."""
+
+    path: Path
+    entries: Mapping[str, str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The steps, in the order of the file."""
+        steps = tuple(name for name in self.entries if name.startswith(VALUE))
+        return tuple(name.removeprefix(VALUE) for name in steps) or tuple(self.entries)
+
+    def read(self, name: str) -> Host:
+        """One array of numbers.
+
+        Raises:
+            InputError: It is damaged, too large for the memory, or holds no numbers.
+        """
+        with _readable(self.path, name), zipfile.ZipFile(self.path) as archive:
+            entry = archive.getinfo(self.entries.get(VALUE + name) or self.entries[name])
+            with archive.open(entry) as member:
+                _check_header(member, entry.file_size, self.path, name)
+            with archive.open(entry) as member:
+                array: Host = np.lib.format.read_array(member, allow_pickle=False)
+            return array
+
+    def ids(self) -> tuple[int, ...] | None:
+        """The token IDs that the trace was made from, where the file has them."""
+        name = next((name for name in ("tokens", "input_ids") if name in self.entries), None)
+        array = None if name is None else self.read(name)
+        if array is None or array.dtype.kind not in "iu" or not array.size or max(array.shape) != array.size:
+            return None
+        return tuple(array.reshape(-1).tolist())
+
+
+def open_trace(path: Path) -> TraceFile:
+    """A file's arrays by name; where some begin with `value/`, those are the steps.
+
+    Raises:
+        InputError: The file is missing or no NPZ file, or has no arrays.
+    """
+    check_regular(path)
+    with _readable(path), zipfile.ZipFile(path) as archive:
+        members = {name.removesuffix(".npy"): name for name in archive.namelist() if name.endswith(".npy")}
+    if not members:
+        raise InputError(f"{shown_path(path)}: holds no arrays: is it a trace?")
+    return TraceFile(path, members)
+
+
+@contextmanager
+def _readable(path: Path, name: str = "") -> Iterator[None]:
+    where = f"{shown_path(path)}: {visible(name)}" if name else shown_path(path)
+    try:
+        yield
+    except InputError:
+        raise
+    except MemoryError as error:
+        raise InputError(f"{where}: does not fit into memory") from error
+    except _BROKEN as error:
+        reason = visible((str(error) or type(error).__name__).splitlines()[0])[:120]
+        raise InputError(f"{where}: not a whole NPZ file ({reason}): write it again") from error
+
+
+def _check_header(member: IO[bytes], size: int, path: Path, name: str) -> None:
+    """Refuse an array whose header does not fit the size of its entry, before memory is taken for it."""
+    version = np.lib.format.read_magic(member)
+    if version not in _HEADERS:
+        raise ValueError(f"NPY version {version[0]}.{version[1]} is not known")
+    shape, _, dtype = _HEADERS[version](member)
+    where = f"{shown_path(path)}: {visible(name)}"
+    if dtype.kind not in "biuf":
+        raise InputError(f"{where}: holds {visible(str(dtype))}, not numbers: nothing is unpickled")
+    needed = math.prod(shape) * dtype.itemsize
+    if member.tell() + needed != size:
+        raise ValueError("its header says another size than it has")
+    if needed > available_memory():
+        raise InputError(f"{where}: needs {readable(needed)} of memory, {readable(available_memory())} are free")

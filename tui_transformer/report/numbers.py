@@ -1,0 +1,60 @@
+"""Numbers as text: alike and aligned for reading, or exact for other programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from tui_transformer.views.view import Values, View
+
+BLOCK_CELLS = 1 << 16
+NumberText = Callable[[float], str]
+_WORDS = {math.inf: "∞", -math.inf: "-∞"}
+
+
+def number_text(values: Values) -> NumberText:
+    """One way to write all of these numbers, so that their points stand below each other."""
+    if values.dtype.kind in "iub":
+        return lambda value: str(int(value))
+    finite = np.abs(values[np.isfinite(values)])
+    pattern = _pattern(float(finite.max()) if finite.size else 0.0)
+    return lambda value: _text(value, pattern)
+
+
+def _pattern(largest: float) -> str:
+    """About five digits of the largest number; powers of ten where it is very large or very small."""
+    if largest and not 1e-2 <= largest < 1e5:
+        return ".3e"
+    return f".{4 - (max(0, math.floor(math.log10(largest))) if largest else 0)}f"
+
+
+def _text(value: float, pattern: str) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return _WORDS.get(value) or format(value, pattern)
+
+
+def precise(value: float) -> str:
+    """A number to nine digits, enough to tell any two float32 values apart."""
+    return _text(value, ".9g")
+
+
+def exact(values: Values) -> list[list[str]]:
+    """Every number as the shortest text that reads back as the same value in the same precision."""
+    return [list(map(str, row)) for row in values.astype(str).tolist()]
+
+
+def blocks(view: View) -> Iterator[tuple[range, Values]]:
+    """The whole view, a few rows at a time."""
+    height = max(1, BLOCK_CELLS // max(1, view.columns.size))
+    for start in range(0, view.rows.size, height):
+        rows = range(start, min(start + height, view.rows.size))
+        yield rows, view.window(rows, range(view.columns.size))
+
+
+def full_shape(view: View) -> tuple[int, ...]:
+    """The step's own shape: the heads in front, and no axis for the single column of a vector."""
+    heads = (view.heads,) if view.head is not None else ()
+    return (*heads, *(axis.size for axis in (view.rows, view.columns) if axis.name))
