@@ -1,0 +1,147 @@
+"""Every operation with random inputs: the table that the tests of the operations go through."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tui_transformer.engine import ops
+from tui_transformer.engine.axis import Axis, Region, Shape, shape_of, slices
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.explanation import Source
+
+BATCH, HEADS, ROWS, KEYS, MODEL, WIDTH, WORDS = 2, 3, 4, 5, 6, 2, 7
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """One input: its values, whether it has a batch axis, and whether a gradient flows to it."""
+
+    values: Any
+    batched: bool = True
+    differentiable: bool = True
+
+    @property
+    def shape(self) -> Shape:
+        return self.values.shape[self.batched :]
+
+    def on(self, backend: Backend) -> Array:
+        kind = self.values.dtype.kind
+        return {"f": backend.floats, "i": backend.integers, "b": backend.booleans}[kind](self.values)
+
+    def region(self, region: Region) -> tuple[slice, ...]:
+        return slices(region)[not self.batched :]
+
+    def source(self, name: str, item: int) -> Source:
+        values = self.values[item] if self.batched else self.values
+        return Source(name, self.shape, lambda region: values[slices(region)[1:]].astype(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """An operation and its inputs."""
+
+    op: ops.Op
+    inputs: tuple[Given, ...]
+
+    @property
+    def shapes(self) -> list[Shape]:
+        return [given.shape for given in self.inputs]
+
+    @property
+    def axes(self) -> list[tuple[Axis, ...]]:
+        return [tuple(Axis(f"axis {i}", size) for i, size in enumerate(shape)) for shape in self.shapes]
+
+    @property
+    def shape(self) -> Shape:
+        return shape_of(self.op.axes(*self.axes))
+
+    def on(self, backend: Backend) -> list[Array]:
+        """Fresh inputs on a backend."""
+        return [given.on(backend).copy() for given in self.inputs]
+
+
+def normal(rng: Rng, *shape: int) -> Given:
+    return Given(rng.standard_normal((BATCH, *shape)))
+
+
+def weight(rng: Rng, *shape: int) -> Given:
+    return Given(rng.standard_normal(shape), batched=False)
+
+
+def whole_numbers(rng: Rng, below: int, *shape: int) -> Given:
+    return Given(rng.integers(0, below, (BATCH, *shape)), differentiable=False)
+
+
+def places(size: int) -> Given:
+    return Given(np.broadcast_to(np.arange(size), (BATCH, size)), differentiable=False)
+
+
+def away_from_zero(rng: Rng) -> Given:
+    values = rng.standard_normal((BATCH, ROWS, MODEL))
+    return Given(values + 0.1 * np.sign(values))
+
+
+def shares(rng: Rng) -> Given:
+    values = rng.random((BATCH, HEADS, ROWS, KEYS))
+    return Given(values / values.sum(axis=-1, keepdims=True))
+
+
+def partly_hidden(rng: Rng) -> Given:
+    """Scores with −∞ in places, and a row of nothing else."""
+    values = rng.standard_normal((BATCH, HEADS, ROWS, KEYS))
+    values[rng.random(values.shape) < 0.3] = -math.inf
+    values[0, 1, 2] = -math.inf
+    return Given(values)
+
+
+def visible(rng: Rng) -> Given:
+    return Given(rng.random((BATCH, KEYS)) < 0.6, differentiable=False)
+
+
+def mask_inputs(rng: Rng) -> tuple[Given, ...]:
+    return normal(rng, HEADS, ROWS, KEYS), places(ROWS), places(KEYS), visible(rng)
+
+
+def norm_inputs(rng: Rng) -> tuple[Given, ...]:
+    return normal(rng, ROWS, MODEL), weight(rng, MODEL), weight(rng, MODEL)
+
+
+def product_inputs(rng: Rng, *, bias: bool, turned: bool = False) -> tuple[Given, ...]:
+    columns = HEADS * WIDTH
+    matrix = weight(rng, columns, MODEL) if turned else weight(rng, MODEL, columns)
+    return normal(rng, ROWS, MODEL), matrix, *((weight(rng, columns),) if bias else ())
+
+
+CASES: Mapping[str, Callable[[Rng], Case]] = {
+    "add": lambda rng: Case(ops.Add(), (normal(rng, ROWS, MODEL), normal(rng, ROWS, MODEL))),
+    "add three": lambda rng: Case(ops.Add(), tuple(normal(rng, ROWS, MODEL) for _ in range(3))),
+    "context": lambda rng: Case(ops.Context(), (shares(rng), normal(rng, HEADS, KEYS, WIDTH))),
+    "embed": lambda rng: Case(ops.Embed(), (whole_numbers(rng, 3, ROWS), weight(rng, WORDS, MODEL))),
+    "embed scaled": lambda rng: Case(ops.Embed(2.5), (whole_numbers(rng, WORDS, ROWS), weight(rng, WORDS, MODEL))),
+    "gelu": lambda rng: Case(ops.Gelu(), (normal(rng, ROWS, MODEL),)),
+    "given": lambda rng: Case(ops.Given(), (whole_numbers(rng, WORDS, ROWS),)),
+    "layer norm": lambda rng: Case(ops.LayerNorm(1e-3), norm_inputs(rng)),
+    "linear": lambda rng: Case(ops.Linear(), product_inputs(rng, bias=False)),
+    "linear with bias": lambda rng: Case(ops.Linear(), product_inputs(rng, bias=True)),
+    "mask": lambda rng: Case(ops.Mask(), mask_inputs(rng)),
+    "mask causal": lambda rng: Case(ops.Mask(causal=True), mask_inputs(rng)),
+    "merge heads": lambda rng: Case(ops.MergeHeads(), (normal(rng, HEADS, ROWS, WIDTH),)),
+    "parameter": lambda rng: Case(ops.Parameter(), (weight(rng, HEADS, ROWS, WIDTH),)),
+    "project": lambda rng: Case(ops.Project(WIDTH, "Q"), product_inputs(rng, bias=False)),
+    "project with bias": lambda rng: Case(ops.Project(WIDTH, "K"), product_inputs(rng, bias=True)),
+    "relu": lambda rng: Case(ops.Relu(), (away_from_zero(rng),)),
+    "scale": lambda rng: Case(ops.Scale(0.3, "× 0.3"), (normal(rng, HEADS, ROWS, KEYS),)),
+    "scores": lambda rng: Case(ops.Scores(), (normal(rng, HEADS, ROWS, WIDTH), normal(rng, HEADS, KEYS, WIDTH))),
+    "sinusoid": lambda rng: Case(ops.Sinusoid(MODEL), (whole_numbers(rng, 50, ROWS),)),
+    "sinusoid of odd width": lambda rng: Case(ops.Sinusoid(MODEL + 1), (whole_numbers(rng, 50, ROWS),)),
+    "softmax": lambda rng: Case(ops.Softmax(), (partly_hidden(rng),)),
+    "softmax of logits": lambda rng: Case(ops.Softmax(), (normal(rng, ROWS, WORDS),)),
+    "unembed": lambda rng: Case(ops.Unembed(), product_inputs(rng, bias=False, turned=True)),
+    "unembed with bias": lambda rng: Case(ops.Unembed(), product_inputs(rng, bias=True, turned=True)),
+}

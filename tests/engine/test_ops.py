@@ -1,0 +1,205 @@
+"""What every operation promises, by the table of operations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from op_cases import BATCH, CASES, Case
+
+from tui_transformer.engine import ops
+from tui_transformer.engine.axis import Region, slices, within
+from tui_transformer.engine.backend import numpy_backend
+from tui_transformer.engine.explanation import Operand, Sum, Value
+
+F64, F32 = numpy_backend("float64"), numpy_backend("float32")
+STEP = 1e-6
+OVERWRITING = [name for name, make in CASES.items() if make(np.random.default_rng(0)).op.overwrites]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+@pytest.fixture(params=CASES)
+def case(request, rng) -> Case:
+    return CASES[request.param](rng)
+
+
+def subclasses(base: type) -> Iterator[type]:
+    for kind in base.__subclasses__():
+        yield kind
+        yield from subclasses(kind)
+
+
+def random_region(rng: np.random.Generator, shape: tuple[int, ...]) -> Region:
+    ends = (sorted(rng.choice(size + 1, 2, replace=False)) for size in shape)
+    return tuple(range(int(start), int(stop)) for start, stop in ends)
+
+
+def result_of(case: Case, backend=F64):
+    return case.op.forward(backend, *case.on(backend))
+
+
+def weighted_sum(case: Case, share, moved: int, change) -> float:
+    """Σ share · result with one input moved; cells at −∞ do not count."""
+    inputs = case.on(F64)
+    inputs[moved] = inputs[moved] + change
+    result = case.op.forward(F64, *inputs)
+    return float((share * np.where(np.isfinite(result), result, 0.0)).sum())
+
+
+def test_every_operation_is_in_the_table():
+    here = {
+        kind
+        for kind in subclasses(ops.Op)
+        if kind.__module__.startswith("tui_transformer") and not inspect.isabstract(kind)
+    }
+    assert here == {type(make(np.random.default_rng(0)).op) for make in CASES.values()}
+
+
+def test_every_operation_is_named_in_the_package():
+    assert {type(make(np.random.default_rng(0)).op).__name__ for make in CASES.values()} | {"Op"} == set(ops.__all__)
+
+
+def test_the_result_has_the_shape_of_its_axes(case):
+    assert result_of(case).shape[1:] == case.shape
+
+
+def test_gradients_are_central_differences(case, rng):
+    inputs = case.on(F64)
+    output = case.op.forward(F64, *inputs)
+    share = np.where(np.isfinite(output), rng.standard_normal(output.shape), 0.0)
+    found = case.op.backward(F64, share, output, *inputs)
+    assert len(found) == len(inputs)
+    for i, (given, gradient) in enumerate(zip(case.inputs, found, strict=True)):
+        assert (gradient is not None) == given.differentiable
+        if given.differentiable:
+            direction = rng.standard_normal(inputs[i].shape)
+            ends = (weighted_sum(case, share, i, sign * STEP * direction) for sign in (1, -1))
+            slope = next(ends) - next(ends)
+            assert (gradient * direction).sum() == pytest.approx(slope / (2 * STEP), rel=1e-6, abs=1e-9)
+
+
+def test_a_window_is_the_part_of_the_whole(case, rng):
+    whole, inputs = result_of(case), case.on(F64)
+    for _ in range(20):
+        region = random_region(rng, case.shape)
+        wide = case.op.widen(region, case.shapes, case.shape)
+        reads = case.op.reads(wide, case.shapes)
+        parts = [x[given.region(part)] for x, given, part in zip(inputs, case.inputs, reads, strict=True)]
+        made = case.op.forward(F64, *parts)[within(region, wide)]
+        np.testing.assert_allclose(made, whole[slices(region)], rtol=1e-12, atol=1e-14)
+
+
+def named_operands(item: Sum | Value) -> Iterator[Operand]:
+    if isinstance(item, Sum):
+        yield from (factor.operand(term) for factor in item.factors for term in range(len(item)))
+    elif item.source is not None:
+        yield item.source
+
+
+def test_an_explanation_gives_the_cell_from_the_cells_it_names(case):
+    whole = result_of(case)
+    item = whole.shape[0] - 1
+    for index in np.ndindex(*case.shape):
+        sources = [given.source(str(i), item) for i, given in enumerate(case.inputs)]
+        working = case.op.explain(index, *sources)
+        assert working.result == pytest.approx(float(whole[item][index]), rel=1e-12, abs=1e-12)
+        operands = [operand for entry in working.items for operand in named_operands(entry)]
+        assert operands or isinstance(case.op, ops.Given)
+        for operand in operands:
+            assert operand.value == sources[int(operand.name)].cell(*operand.index)
+
+
+def test_the_running_sum_ends_at_the_total(case):
+    sources = [given.source(str(i), 0) for i, given in enumerate(case.inputs)]
+    working = case.op.explain(tuple(size - 1 for size in case.shape), *sources)
+    for total in (entry for entry in working.items if isinstance(entry, Sum)):
+        assert len(total.running) == len(total) == len(total.contributions)
+        assert total.running[-1] == pytest.approx(total.total, rel=1e-12, abs=1e-14)
+
+
+def test_products_are_the_products_of_their_factors(case):
+    sources = [given.source(str(i), 0) for i, given in enumerate(case.inputs)]
+    working = case.op.explain((0,) * len(case.shape), *sources)
+    for total in (entry for entry in working.items if isinstance(entry, Sum) and entry.unit == "product"):
+        assert np.array_equal(total.contributions, total.factors[0].values * total.factors[1].values)
+
+
+@pytest.mark.parametrize("name", OVERWRITING)
+def test_writing_over_the_first_input_gives_the_same(name, rng):
+    case = CASES[name](rng)
+    inputs = case.on(F64)
+    written = case.op.forward(F64, *inputs, out=inputs[0])
+    assert np.array_equal(written, result_of(case))
+    assert np.shares_memory(written, inputs[0])
+
+
+def test_inputs_stay_as_they_are(case, rng):
+    inputs = case.on(F64)
+    output = case.op.forward(F64, *inputs)
+    case.op.backward(F64, rng.standard_normal(output.shape), output, *inputs)
+    assert all(np.array_equal(after, before) for after, before in zip(inputs, case.on(F64), strict=True))
+
+
+def test_float32_stays_float32(case, rng):
+    inputs = case.on(F32)
+    output = case.op.forward(F32, *inputs)
+    assert output.dtype == (np.int64 if case.op.integer else np.float32)
+    share = rng.standard_normal(output.shape).astype(np.float32)
+    found = case.op.backward(F32, share, output, *inputs)
+    assert {gradient.dtype for gradient in found if gradient is not None} <= {np.dtype(np.float32)}
+
+
+def test_float32_is_near_float64(case):
+    np.testing.assert_allclose(result_of(case, F32), result_of(case), rtol=1e-5, atol=2e-6)
+
+
+def test_gradients_have_the_shape_of_their_inputs(case, rng):
+    inputs = case.on(F64)
+    output = case.op.forward(F64, *inputs)
+    found = case.op.backward(F64, rng.standard_normal(output.shape), output, *inputs)
+    for gradient, given in zip(found, inputs, strict=True):
+        assert gradient is None or gradient.shape == given.shape
+
+
+def test_there_is_a_formula_and_a_cost(case):
+    assert case.op.formula.strip() == case.op.formula != ""
+    assert isinstance(case.op.flops(*case.axes), int)
+
+
+@pytest.mark.parametrize(
+    ("name", "cost"),
+    [
+        ("linear", 4 * 6 * (2 * 6)),
+        ("linear with bias", 4 * 6 * (2 * 6 + 1)),
+        ("unembed", 4 * 6 * (2 * 6)),
+        ("scores", 3 * 4 * 5 * (2 * 2)),
+        ("context", 3 * 4 * 2 * (2 * 5)),
+        ("add three", 2 * 4 * 6),
+        ("merge heads", 0),
+        ("embed", 0),
+    ],
+)
+def test_the_cost_counts_products_and_sums(name, cost, rng):
+    case = CASES[name](rng)
+    assert case.op.flops(*case.axes) == cost
+
+
+def test_values_that_are_not_signed_are_never_negative(case):
+    if not case.op.signed:
+        assert result_of(case).min() >= 0
+
+
+def test_softmax_of_a_row_of_minus_infinity_is_zero():
+    scores = np.full((BATCH, 3, 4), -np.inf)
+    assert not ops.Softmax().forward(F64, scores).any()
+
+
+def test_softmax_does_not_overflow():
+    shares = ops.Softmax().forward(F32, np.array([[[1e30, 1e30, -1e30]]], dtype=np.float32))
+    assert shares.tolist() == [[[0.5, 0.5, 0.0]]]

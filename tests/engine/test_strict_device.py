@@ -1,0 +1,119 @@
+"""On a device whose arrays never mix with the host's, everything is as on the CPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from op_cases import CASES
+from strict import Module, strict_backend
+
+from tui_transformer.engine import trace as trace_module
+from tui_transformer.engine.backend import numpy_backend
+from tui_transformer.engine.gradient import gradients
+from tui_transformer.engine.trace import Edit, Trace
+from tui_transformer.engine.weights import Weights
+from tui_transformer.model import Model
+
+MODERN = {"norm": "pre", "activation": "gelu", "positions": "learned", "bias": True, "tie_output": True}
+MODELS = {
+    "encoder": ("encoder", {"layers": 2}),
+    "decoder": ("decoder", {"scale_embedding": True, **MODERN}),
+    "attention": ("attention", {}),
+}
+IDS = [[2, 5, 3, 6, 4], [7, 3, 3, 1, 1]]
+
+
+@pytest.fixture(params=MODELS)
+def model(request) -> Model:
+    name, sizes = MODELS[request.param]
+    return Model.load(name, device="cpu", dtype="float64", **sizes)
+
+
+def traces(model: Model, budget: int = 1 << 30) -> tuple[Trace, Trace]:
+    """The same input on the CPU and on the stand-in."""
+    strict = replace(model, weights=Weights(strict_backend(), model.weights.read))
+    ids = IDS if model.config.vocab_size else None
+    return model.trace(ids=ids, budget=budget), strict.trace(ids=ids, budget=budget)
+
+
+def assert_equal(cpu: Trace, device: Trace) -> None:
+    for name in cpu:
+        np.testing.assert_allclose(device[name], cpu[name], rtol=1e-12, atol=1e-14, err_msg=name)
+
+
+def test_the_stand_in_refuses_host_arrays():
+    array = Module.asarray([1.0, 2.0])
+    for mistake in (lambda: array + np.ones(2), lambda: np.ones(2) + array, lambda: np.exp(array)):
+        with pytest.raises(TypeError):
+            mistake()
+    with pytest.raises(TypeError):
+        Module.exp(np.ones(2))
+    with pytest.raises(TypeError):
+        array[0] = np.float64(3)
+    with pytest.raises(TypeError):
+        np.asarray(array)
+
+
+def test_every_step_is_as_on_the_cpu(model):
+    assert_equal(*traces(model))
+
+
+def test_what_is_handed_out_is_on_the_host(model):
+    _, device = traces(model)
+    assert all(isinstance(device[name], np.ndarray) and not device[name].flags.writeable for name in device)
+
+
+def test_dropped_steps_are_as_on_the_cpu(model, monkeypatch):
+    monkeypatch.setattr(trace_module, "BLOCK_CELLS", 8)
+    assert_equal(traces(model)[0], traces(model, budget=0)[1])
+
+
+def test_windows_are_as_on_the_cpu(model):
+    cpu, device = traces(model)
+    for name in cpu:
+        region = tuple(range(size // 2, size) for size in cpu.program.shape(name))
+        np.testing.assert_allclose(device.window(name, region), cpu.window(name, region), rtol=1e-12, atol=1e-14)
+
+
+def test_explanations_are_as_on_the_cpu(model):
+    cpu, device = traces(model)
+    for name in cpu:
+        index = tuple(size - 1 for size in cpu.program.shape(name))
+        wanted, found = cpu.explain_cell(name, index), device.explain_cell(name, index)
+        assert found.recomputed == pytest.approx(wanted.recomputed, rel=1e-12), name
+        assert found.stored == pytest.approx(wanted.stored, rel=1e-12, abs=1e-14), name
+
+
+def test_edits_are_as_on_the_cpu(model):
+    scope = f"{getattr(model.config, 'stack', 'encoder')}.0.self_attention"
+    edits = [Edit(f"{scope}.query.weight", (0,) * (3 if model.name == "attention" else 2), 0.5)]
+    edits.append(Edit(f"{scope}.weights", (0, 1, 0), 0.25))
+    cpu, device = traces(model)
+    assert_equal(cpu.edited(edits), device.edited(edits))
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder"], indirect=True)
+def test_gradients_are_as_on_the_cpu(model):
+    targets = [[5, 3, -1, 4, 0], [1, 2, 3, -1, -1]]
+    cpu, device = (gradients(trace, targets) for trace in traces(model))
+    assert device.loss == pytest.approx(cpu.loss, rel=1e-12)
+    for name, wanted in cpu.values.items():
+        np.testing.assert_allclose(device.values[name], wanted, rtol=1e-10, atol=1e-14, err_msg=name)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_operation_is_as_on_the_cpu(name):
+    case = CASES[name](np.random.default_rng(3))
+    for found, wanted in zip(run(case, strict_backend()), run(case, numpy_backend("float64")), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
+
+
+def run(case, backend):
+    """The result and the gradients on the host."""
+    inputs = case.on(backend)
+    output = case.op.forward(backend, *inputs)
+    share = backend.floats(np.random.default_rng(4).standard_normal(output.shape))
+    found = case.op.backward(backend, share, output, *inputs)
+    return [backend.to_host(array) for array in (output, *found) if array is not None]
