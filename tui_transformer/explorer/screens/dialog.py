@@ -1,0 +1,89 @@
+"""What the screens over the main one share: a box with a title and its keys in the border, left by esc."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Generic, TypeVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from tui_transformer.text.display import visible
+
+Result = TypeVar("Result")
+Keys = Mapping[str, str]
+"""What each key does, in a word."""
+
+
+def key_line(keys: Keys) -> Content:
+    """Keys and what they do, in one line."""
+    parts = [Content.assemble((key, "bold $accent"), (f" {does}", "$foreground 70%")) for key, does in keys.items()]
+    return Content("  ").join(parts)
+
+
+def plain(text: str) -> Content:
+    """A text of any origin over several lines, made visible; nothing in it is markup."""
+    return Content("\n".join(map(visible, text.splitlines())))
+
+
+class Dialog(ModalScreen[Result | None], Generic[Result]):
+    """A box over the main screen. It gives a result, or None where it is left.
+
+    | Key | Does |
+    | :- | :- |
+    | esc | Leaves; nothing is changed. |
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Leave", tooltip="Leave without a change", id="dialog.leave"),
+    ]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - the base class has them so
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]  # noqa: RUF012 - the base class has them so
+
+    DEFAULT_CSS = """
+    Dialog {
+        align: center middle;
+        overflow: hidden;
+        #box {
+            width: 76;
+            max-width: 100%;
+            height: auto;
+            max-height: 100%;
+            background: $background;
+            border: round $accent;
+            border-title-color: $accent;
+            border-title-style: bold;
+            border-subtitle-align: right;
+        }
+        .problem { color: $error; }
+        .quiet { color: $foreground 65%; }
+        #box Static { height: auto; padding: 0 1; }
+    }
+    """
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self._title = title
+
+    @property
+    def keys(self) -> Keys:
+        """The keys that are named in the border."""
+        return {"esc": "leave"}
+
+    def compose(self) -> ComposeResult:
+        """The box around what a dialog holds."""
+        with Vertical(id="box") as box:
+            box.border_title = Content(visible(self._title))
+            box.border_subtitle = key_line(self.keys)
+            yield from self.body()
+
+    def body(self) -> ComposeResult:
+        """What is in the box."""
+        yield from ()
+
+    def action_leave(self) -> None:
+        """Close without a result."""
+        self.dismiss(None)
