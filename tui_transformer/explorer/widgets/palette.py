@@ -67,6 +67,12 @@ _STANDARD: dict[tuple[ScaleKind, bool], tuple[str, ...]] = {
     ("diverging", True): ("#55ffff", "#5555ff", "#0000aa", "#000000", "#aa5500", "#ff5555", "#ffff55"),
     ("diverging", False): ("#0000aa", "#5555ff", "#55ffff", "#ffffff", "#ffff55", "#ff5555", "#aa5500"),
 }
+# Told apart by lightness as well as by hue.
+_SERIES: dict[bool, tuple[str, ...]] = {
+    True: ("#5a9bbd", "#ffbf47", "#d98cb3", "#8fc97a", "#b9a5e8", "#e0795a", "#7fe0d4", "#c9c9c9"),
+    False: ("#2d6a9f", "#c26a00", "#8f2f68", "#4f8a3a", "#6a52b3", "#9c2f1e", "#0f7a70", "#444444"),
+}
+
 _SEQUENTIAL_GLYPHS = tuple(glyph * 2 for glyph in " ,:-=+*#%@")
 _SIGNED_GLYPHS = ("==", "-=", "--", " -", "  ", " +", "++", "+#", "##")
 _GLYPHS: dict[ScaleKind, tuple[str, ...]] = {"sequential": _SEQUENTIAL_GLYPHS, "diverging": _SIGNED_GLYPHS}
@@ -158,6 +164,16 @@ def ramp(kind: ScaleKind, surface: Surface, levels: int = _TRUECOLOR_LEVELS) -> 
             [Color.from_triplet(Color.from_ansi(number).get_truecolor()) for number in _EIGHT_BIT[key]], levels
         )
     return _blended([Color.parse(color) for color in _ANCHORS[key]], levels)
+
+
+def series_colors(surface: Surface) -> tuple[Color, ...]:
+    """The colours of the curves of a chart."""
+    return tuple(map(Color.parse, _SERIES[surface.dark]))
+
+
+def bar_color(surface: Surface) -> Color:
+    """The colour of bars."""
+    return series_colors(surface)[0]
 
 
 def _picked(colors: list[Color], levels: int) -> list[Color]:

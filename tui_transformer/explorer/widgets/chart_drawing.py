@@ -1,0 +1,200 @@
+"""Charts drawn by plotext, each kind by one function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from rich.color_triplet import ColorTriplet
+
+from tui_transformer.explorer.widgets.labels import fit_label, label_width
+from tui_transformer.explorer.widgets.numbers import short_number
+from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series
+
+SERIES_GLYPHS = "*+ox#@%&"
+"""What the curves are drawn with where there is no colour."""
+
+_MARK = "▸"
+_VALUE_CELLS = 9
+_LABEL_CELLS = 16
+_TICK_CELLS = 9
+_SAMPLES_PER_CELL = 2
+_LARGEST = 1e150
+
+
+@dataclass(frozen=True)
+class Inks:
+    """The colours of curves, of bars and of the marked bar; none where there is no colour."""
+
+    series: tuple[ColorTriplet, ...]
+    bar: ColorTriplet | None
+    marked: ColorTriplet | None
+
+
+@dataclass(frozen=True)
+class _Canvas:
+    """plotext's figure, its size, and what it is drawn with."""
+
+    figure: Any
+    width: int
+    height: int
+    inks: Inks
+
+
+def draw(chart: Chart, width: int, height: int, inks: Inks) -> str:
+    """A chart as text with escape sequences for colours, `width` columns × `height` lines.
+
+    plotext has one figure for the whole process: call this from one thread.
+    """
+    import plotext
+
+    plotext.terminal.limit(width=False, height=False)
+    figure = plotext.figure
+    figure.clear()
+    figure.plot_size(width, height)
+    figure.theme("colorless")
+    _DRAW[type(chart)](_Canvas(figure, width, height, inks), chart)
+    return str(figure.build().string())
+
+
+def _draw_lines(canvas: _Canvas, chart: LineChart) -> None:
+    figure = canvas.figure
+    for index, series in enumerate(chart.series):
+        for run in _finite_runs(series):
+            signal = figure.signal(*run, marker=_curve_marker(index, canvas.inks))
+            figure.draw(signal.lines() if len(run[0]) > 1 else signal)
+    figure.axes(style="rounded")
+    _label_axes(figure, chart.x_label, chart.y_label)
+
+
+def _draw_bars(canvas: _Canvas, chart: BarChart) -> None:
+    if not chart.values:
+        return
+    draw_bars = _draw_labelled_bars if len(chart.values) <= canvas.height else _draw_many_bars
+    draw_bars(canvas, chart)
+
+
+def _draw_labelled_bars(canvas: _Canvas, chart: BarChart) -> None:
+    """One line a bar: its label, the bar, its value."""
+    figure, values = canvas.figure, [_drawable(value) for value in chart.values]
+    low, high = min([0.0, *values]), max([0.0, *values])
+    labels = [_bar_label(label, index == chart.marked) for index, label in enumerate(chart.labels)]
+    span, room = (high - low) or 1.0, max(canvas.width - max(map(label_width, labels)) - _VALUE_CELLS, 1)
+    lines = range(len(values) - 1, -1, -1)
+    figure.plot_size(canvas.width, len(values))
+    figure.axes(active=False)
+    figure.ruler("x").lim(low, high + span * _VALUE_CELLS / room).ticks([], [])
+    figure.ruler("y").lim(-0.5, len(values) - 0.5).ticks(list(lines), labels)
+    for index, (line, value) in enumerate(zip(lines, values, strict=True)):
+        if value:
+            marker = _bar_marker(chart.marked == index, canvas.inks)
+            figure.draw(figure.segment((0, value), (line, line), marker=marker))
+        figure.draw(figure.text(max(value, 0.0) + 2 * span / room, line, _value_text(chart.values[index])))
+
+
+def _draw_many_bars(canvas: _Canvas, chart: BarChart) -> None:
+    """A few columns a bar, with a label here and there."""
+    figure, count = canvas.figure, len(chart.values)
+    heights = [_drawable(value) for value in chart.values]
+    _draw_steps(canvas, [index - 0.5 for index in range(count + 1)], heights, chart.marked)
+    figure.ruler("x").ticks(*_some_labels(chart, canvas.width))
+
+
+def _draw_histogram(canvas: _Canvas, chart: Histogram) -> None:
+    if not chart.counts:
+        return
+    _draw_steps(canvas, list(chart.edges), list(map(float, chart.counts)))
+    canvas.figure.ruler("x").ticks(*_some_edges(chart.edges, canvas.width))
+
+
+def _draw_steps(canvas: _Canvas, edges: list[float], heights: list[float], marked: int | None = None) -> None:
+    """Bars without gaps, each from its edge to the next; plotext's own bars leave gaps between narrow ones."""
+    figure = canvas.figure
+    figure.axes(style="rounded")
+    figure.ruler("x").lim(edges[0], edges[-1])
+    figure.ruler("y").lim(min(0.0, min(heights)), max(0.0, max(heights)) or 1.0)
+    samples = np.linspace(edges[0], edges[-1], _SAMPLES_PER_CELL * canvas.width, endpoint=False)
+    bars = np.clip(np.searchsorted(edges, samples, side="right") - 1, 0, len(heights) - 1)
+    tops = np.array(heights)[bars]
+    for is_marked in (False, True):
+        chosen = ((bars == marked) == is_marked) & (tops != 0)
+        if chosen.any():
+            marker = _bar_marker(is_marked, canvas.inks, fine=True)
+            figure.draw(figure.signal(samples[chosen].tolist(), tops[chosen].tolist(), marker=marker).fillx())
+
+
+_DRAW: dict[type[Any], Callable[[_Canvas, Any], None]] = {
+    LineChart: _draw_lines,
+    BarChart: _draw_bars,
+    Histogram: _draw_histogram,
+}
+
+
+def _finite_runs(series: Series) -> Iterator[tuple[list[float], list[float]]]:
+    """The stretches of a curve without holes."""
+    points = list(zip(series.x, series.y, strict=True))
+    for finite, run in groupby(points, key=lambda point: math.isfinite(point[0]) and math.isfinite(point[1])):
+        if finite:
+            x, y = zip(*run, strict=True)
+            yield [_drawable(value) for value in x], [_drawable(value) for value in y]
+
+
+def _drawable(value: float) -> float:
+    """What is drawn for a number: nothing for one that is not finite, the largest that plotext can scale."""
+    return max(min(value, _LARGEST), -_LARGEST) if math.isfinite(value) else 0.0
+
+
+def _value_text(value: float) -> str:
+    if math.isnan(value) or value == -math.inf:
+        return "× masked"
+    return short_number(value)
+
+
+def _bar_label(label: str, marked: bool) -> str:  # noqa: FBT001
+    sign = _MARK if marked else ""
+    return sign + fit_label(label, min(label_width(label), _LABEL_CELLS)) + " "
+
+
+def _some_labels(chart: BarChart, width: int) -> tuple[list[int], list[str]]:
+    step = max(math.ceil(len(chart.labels) * (_TICK_CELLS + 1) / width), 1)
+    places = list(range(0, len(chart.labels), step))
+    return places, [_short(chart.labels[place]) for place in places]
+
+
+def _some_edges(edges: tuple[float, ...], width: int) -> tuple[list[float], list[str]]:
+    step = max(math.ceil(len(edges) * _TICK_CELLS / width), 1)
+    places = list(edges[::step])
+    return places, [short_number(place) for place in places]
+
+
+def _short(label: str) -> str:
+    return fit_label(label, min(label_width(label), _TICK_CELLS))
+
+
+def _label_axes(figure: Any, x_label: str, y_label: str) -> None:
+    for axis, label in (("x", x_label), ("y", y_label)):
+        if label:
+            figure.label(fit_label(label, label_width(label)), axis=axis)
+
+
+def _curve_marker(index: int, inks: Inks) -> Any:
+    if not inks.series:
+        return SERIES_GLYPHS[index % len(SERIES_GLYPHS)]
+    return _marker("braille", inks.series[index % len(inks.series)])
+
+
+def _bar_marker(marked: bool, inks: Inks, *, fine: bool = False) -> Any:  # noqa: FBT001
+    color = inks.marked if marked else inks.bar
+    if color is None:
+        return "█" if marked else "▒"
+    return _marker("hd" if fine else "█", color)
+
+
+def _marker(symbol: str, color: ColorTriplet) -> Any:
+    import plotext
+
+    return plotext.marker(symbol, tuple(color))
