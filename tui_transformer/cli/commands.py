@@ -1,0 +1,154 @@
+"""The headless commands: what each takes. What it does is in the module of its name, imported when it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from tui_transformer.cli import completion
+from tui_transformer.cli.options import Flags, takes_flags
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+vocabularies = typer.Typer(
+    rich_markup_mode=None, no_args_is_help=True, help="Look into vocabularies, and split text into tokens."
+)
+app.add_typer(vocabularies, name="vocab")
+
+Vocabulary = Annotated[
+    str,
+    typer.Option("--vocab", metavar="FILE|NAME", help="A vocabulary.", autocompletion=completion.vocabularies),
+]
+Named = Annotated[str, typer.Argument(metavar="NAME", autocompletion=completion.vocabularies)]
+
+
+@app.command()
+@takes_flags
+def trace(
+    *,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE.npz", help="The file to write.")],
+    steps: Annotated[str | None, typer.Option("--steps", metavar="GLOB", help="Only the steps that match.")] = None,
+    flags: Flags,
+) -> None:
+    """Write every step of a forward pass to an npz file, under its name."""
+    from tui_transformer.cli.trace import run
+
+    run(flags, out, steps)
+
+
+@app.command()
+@takes_flags
+def show(
+    *,
+    step: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[STEP]",
+            help="A name, the end of one, or a pattern with *; without it, all steps are listed.",
+            autocompletion=completion.steps,
+        ),
+    ] = None,
+    head: Annotated[int | None, typer.Option("--head", help="Which head, from 0.")] = None,
+    explain: Annotated[
+        str | None, typer.Option("--explain", metavar="ROW,COLUMN", help="The terms that made one cell.")
+    ] = None,
+    format: Annotated[
+        Literal["text", "json", "csv", "svg"] | None,
+        typer.Option("--format", help="Text by default; for a file, what its name ends in."),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Everything, however wide.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write to .txt, .json, .csv, .svg or .npz.")
+    ] = None,
+    flags: Flags,
+) -> None:
+    """Show the steps, one step, or how one cell was made."""
+    from tui_transformer.cli.show import Request, run
+
+    run(flags, Request(step, head, explain, format, everything, out))
+
+
+@app.command()
+@takes_flags
+def diff(
+    *,
+    first: Annotated[str, typer.Argument(metavar="A", help="An npz trace, or a model's name or folder.")],
+    second: Annotated[
+        str | None, typer.Argument(metavar="[B]", help="The same; without it, the model that the options name.")
+    ] = None,
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", help="Cells differ by |a − b| > tolerance · max(1, |a|, |b|).")
+    ] = 1e-5,
+    flags: Flags,
+) -> None:
+    """Compare two traces step by step and name the first that differs.
+
+    Exit code 0: every step that both have is the same; 1: one differs. Where no input is given, a model is traced on
+    the token IDs that the file holds.
+    """
+    from tui_transformer.cli.diff import run
+
+    run(flags, first, second, tolerance)
+
+
+@app.command()
+def info(
+    *,
+    device: Annotated[Literal["auto", "cpu", "gpu"], typer.Option("--device", help="Where to compute.")] = "auto",
+    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+) -> None:
+    """Show versions, the device in use and why, and what machine and terminal offer."""
+    from tui_transformer.cli.info import run
+
+    run(device, as_json=json)
+
+
+@vocabularies.command("list")
+def list_vocabularies() -> None:
+    """List the vocabularies that come with the program."""
+    from tui_transformer.cli.vocab import show_list
+
+    show_list()
+
+
+@vocabularies.command("check")
+def check_vocabulary(name: Annotated[str, typer.Argument(metavar="FILE")]) -> None:
+    """Say what a vocabulary file holds: its kind, words, repeated words and special words."""
+    from tui_transformer.cli.vocab import check
+
+    check(name)
+
+
+@vocabularies.command("show")
+def show_vocabulary(
+    name: Named,
+    *,
+    first: Annotated[int, typer.Option("--from", min=0, help="The first ID.")] = 0,
+    count: Annotated[int, typer.Option("--count", min=1, help="How many words.")] = 50,
+) -> None:
+    """Show words with their IDs."""
+    from tui_transformer.cli.vocab import show as show_words
+
+    show_words(name, first, count)
+
+
+@vocabularies.command("search")
+def search_vocabulary(
+    query: Annotated[str, typer.Argument(metavar="TEXT")],
+    *,
+    vocab: Vocabulary = "waves",
+    count: Annotated[int, typer.Option("--count", min=1, help="At most so many words.")] = 50,
+) -> None:
+    """Find the words that contain a text."""
+    from tui_transformer.cli.vocab import search
+
+    search(vocab, query, count)
+
+
+@vocabularies.command("tokens")
+def split_text(text: Annotated[str, typer.Argument(metavar="TEXT")], *, vocab: Vocabulary = "waves") -> None:
+    """Split a text into tokens: IDs, words, places, and the text that the IDs stand for."""
+    from tui_transformer.cli.vocab import tokens
+
+    tokens(vocab, text)

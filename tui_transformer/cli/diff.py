@@ -1,0 +1,145 @@
+"""`diff`: two traces step by step, and the first step where they part."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import typer
+
+from tui_transformer.cli.names import listed
+from tui_transformer.cli.options import Flags
+from tui_transformer.cli.output import emit
+from tui_transformer.cli.session import open_session
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model.model import BUILT_IN
+from tui_transformer.report.differences import Difference, compare
+from tui_transformer.report.explained import place
+from tui_transformer.report.npz_reader import TraceFile, open_trace
+from tui_transformer.report.numbers import precise
+from tui_transformer.text.display import cells, fit, visible
+
+DIFFERENT = 1
+
+
+class Side(Protocol):
+    """One of the two traces."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The steps in order."""
+
+    def read(self, name: str) -> Host:
+        """The values of a step."""
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A trace that is computed for the comparison."""
+
+    trace: Trace
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The steps in order."""
+        return self.trace.names
+
+    def read(self, name: str) -> Host:
+        """The values of a step."""
+        return self.trace[name]
+
+
+def run(flags: Flags, first: str, second: str | None, tolerance: float) -> None:
+    """Compare two traces and exit with 1 where a step differs.
+
+    Raises:
+        InputError: A file cannot be read, or no step is in both.
+    """
+    if not 0 <= tolerance < math.inf:
+        raise UsageError(f"--tolerance {tolerance} is not a number from 0")
+    a, b = _sides(flags, first, second)
+    found = list(_differences(a, b, tolerance))
+    emit(_report(found, a, b, tolerance))
+    if any(difference.beyond for difference in found):
+        raise typer.Exit(DIFFERENT)
+
+
+def _sides(flags: Flags, first: str, second: str | None) -> tuple[Side, Side]:
+    """Files and computed traces; a file's token IDs are used where no input was given."""
+    files = [open_trace(Path(where)) for where in (first, second) if where and not _is_model(where)]
+    ids = next((found for file in files if (found := file.ids())), None)
+    a = _side(flags, first, ids)
+    return a, Computed(open_session(flags, ids).trace) if second is None else _side(flags, second, ids)
+
+
+def _is_model(where: str) -> bool:
+    return where in BUILT_IN or Path(where).is_dir()
+
+
+def _side(flags: Flags, where: str, ids: tuple[int, ...] | None) -> Side:
+    if _is_model(where):
+        return Computed(open_session(dataclasses.replace(flags, model=where), ids).trace)
+    return open_trace(Path(where))
+
+
+def _differences(a: Side, b: Side, tolerance: float) -> Iterator[Difference]:
+    """Every step that both have, in the order of the program where one side is computed, else of the first file."""
+    ordered, other = (b, a) if isinstance(a, TraceFile) and isinstance(b, Computed) else (a, b)
+    known = frozenset(other.names)
+    names = [name for name in ordered.names if name in known]
+    if not names:
+        raise InputError(f"no step is in both: the first has {listed(a.names)}")
+    return (compare(name, a.read(name), b.read(name), tolerance) for name in names)
+
+
+# The report
+
+
+def _report(found: Sequence[Difference], a: Side, b: Side, tolerance: float) -> Iterator[str]:
+    yield from _table(found)
+    for title, names in (("only in the first", _rest(a, b)), ("only in the second", _rest(b, a))):
+        if names:
+            yield f"{title}: {visible(listed(names))}\n"
+    yield _verdict(found, tolerance) + "\n"
+
+
+def _rest(side: Side, other: Side) -> list[str]:
+    known = frozenset(other.names)
+    return [name for name in side.names if name not in known]
+
+
+def _table(found: Sequence[Difference]) -> Iterator[str]:
+    rows = [("step", "shape", "largest", "relative", "")] + [_row(difference) for difference in found]
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(fit(text, width) for text, width in zip(row, widths, strict=True)).rstrip() + "\n"
+
+
+def _row(found: Difference) -> tuple[str, str, str, str, str]:
+    if not found.comparable:
+        return visible(found.name), found.shape_text, "", "", "shapes differ"
+    verdict = "differs" if found.beyond else ""
+    return visible(found.name), found.shape_text, f"{found.largest:.2e}", f"{found.relative:.2e}", verdict
+
+
+def _verdict(found: Sequence[Difference], tolerance: float) -> str:
+    first = next((difference for difference in found if difference.beyond), None)
+    if first is None:
+        return f"same: {len(found)} steps agree within {tolerance:g}"
+    count = sum(difference.beyond for difference in found)
+    return (
+        f"first difference: {visible(_where(first))}; {count} of {len(found)} steps differ by more than {tolerance:g}"
+    )
+
+
+def _where(first: Difference) -> str:
+    if not first.comparable:
+        return f"{first.name} is {first.shape_text}"
+    one, other = map(precise, first.values)
+    return f"{place(first.name, first.index)} is {one} and {other}"

@@ -1,0 +1,138 @@
+"""The command `tui-transformer`: the explorer, the headless commands, and one exit code for every end.
+
+0 fine; 1 the work failed; 2 wrong usage, or no terminal for the explorer; 128 + n for a signal.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+from typing import Annotated, NoReturn, TextIO
+
+import typer
+
+from tui_transformer import __version__
+from tui_transformer.cli.commands import app
+from tui_transformer.cli.options import Flags, takes_flags
+from tui_transformer.errors import InputError, UsageError
+
+NAME = "tui-transformer"
+FAILED, WRONG_USAGE = 1, 2
+ENDING = ("SIGTERM", "SIGHUP")
+"""Signals that end a command in order: what is half-written is removed."""
+
+
+def main() -> NoReturn:
+    """Run the command line and exit."""
+    _use_utf8(sys.stdout, sys.stderr)
+    _catch_signals()
+    try:
+        app(prog_name=NAME)
+    except UsageError as error:
+        _fail(str(error), WRONG_USAGE)
+    except InputError as error:
+        _fail(str(error), FAILED)
+    except MemoryError:
+        _fail("not enough memory: use fewer tokens or smaller sizes", FAILED)
+    except Exception as error:  # noqa: BLE001 - whatever else comes here is a mistake of the program
+        _fail_by_mistake(error)
+    sys.exit(0)
+
+
+def _use_utf8(*streams: object) -> None:
+    """Output is UTF-8 whatever the locale; what cannot be encoded is escaped."""
+    for stream in streams:
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _catch_signals() -> None:
+    for name in ENDING:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    from tui_transformer.text.display import visible
+
+    typer.echo(f"{NAME}: {visible(message)}", err=True)
+    sys.exit(code)
+
+
+def _fail_by_mistake(error: Exception) -> NoReturn:
+    from tui_transformer.crash import message
+
+    typer.echo(f"{NAME}: {message(error)}", err=True)
+    sys.exit(FAILED)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - called by typer
+    if wanted:
+        typer.echo(f"{NAME} {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+@takes_flags
+def explore(
+    *,
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback does the work
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Show the version and exit.")
+    ] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="Glyphs instead of colours.")] = False,
+    theme: Annotated[str | None, typer.Option("--theme", metavar="NAME", help="Colours of the explorer.")] = None,
+    flags: Flags,
+) -> None:
+    """See every number inside a transformer, in a terminal.
+
+    Alone, the command opens the explorer. The options before a command are those of the explorer; each command has
+    its own, the same ones.
+    """
+    if context.invoked_subcommand is not None:
+        _refuse_misplaced(flags, context.invoked_subcommand)
+        return
+    ids, options = flags.token_ids(), flags.options()
+    _check_terminal(sys.stdin, sys.stdout)
+    _set_look(theme, no_color=no_color)
+    from tui_transformer.explorer.run import run
+
+    raise typer.Exit(run(options, flags.text, ids))
+
+
+def _refuse_misplaced(flags: Flags, command: str) -> None:
+    """Options before a command would be lost."""
+    if flags.given():
+        option = flags.given()[0]
+        raise UsageError(f"{option} belongs after the command: {NAME} {command} {option} …")
+
+
+def _check_terminal(stdin: TextIO, stdout: TextIO) -> None:
+    if not stdin.isatty() or not stdout.isatty():
+        raise UsageError("the explorer needs a terminal for input and output: use `tui-transformer show` instead")
+    if os.environ.get("TERM") == "dumb":
+        raise UsageError("the explorer cannot draw on TERM=dumb: use `tui-transformer show` instead")
+
+
+def _set_look(theme: str | None, *, no_color: bool) -> None:
+    """Textual reads these variables when it is imported."""
+    if no_color:
+        os.environ["NO_COLOR"] = "1"
+    if theme is not None:
+        os.environ["TEXTUAL_THEME"] = theme
+        _check_theme(theme)
+
+
+def _check_theme(theme: str) -> None:
+    from textual.theme import BUILTIN_THEMES
+
+    if theme not in BUILTIN_THEMES:
+        raise UsageError(f"no theme is called {theme[:40]!r}: use {', '.join(BUILTIN_THEMES)}")

@@ -1,0 +1,51 @@
+"""Finding steps and weights by name, by the end of a name, or by a pattern."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import InputError
+
+SHOWN = 8
+
+
+def find(program: Program, wanted: str) -> list[str]:
+    """The steps and weights that are meant: an exact name, a pattern with `*`, or the end of a single name.
+
+    Raises:
+        InputError: Nothing is meant, or the end of several names; the message lists candidates.
+    """
+    names = (*program.names, *program.weights)
+    if wanted in names:
+        return [wanted]
+    matching = match(names, wanted)
+    if matching:
+        return matching
+    ends = [name for name in names if name.endswith(f".{wanted}")]
+    if len(ends) > 1:
+        raise InputError(f"{wanted!r} can be {listed(ends)}: write more of the name, or *.{wanted} for all of them")
+    if not ends:
+        raise InputError(missing(names, wanted))
+    return ends
+
+
+def match(names: Sequence[str], pattern: str) -> list[str]:
+    """The names that a pattern with `*`, `?` or `[…]` matches."""
+    return [name for name in names if fnmatchcase(name, pattern)]
+
+
+def missing(names: Sequence[str], wanted: str) -> str:
+    """Says that nothing is called so, and what is called nearly so."""
+    close = difflib.get_close_matches(wanted[:200], names, SHOWN // 2, 0.5)
+    close = close or [name for name in names if wanted.strip("*") and wanted.strip("*") in name][:SHOWN]
+    hint = f"; close names are {listed(close)}" if close else ""
+    return f"no step is called {wanted[:200]!r}{hint}: `tui-transformer show` lists all"
+
+
+def listed(names: Sequence[str]) -> str:
+    """A few names in one line, and how many there are more."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

@@ -1,0 +1,172 @@
+"""The options that the explorer and the headless commands share, declared once.
+
+Only the standard library and typer are imported here: `--help` and `--version` wait for nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+
+import typer
+
+from tui_transformer.cli import completion
+from tui_transformer.errors import UsageError
+
+if TYPE_CHECKING:
+    from tui_transformer.model.options import ModelOptions
+
+SIZES = (
+    "layers",
+    "d_model",
+    "heads",
+    "d_ff",
+    "norm",
+    "activation",
+    "positions",
+    "bias",
+    "scale_embedding",
+    "tie_output",
+    "causal",
+    "max_length",
+)
+"""The options that are settings of a built-in model."""
+
+UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+LARGEST_BUDGET = 1 << 50
+
+
+def _option(*names: str, help: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, **more)
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What was given on the command line; None where an option was not."""
+
+    text: Annotated[str | None, _option("--text", metavar="SENTENCE", help="The sentence.")] = None
+    ids: Annotated[
+        str | None,
+        _option("--ids", metavar="4,5,6", help="Token IDs instead of a sentence; pad IDs at the end are masked."),
+    ] = None
+    cut: Annotated[bool, _option("--cut", help="Cut a sentence that is too long instead of refusing it.")] = False
+    vocab: Annotated[
+        str | None,
+        _option("--vocab", metavar="FILE|NAME", help="A vocabulary.", autocompletion=completion.vocabularies),
+    ] = None
+    model: Annotated[
+        str,
+        _option(
+            "--model",
+            metavar="FOLDER|NAME",
+            help="encoder, decoder, attention, or a checkpoint folder.",
+            autocompletion=completion.models,
+        ),
+    ] = "encoder"
+    layers: Annotated[int | None, _option("--layers", help="Layers of a built-in model.")] = None
+    d_model: Annotated[int | None, _option("--d-model", help="Width of the vectors.")] = None
+    heads: Annotated[int | None, _option("--heads", help="Attention heads.")] = None
+    d_ff: Annotated[int | None, _option("--d-ff", help="Width of the feed-forward layer.")] = None
+    seed: Annotated[int | None, _option("--seed", help="Seed of the random weights.")] = None
+    norm: Annotated[
+        Literal["post", "pre"] | None, _option("--norm", help="Layer norm after or before the sublayers.")
+    ] = None
+    activation: Annotated[
+        Literal["relu", "gelu"] | None, _option("--activation", help="Activation of the feed-forward layer.")
+    ] = None
+    positions: Annotated[
+        Literal["sinusoidal", "learned", "none"] | None, _option("--positions", help="Positional encoding.")
+    ] = None
+    bias: Annotated[bool | None, _option("--bias/--no-bias", help="Biases in the projections.")] = None
+    scale_embedding: Annotated[
+        bool | None, _option("--scale-embedding/--no-scale-embedding", help="Embedding times √d_model.")
+    ] = None
+    tie_output: Annotated[
+        bool | None, _option("--tie-output/--no-tie-output", help="The embedding table is the output matrix.")
+    ] = None
+    causal: Annotated[bool | None, _option("--causal/--no-causal", help="A query may not look at later keys.")] = None
+    max_length: Annotated[int | None, _option("--max-length", help="Tokens that the model reads at most.")] = None
+    device: Annotated[Literal["auto", "cpu", "gpu"], _option("--device", help="Where to compute.")] = "auto"
+    dtype: Annotated[Literal["float32", "float64"], _option("--dtype", help="Precision.")] = "float32"
+    budget: Annotated[str, _option("--budget", metavar="512MiB", help="Memory for values that are kept.")] = "512MiB"
+
+    def token_ids(self) -> tuple[int, ...] | None:
+        """The token IDs, where they were given.
+
+        Raises:
+            UsageError: A piece is not a number, there is none, or there is a sentence too.
+        """
+        if self.ids is None:
+            return None
+        if self.text is not None:
+            raise UsageError("give either --text or --ids, not both")
+        return parse_ids(self.ids)
+
+    def options(self) -> ModelOptions:
+        """The same for the explorer and for loading the model."""
+        from tui_transformer.model.options import ModelOptions
+
+        sizes = {name: value for name in SIZES if (value := getattr(self, name)) is not None}
+        budget = parse_budget(self.budget)
+        return ModelOptions(self.model, self.vocab, self.device, self.dtype, self.seed, sizes, budget, self.cut)
+
+    def given(self) -> tuple[str, ...]:
+        """The options that are not at their defaults, as they are written."""
+        changed = (field.name for field in dataclasses.fields(self) if getattr(self, field.name) != field.default)
+        return tuple(f"--{name.replace('_', '-')}" for name in changed)
+
+
+def parse_ids(text: str) -> tuple[int, ...]:
+    """Token IDs between commas or spaces.
+
+    Raises:
+        UsageError: A piece is not a whole number, or there is none.
+    """
+    pieces = [piece for piece in re.split(r"[,\s]+", text) if piece]
+    for piece in pieces:
+        if not re.fullmatch(r"-?[0-9]{1,18}", piece):
+            raise UsageError(f"--ids: {piece[:40]!r} is not a token ID: write whole numbers, as 4,5,6")
+    if not pieces:
+        raise UsageError("--ids: there is no token ID: write whole numbers, as 4,5,6")
+    return tuple(map(int, pieces))
+
+
+def parse_budget(text: str) -> int:
+    """Bytes from a number and a unit: `512MiB`, `2 GiB`, `0`.
+
+    Raises:
+        UsageError: It is not an amount of memory.
+    """
+    match = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([A-Za-z]*)\s*", text)
+    unit = UNITS.get(match[2].lower()) if match else None
+    if match is None or unit is None or float(match[1]) * unit > LARGEST_BUDGET:
+        raise UsageError(f"--budget: {text[:40]!r} is not an amount of memory: write 512MiB, 2GiB or 0")
+    return int(float(match[1]) * unit)
+
+
+def takes_flags(function: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameter `flags` is filled from all the shared options."""
+    hints = get_type_hints(Flags, include_extras=True)
+    shared = [_parameter(field.name, hints[field.name], field.default) for field in dataclasses.fields(Flags)]
+    own = [
+        _parameter(found.name, found.annotation, found.default)
+        for found in inspect.signature(function, eval_str=True).parameters.values()
+        if found.name != "flags"
+    ]
+
+    def command(**given: Any) -> None:
+        flags = Flags(**{found.name: given.pop(found.name) for found in shared})
+        function(**given, flags=flags)
+
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__annotations__ = {found.name: found.annotation for found in (*own, *shared)}
+    command.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
+    return command
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)

@@ -1,0 +1,73 @@
+"""How far two arrays are apart, cell by cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.engine.axis import Shape, shape_text
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.explanation import Index
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two arrays of one name.
+
+    Attributes:
+        name: The step.
+        shapes: Of either array.
+        largest: The largest |a − b|; 0 where the same infinities or NaN stand in both, ∞ where only one has them.
+        relative: The largest |a − b| ÷ max(|a|, |b|).
+        index: The cell with the largest difference, and its values in both.
+        beyond: Some cell has |a − b| > tolerance · max(1, |a|, |b|), or the shapes differ.
+    """
+
+    name: str
+    shapes: tuple[Shape, Shape]
+    beyond: bool
+    largest: float = 0.0
+    relative: float = 0.0
+    index: Index = ()
+    values: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def comparable(self) -> bool:
+        """The shapes are the same."""
+        return self.shapes[0] == self.shapes[1]
+
+    @property
+    def shape_text(self) -> str:
+        """The shape, or both where they differ."""
+        first, second = (shape_text(shape) or "1" for shape in self.shapes)
+        return first if first == second else f"{first} ≠ {second}"
+
+
+def compare(name: str, first: Host, second: Host, tolerance: float) -> Difference:
+    """Compare two arrays; a batch axis of 1 that only one has is left out."""
+    first, second = _without_batch(first, second.ndim), _without_batch(second, first.ndim)
+    shapes = first.shape, second.shape
+    if first.shape != second.shape or not first.size:
+        return Difference(name, shapes, beyond=first.shape != second.shape)
+    a, b = first.astype(np.float64), second.astype(np.float64)
+    gap, size = _gap(a, b), np.maximum(np.abs(a), np.abs(b))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        relative = np.where(gap == 0, 0.0, np.where(np.isfinite(gap), gap / size, np.inf))
+        beyond = bool((~(gap <= tolerance * np.maximum(1.0, size)) | np.isinf(gap)).any() & (gap > 0).any())
+    index = np.unravel_index(int(gap.argmax()), gap.shape)
+    place = tuple(int(i) for i in index)
+    values = float(a[index]), float(b[index])
+    return Difference(name, shapes, beyond, float(gap[index]), float(relative.max()), place, values)
+
+
+def _without_batch(array: Host, axes: int) -> Host:
+    return array[0] if array.ndim == axes + 1 and array.shape[0] == 1 else array
+
+
+def _gap(a: Host, b: Host) -> Host:
+    """|a − b|; 0 for equal infinities and for NaN in both, ∞ for NaN in one."""
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    with np.errstate(invalid="ignore", over="ignore"):
+        gap = np.where(same, 0.0, np.abs(a - b))
+    return np.where(np.isnan(gap), np.inf, gap)
