@@ -56,6 +56,8 @@ class Pool:
 
     def give_back(self, memory: Any) -> None:
         """Take a block that nobody uses any more; past the limit all idle blocks are let go."""
+        if memory.nbytes > FREE_LIMIT:
+            return
         if self._idle + memory.nbytes > FREE_LIMIT:
             self._free.clear()
             self._idle = 0

@@ -1,0 +1,66 @@
+"""A real GPU computes what the CPU computes. Skipped, with the reason, where there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from op_cases import CASES
+
+from tui_transformer.engine.backend import Backend, choose_backend, find_gpu, numpy_backend
+from tui_transformer.engine.gradient import gradients
+from tui_transformer.engine.trace import Edit
+from tui_transformer.model import Model
+
+GPU = find_gpu()
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(GPU.cupy is None, reason=GPU.finding)]
+CLOSE = {"rtol": 1e-5, "atol": 1e-5}
+SIZES = {"d_model": 32, "layers": 2}
+MODERN = {"norm": "pre", "activation": "gelu", "positions": "learned", "bias": True, "tie_output": True}
+IDS = [[2, 5, 3, 6, 4], [7, 3, 3, 1, 1]]
+
+
+@pytest.fixture(params=[("encoder", SIZES), ("decoder", SIZES | MODERN)], ids=["encoder", "decoder"])
+def traces(request):
+    """The same input on the CPU and on the GPU."""
+    name, sizes = request.param
+    return tuple(Model.load(name, device=device, **sizes).trace(ids=IDS) for device in ("cpu", "gpu"))
+
+
+def test_every_step_is_as_on_the_cpu(traces):
+    cpu, gpu = traces
+    for name in cpu:
+        np.testing.assert_allclose(gpu[name], cpu[name], **CLOSE, err_msg=name)
+
+
+def test_windows_explanations_and_edits_are_as_on_the_cpu(traces):
+    edit = Edit("embedding.tokens", (2, 3), 0.5)
+    cpu, gpu = (trace.edited([edit]) for trace in traces)
+    for name in cpu:
+        region = tuple(range(size // 2, size) for size in cpu.program.shape(name))
+        np.testing.assert_allclose(gpu.window(name, region), cpu.window(name, region), **CLOSE, err_msg=name)
+        index = tuple(part.start for part in region)
+        explained = [trace.explain_cell(name, index).recomputed for trace in (gpu, cpu)]
+        assert explained[0] == pytest.approx(explained[1], rel=1e-5, abs=1e-5), name
+
+
+def test_gradients_are_as_on_the_cpu(traces):
+    cpu, gpu = (gradients(trace, [[5, 3, -1, 4, 0], [1, 2, 3, -1, -1]]) for trace in traces)
+    assert gpu.loss == pytest.approx(cpu.loss, rel=1e-5)
+    for name, wanted in cpu.values.items():
+        np.testing.assert_allclose(gpu.values[name], wanted, **CLOSE, err_msg=name)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_operation_is_as_on_the_cpu(name):
+    case = CASES[name](np.random.default_rng(3))
+    for found, wanted in zip(run(case, choose_backend("gpu")), run(case, numpy_backend()), strict=True):
+        np.testing.assert_allclose(found, wanted, **CLOSE)
+
+
+def run(case, backend: Backend):
+    """The result and the gradients on the host."""
+    inputs = case.on(backend)
+    output = case.op.forward(backend, *inputs)
+    share = backend.floats(np.random.default_rng(4).standard_normal(output.shape))
+    found = case.op.backward(backend, share, output, *inputs)
+    return [backend.to_host(array) for array in (output, *found) if array is not None]

@@ -1,0 +1,184 @@
+"""What is dropped to keep to a budget comes back equal, in windows or block by block, and memory stays bounded."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tui_transformer.engine import backend as backend_module
+from tui_transformer.engine import keep
+from tui_transformer.engine import trace as trace_module
+from tui_transformer.engine.keep import RESIDUAL, keep_plan
+from tui_transformer.engine.pool import Pool
+from tui_transformer.model import Model
+
+IDS = [2, 5, 3, 6, 4, 7, 1]
+SIZES = {"layers": 3, "heads": 4, "d_ff": 12, "causal": True}
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return Model.load("encoder", device="cpu", dtype="float64", **SIZES)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of three rows of seven keys, so that four heads of 7 × 7 are computed in twelve blocks."""
+    monkeypatch.setattr(trace_module, "BLOCK_CELLS", 3 * len(IDS))
+
+
+def budgets(model: Model) -> list[int]:
+    """Nothing, each stage of dropping with a byte less than the next, and everything."""
+    program = model.program(len(IDS))
+    stages = [
+        [step for step in program.steps if step.name.rpartition(".")[2] in RESIDUAL],
+        [step for step in program.steps if not step.square],
+        program.steps,
+    ]
+    sizes = [program.step_cells(steps) * model.backend.dtype.itemsize for steps in stages]
+    return sorted({0, *sizes, *(size - 1 for size in sizes)})
+
+
+def test_the_stages_of_dropping(model):
+    program = model.program(len(IDS))
+    kept = [keep_plan(program, 8, budget) for budget in budgets(model)]
+    assert [len(plan.names) for plan in kept] == sorted(len(plan.names) for plan in kept)
+    assert all(plan.bytes <= budget for plan, budget in zip(kept, budgets(model), strict=True))
+    assert kept[0].names == frozenset()
+    assert len({plan.names for plan in kept}) == 4
+    assert [plan.everything for plan in kept] == [False] * (len(kept) - 1) + [True]
+
+
+@pytest.mark.parametrize("stage", range(7))
+def test_dropped_equals_kept(model, stage, small_blocks):
+    kept, dropped = model.trace(ids=IDS), model.trace(ids=IDS, budget=budgets(model)[stage])
+    for name in kept:
+        np.testing.assert_allclose(dropped[name], kept[name], rtol=1e-12, atol=1e-14, err_msg=name)
+
+
+@pytest.mark.parametrize("stage", range(7))
+def test_a_run_keeps_exactly_what_the_plan_says(model, stage, small_blocks):
+    trace = model.trace(ids=IDS, budget=budgets(model)[stage])
+    trace.compute()
+    assert trace.held == trace.plan.names
+    assert trace.held_bytes <= max(trace.plan.bytes, trace.budget)
+
+
+@pytest.mark.parametrize("budget", [0, 1])
+def test_windows_of_dropped_steps_are_slices(model, budget, small_blocks):
+    kept, dropped = model.trace(ids=IDS), model.trace(ids=IDS, budget=budget and budgets(model)[-2])
+    rng = np.random.default_rng(2)
+    for name in kept:
+        shape = kept.program.shape(name)
+        region = tuple(range(*sorted(map(int, rng.choice(size + 1, 2, replace=False)))) for size in shape)
+        part = kept[name][tuple(slice(axis.start, axis.stop) for axis in region)]
+        np.testing.assert_allclose(dropped.window(name, region), part, rtol=1e-12, atol=1e-14, err_msg=name)
+
+
+def test_explanations_of_dropped_steps_are_as_kept(model, small_blocks):
+    kept, dropped = model.trace(ids=IDS), model.trace(ids=IDS, budget=0)
+    for name in kept:
+        index = tuple(size // 2 for size in kept.program.shape(name))
+        wanted, found = kept.explain_cell(name, index), dropped.explain_cell(name, index)
+        assert found.recomputed == pytest.approx(wanted.recomputed, rel=1e-12, abs=1e-14), name
+        assert found.stored == pytest.approx(wanted.stored, rel=1e-12, abs=1e-14), name
+
+
+def test_a_batch_in_blocks_equals_the_whole(model, monkeypatch):
+    rows = [IDS, IDS[::-1], [3] * len(IDS)]
+    kept = model.trace(ids=rows)
+    monkeypatch.setattr(trace_module, "BLOCK_CELLS", 40)
+    dropped = model.trace(ids=rows, budget=0)
+    for name in kept:
+        np.testing.assert_allclose(dropped[name], kept[name], rtol=1e-12, atol=1e-14, err_msg=name)
+
+
+@pytest.fixture
+def runs(monkeypatch) -> Counter[str]:
+    """How often each kind of operation runs."""
+    counted: Counter[str] = Counter()
+
+    def counting(kind, forward):
+        def count(self, *args, **options):
+            counted[kind] += 1
+            return forward(self, *args, **options)
+
+        return count
+
+    for kind in {type(step.op) for step in Model.load("encoder", device="cpu").program(1).steps}:
+        monkeypatch.setattr(kind, "forward", counting(kind.__name__, kind.forward))
+    return counted
+
+
+def test_block_by_block_nothing_is_computed_twice(model, runs, small_blocks):
+    model.trace(ids=IDS, budget=0)["output.probabilities"]
+    blocks = SIZES["layers"] * SIZES["heads"] * math.ceil(len(IDS) / 3)
+    assert runs["Project"] == 3 * SIZES["layers"]
+    assert runs["Linear"] == 3 * SIZES["layers"] + 1
+    assert {runs[kind] for kind in ("Scores", "Scale", "Mask", "Context")} == {blocks}
+    assert runs["Softmax"] == blocks + 1
+
+
+def test_a_window_of_a_dropped_step_computes_its_sources_once(model, runs, small_blocks):
+    trace = model.trace(ids=IDS, budget=0)
+    trace.window("encoder.0.self_attention.weights", (range(1), range(2), range(3)))
+    assert (runs["Embed"], runs["Project"], runs["Scores"], runs["Softmax"]) == (1, 2, 1, 1)
+
+
+def test_running_through_does_not_make_dropped_steps_whole(model, runs, small_blocks):
+    trace = model.trace(ids=IDS, budget=budgets(model)[-2])
+    trace.compute()
+    assert trace.held == trace.plan.names
+    assert runs["Scores"] == SIZES["layers"] * SIZES["heads"] * math.ceil(len(IDS) / 3)
+
+
+LENGTH, WIDTH, HEADS, INNER = 256, 128, 4, 256
+
+
+def peak(layers: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The most memory that a run with nothing kept takes, beyond the weights."""
+    monkeypatch.setattr(backend_module, "_POOL", Pool())
+    model = Model.load("encoder", device="cpu", layers=layers, d_model=WIDTH, heads=HEADS, d_ff=INNER)
+    ids = [i % 7 + 1 for i in range(LENGTH)]
+    for name, axes in model.program(LENGTH).weights.items():
+        model.weights.get(name, tuple(axis.size for axis in axes))
+    tracemalloc.start()
+    try:
+        trace = model.trace(ids=ids, budget=0)
+        trace.arrays(("output.logits",))
+        assert trace.held == frozenset()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_without_keeping_is_that_of_one_layer(monkeypatch):
+    one_layer = 6 * LENGTH * WIDTH + HEADS * LENGTH * LENGTH + LENGTH * INNER  # one array of queries × keys, no second
+    small = 1 << 19  # Python's own objects: steps, names, counters
+    assert peak(6, monkeypatch) <= 4 * one_layer + small
+
+
+def test_memory_without_keeping_does_not_grow_with_layers(monkeypatch):
+    few, many = (peak(layers, monkeypatch) for layers in (2, 8))
+    assert many <= few + (1 << 17)
+
+
+def test_a_trace_is_estimated_before_it_is_computed(model):
+    trace = model.trace(ids=IDS)
+    assert trace.plan.total == sum(trace[name].nbytes for name in trace.program.by_name)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (512 << 20, "512 MiB"), (3 << 40, "3.0 TiB")],
+)
+def test_sizes_are_readable(size, text):
+    assert keep.readable(size) == text
+
+
+def test_memory_that_is_free_is_some():
+    assert keep.available_memory() > 1 << 20

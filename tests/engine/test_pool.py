@@ -1,0 +1,58 @@
+"""Host memory is used again, and never by two arrays at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tui_transformer.engine import pool as pool_module
+from tui_transformer.engine.pool import SMALLEST, Pool
+
+SHAPE, DTYPE = (SMALLEST // 4, 2), np.dtype(np.float32)
+
+
+def address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def test_memory_is_used_again_when_its_array_is_gone():
+    pool = Pool()
+    first = pool.empty(SHAPE, DTYPE)
+    place = address(first)
+    del first
+    assert address(pool.empty(SHAPE, DTYPE)) == place
+
+
+def test_a_view_keeps_the_memory():
+    pool = Pool()
+    first = pool.empty(SHAPE, DTYPE)
+    first[...] = 5
+    view = first[3:7].T
+    del first
+    second = pool.empty(SHAPE, DTYPE)
+    second[...] = 9
+    assert (view == 5).all()
+    assert not np.shares_memory(view, second)
+
+
+def test_arrays_have_the_shape_and_type_asked_for_and_can_be_written():
+    for shape in (SHAPE, (2, 3), (), (0, 4)):
+        array = Pool().empty(shape, DTYPE)
+        array[...] = 1
+        assert (array.shape, array.dtype, array.flags.c_contiguous) == (shape, DTYPE, True)
+
+
+def test_idle_memory_is_let_go_past_the_limit(monkeypatch):
+    pool = Pool()
+    size = pool.empty(SHAPE, DTYPE).nbytes
+    monkeypatch.setattr(pool_module, "FREE_LIMIT", 2 * size)
+    arrays = [pool.empty(SHAPE, DTYPE) for _ in range(5)]
+    arrays.clear()
+    assert sum(len(blocks) for blocks in pool._free.values()) * size <= 2 * size
+
+
+def test_a_block_over_the_limit_is_let_go(monkeypatch):
+    pool = Pool()
+    array = pool.empty(SHAPE, DTYPE)
+    monkeypatch.setattr(pool_module, "FREE_LIMIT", array.nbytes - 1)
+    del array
+    assert not any(pool._free.values())

@@ -1,0 +1,249 @@
+"""What a trace gives: names, values on demand, read-only arrays, batches, masks, windows and explanations."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tui_transformer.engine.trace import Edit, Trace
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+
+TEXT = "The waves crashed forcefully against the shore!"
+MODERN = {"norm": "pre", "activation": "gelu", "positions": "learned", "bias": True, "tie_output": True}
+MODELS = {
+    "encoder": ("encoder", {"layers": 2}),
+    "encoder without positions": ("encoder", {"positions": "none", "scale_embedding": True}),
+    "decoder": ("decoder", {"layers": 2}),
+    "pre-norm decoder": ("decoder", MODERN),
+    "pre-norm encoder": ("encoder", {"norm": "pre", "causal": True, "bias": True}),
+}
+ATTENTION = r"(en|de)coder\.\d+\.self_attention"
+SHAPES = {
+    r"tokens": "n",
+    r"embedding\.(tokens|positions|output)": "nd",
+    rf"{ATTENTION}\.(query|key|value|context)": "hnk",
+    rf"{ATTENTION}\.(scores|scaled|masked|weights)": "hnn",
+    rf"{ATTENTION}\.(concat|output|residual|norm)": "nd",
+    r"(en|de)coder\.\d+\.feed_forward\.(hidden|activation)": "nf",
+    r"(en|de)coder\.\d+\.feed_forward\.(output|residual|norm)": "nd",
+    r"(en|de)coder\.\d+\.output": "nd",
+    r"(en|de)coder\.norm": "nd",
+    r"output\.(logits|probabilities)": "nv",
+}
+"""The public names of steps, and their axes: n tokens, d model, h heads, k width of a head, f feed-forward, v words."""
+
+POST_NORM = """tokens embedding.tokens embedding.positions embedding.output
+    A.query A.key A.value A.scores A.scaled A.masked A.weights A.context A.concat A.output A.residual A.norm
+    F.hidden F.activation F.output F.residual F.norm encoder.0.output output.logits output.probabilities"""
+PRE_NORM = """tokens embedding.tokens embedding.positions embedding.output
+    A.norm A.query A.key A.value A.scores A.scaled A.masked A.weights A.context A.concat A.output A.residual
+    F.norm F.hidden F.activation F.output F.residual encoder.0.output encoder.norm output.logits output.probabilities"""
+
+
+@pytest.fixture(params=MODELS)
+def model(request) -> Model:
+    name, sizes = MODELS[request.param]
+    return Model.load(name, device="cpu", d_model=12, heads=3, d_ff=20, **sizes)
+
+
+@pytest.fixture
+def trace(model) -> Trace:
+    return model.trace(TEXT)
+
+
+@pytest.fixture
+def encoder() -> Trace:
+    return Model.load("encoder", device="cpu", layers=2).trace(TEXT)
+
+
+def test_every_name_is_public_and_has_its_shape(model, trace):
+    sizes = {"n": len(model.encode(TEXT).ids), "d": 12, "h": 3, "k": 4, "f": 20, "v": model.config.vocab_size}
+    for name in trace:
+        axes = [axes for pattern, axes in SHAPES.items() if re.fullmatch(pattern, name)]
+        assert len(axes) == 1, name
+        assert trace[name].shape == trace.program.shape(name) == tuple(sizes[axis] for axis in axes[0]), name
+
+
+@pytest.mark.parametrize(("norm", "wanted"), [("post", POST_NORM), ("pre", PRE_NORM)])
+def test_names_are_in_the_order_of_computation(norm, wanted):
+    text = re.sub(r"\bA\.", "encoder.0.self_attention.", re.sub(r"\bF\.", "encoder.0.feed_forward.", wanted))
+    assert Model.load("encoder", device="cpu", norm=norm).trace(TEXT).names == tuple(text.split())
+
+
+def test_names_are_unique(trace):
+    assert len(set(trace.names)) == len(trace.names)
+
+
+def test_steps_read_only_steps_before_them(trace):
+    known = {*trace.program.weights, *trace.program.givens}
+    for step in trace.program.steps:
+        assert known >= set(step.inputs), step.name
+        known.add(step.name)
+
+
+def test_weights_are_named_after_the_step_that_uses_them(model, trace):
+    for weight in trace.program.weights:
+        readers = [step.name for step in trace.program.readers(weight)]
+        assert readers[0] == weight.rpartition(".")[0], weight
+        assert len(readers) == (2 if weight == "embedding.tokens.weight" and model.config.tie_output else 1), weight
+
+
+def test_an_alias_is_the_step_it_stands_for(trace):
+    for alias, name in trace.program.aliases.items():
+        assert np.shares_memory(trace[alias], trace[name])
+
+
+def test_arrays_are_read_only(trace):
+    for name in (*trace, *trace.program.weights, *trace.program.givens):
+        with pytest.raises(ValueError, match="read-only"):
+            trace[name][...] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        trace.window("embedding.output", (range(1), range(1)))[...] = 0
+
+
+def test_floats_have_the_model_precision_and_ids_are_whole(model, trace):
+    assert {name: trace[name].dtype for name in trace} == {
+        name: np.dtype(np.int64 if name == "tokens" else np.float32) for name in trace
+    }
+
+
+def test_nothing_is_computed_before_it_is_asked_for(trace):
+    assert trace.held == frozenset()
+    assert trace.weights.held == {}
+
+
+def test_only_what_is_needed_is_computed(encoder):
+    encoder["encoder.0.self_attention.query"]
+    assert encoder.held == {
+        "tokens",
+        "embedding.tokens",
+        "embedding.positions",
+        "embedding.output",
+        "encoder.0.self_attention.query",
+    }
+    assert set(encoder.weights.held) == {"embedding.tokens.weight", "encoder.0.self_attention.query.weight"}
+
+
+def test_counting_the_cost_computes_nothing(encoder):
+    whole = encoder.pending(["output.logits"])
+    assert encoder.held == frozenset()
+    assert encoder.weights.held == {}
+    encoder["encoder.0.output"]
+    assert 0 < encoder.pending(["output.logits"]) < whole
+    encoder["output.logits"]
+    assert encoder.pending(["output.logits"]) == 0
+
+
+def test_a_step_is_computed_once(encoder):
+    first = encoder["encoder.0.output"]
+    encoder.compute()
+    assert np.shares_memory(first, encoder["encoder.0.output"])
+
+
+def test_computing_everything_holds_everything(encoder):
+    encoder.compute()
+    assert encoder.held == set(encoder.program.by_name)
+    assert encoder.plan.everything
+    assert encoder.held_bytes > 0
+
+
+def test_progress_names_every_step_before_it_runs(encoder):
+    seen = []
+    encoder.compute(before=lambda step: seen.append((step.name, step.name in encoder.held)))
+    assert seen == [(step.name, False) for step in encoder.program.steps]
+
+
+def test_a_computation_that_is_stopped_keeps_what_is_there(encoder):
+    def stop(step):
+        if step.name.startswith("encoder.1"):
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        encoder.compute(before=stop)
+    assert "encoder.0.feed_forward.norm" in encoder.held
+    assert encoder["output.probabilities"].sum() == pytest.approx(8, rel=1e-5)
+
+
+def test_a_window_is_a_slice(trace):
+    rng = np.random.default_rng(5)
+    for name in (*trace, *trace.program.weights):
+        shape = trace.program.shape(name)
+        region = tuple(range(*sorted(map(int, rng.choice(size + 1, 2, replace=False)))) for size in shape)
+        part = trace[name][tuple(slice(axis.start, axis.stop) for axis in region)]
+        assert np.array_equal(trace.window(name, region), part), name
+
+
+def test_every_cell_is_explained_to_rounding():
+    trace = Model.load("encoder", device="cpu", dtype="float64", d_ff=5).trace("the waves crashed")
+    for name in (*trace, *trace.program.weights):
+        for index in np.ndindex(*trace.program.shape(name)):
+            explained = trace.explain_cell(name, index)
+            assert explained.stored == trace[name][index]
+            assert abs(explained.difference) <= 1e-12, (name, index)
+
+
+def test_explain_finds_the_cell_of_a_head(encoder):
+    name = "encoder.0.self_attention.scaled"
+    explained = encoder.explain(name, head=2, row=4, column=1)
+    assert (explained.name, explained.index) == (name, (2, 4, 1))
+    assert explained.stored == encoder[name][2, 4, 1]
+    assert encoder.explain("tokens", row=3).stored == encoder["tokens"][3]
+
+
+@pytest.mark.parametrize("index", [(0, 8, 0), (8, 0, 0), (0, 0), (0, 0, -1)])
+def test_a_cell_outside_a_step_is_refused(encoder, index):
+    with pytest.raises(InputError, match=r"encoder\.0\.self_attention\.scores has no cell \[.*\]: it is 8 × 8 × 8"):
+        encoder.explain_cell("encoder.0.self_attention.scores", index)
+
+
+def test_an_unknown_step_is_refused(encoder):
+    ask = (
+        lambda: encoder["no.such.step"],
+        lambda: encoder.window("no.such.step", (range(1),)),
+        lambda: encoder.explain("no.such.step"),
+        lambda: encoder.compute(["no.such.step"]),
+        lambda: encoder.pending(["no.such.step"]),
+    )
+    for call in ask:
+        with pytest.raises(InputError, match=r"no step is called 'no\.such\.step'"):
+            call()
+    assert "no.such.step" not in encoder
+
+
+def test_a_batch_is_its_sentences_one_by_one(model):
+    rows = [[2, 5, 3, 6, 4], [7, 3, 3, 1, 1], [1, 2, 2, 2, 3]]
+    batch = model.trace(ids=rows)
+    for i, row in enumerate(rows):
+        single = model.trace(ids=row)
+        for name in batch:
+            assert batch[name].shape == (3, *single[name].shape)
+            np.testing.assert_allclose(batch[name][i], single[name], rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def test_windows_and_explanations_of_a_batch_are_of_one_sentence():
+    model = Model.load("encoder", device="cpu")
+    batch, single = model.trace(ids=[[2, 3, 4], [5, 6, 7]]), model.trace(ids=[5, 6, 7])
+    name, region = "encoder.0.self_attention.weights", (range(1, 3), range(2), range(3))
+    np.testing.assert_allclose(batch.window(name, region, item=1), single.window(name, region), rtol=1e-5)
+    assert batch.explain_cell(name, (1, 1, 1), item=1).recomputed == pytest.approx(
+        single.explain_cell(name, (1, 1, 1)).recomputed, rel=1e-5
+    )
+
+
+def test_grains_group_the_steps(encoder):
+    step = encoder.program.step("encoder.1.self_attention.scores")
+    groups = [step.group(grain) for grain in ("operation", "sublayer", "layer")]
+    assert groups == [step.name, "encoder.1.self_attention", "encoder.1"]
+    assert encoder.program.step("embedding.output").group("layer") == "embedding"
+    assert encoder.program.step("tokens").group("layer") == "tokens"
+
+
+def test_extreme_values_give_no_warnings():
+    trace = Model.load("encoder", device="cpu", activation="gelu").trace(TEXT)
+    wild = trace.edited([Edit("embedding.tokens.weight", (4, 1), 1e38), Edit("embedding.output", (1, 1), 1e300)])
+    assert not np.isfinite(wild["output.logits"]).all()
+    for name in wild:
+        wild.explain_cell(name, (0,) * len(wild.program.shape(name)))
