@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from textual.app import App, ComposeResult
+
+from tui_transformer.explorer.widgets.thumbnails import HeadStrip
+from tui_transformer.views.view import Scale
+
+ScreenText = Callable[[App[Any]], str]
+UNIT = Scale("sequential", 0.0, 1.0)
+
+
+class StripApp(App[None]):
+    def __init__(self, heads: int, side: int = 6, selected: int = 0, scale: Scale = UNIT) -> None:
+        super().__init__()
+        self.tiles = [np.full((side, side), head / max(heads - 1, 1)) for head in range(heads)]
+        self.selected, self.scale = selected, scale
+        self.chosen: list[int] = []
+
+    def compose(self) -> ComposeResult:
+        yield HeadStrip()
+
+    def on_mount(self) -> None:
+        self.query_one(HeadStrip).show(self.tiles, self.selected, self.scale)
+        self.query_one(HeadStrip).focus()
+
+    def on_head_strip_head_chosen(self, message: HeadStrip.HeadChosen) -> None:
+        self.chosen.append(message.head)
+
+
+async def test_heads_are_numbered_and_the_selected_one_marked(screen_text: ScreenText) -> None:
+    app = StripApp(8, selected=5)
+    async with app.run_test(size=(80, 10)):
+        lines = screen_text(app).splitlines()
+        assert lines[0].split() == ["0", "1", "2", "3", "4", "▸5", "6", "7"]
+        assert app.query_one(HeadStrip).size.height == 4
+        assert lines[1].count("▀") == 8 * 6
+
+
+async def test_keys_choose_heads_and_stop_at_the_ends() -> None:
+    app = StripApp(3)
+    async with app.run_test(size=(80, 10)) as pilot:
+        await pilot.press("left", "right", "l", "right", "h", "home", "end")
+        assert app.chosen == [1, 2, 1, 0, 2]
+
+
+async def test_heads_that_do_not_fit_scroll_into_view(screen_text: ScreenText) -> None:
+    app = StripApp(32)
+    async with app.run_test(size=(40, 10)) as pilot:
+        assert "▸0" in screen_text(app)
+        await pilot.press("end")
+        assert "▸31" in screen_text(app)
+        await pilot.press("home")
+        assert "▸0" in screen_text(app)
+
+
+async def test_a_click_chooses_the_head_under_it() -> None:
+    app = StripApp(8)
+    async with app.run_test(size=(80, 10)) as pilot:
+        await pilot.click(HeadStrip, offset=(3 * 8 + 2, 2))
+        assert app.chosen == [3]
+        await pilot.click(HeadStrip, offset=(79, 2))
+        assert app.chosen == [3]
+
+
+async def test_the_first_head_may_have_any_number(screen_text: ScreenText) -> None:
+    app = StripApp(4)
+    async with app.run_test(size=(80, 10)) as pilot:
+        app.query_one(HeadStrip).show(app.tiles, 10, UNIT, first=8)
+        await pilot.press("right")
+        assert app.chosen == [11]
+        assert screen_text(app).splitlines()[0].split() == ["8", "9", "10", "▸11"]
+
+
+async def test_two_rows_share_a_line_in_their_own_colours() -> None:
+    app = StripApp(1)
+    app.tiles = [np.array([[0.0, 1.0], [1.0, 0.0], [0.5, -np.inf]])]
+    async with app.run_test(size=(20, 6)):
+        strips = app.screen._compositor.render_strips()
+        first, second = [segment.style for segment in strips[1] if segment.text == "▀"]
+        assert first is not None
+        assert second is not None
+        assert (first.color, first.bgcolor) == (second.bgcolor, second.color)
+        assert "▀" in strips[2].text
+        assert strips[2].text[1] == " "
+
+
+@pytest.mark.parametrize("scale", [UNIT, Scale("diverging", -1.0, 1.0)])
+async def test_without_colour_glyphs_stand_for_values(
+    scale: Scale, screen_text: ScreenText, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = StripApp(1, scale=scale)
+    app.tiles = [np.array([[1.0, 0.0, -np.inf], [0.1, 0.0, -np.inf], [scale.low, 0.4, 0.0]])]
+    async with app.run_test(size=(20, 6)):
+        lines = screen_text(app).splitlines()
+        assert lines[1].rstrip() == ("@ ×" if scale is UNIT else "# ×")
+        assert lines[2][0] == (" " if scale is UNIT else "=")
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 2), (200, 50)])
+async def test_any_size_of_screen(size: tuple[int, int], screen_text: ScreenText) -> None:
+    app = StripApp(12, selected=4)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.resize_terminal(*size)
+        await pilot.press("right")
+        await pilot.resize_terminal(80, 24)
+        assert app.chosen == [5]
+        assert "▸5" in screen_text(app)
+
+
+async def test_no_heads(screen_text: ScreenText) -> None:
+    app = StripApp(0)
+    async with app.run_test(size=(20, 4)) as pilot:
+        await pilot.press("right", "end")
+        assert app.chosen == []
+        assert not screen_text(app).strip()
