@@ -1,0 +1,70 @@
+"""Everything that can be done, in one table: keys, help lines and the command palette are made from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.binding import Binding
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing to do.
+
+    Attributes:
+        id: Its name for remapping keys.
+        keys: Keys, separated by commas.
+        action: What the main screen runs.
+        title: What it does, for the palette and the help.
+        short: A word for the line of keys; "" for none.
+        shown: How the keys are written in that line; by default as they are.
+    """
+
+    id: str
+    keys: str
+    action: str
+    title: str
+    short: str = ""
+    shown: str = ""
+
+    def binding(self) -> Binding:
+        """The key binding."""
+        return Binding(self.keys, self.action, self.title, show=False, id=self.id, tooltip=self.title)
+
+
+ACTIONS = (
+    Action("step.next", "space,n", "step('operation', 1)", "Next step", "next", "space"),
+    Action("step.back", "backspace,p", "step('operation', -1)", "Previous step", "back", "backspace"),
+    Action("head.next", "right_square_bracket", "head(1)", "Next head", "head", "[ ]"),
+    Action("head.back", "left_square_bracket", "head(-1)", "Previous head"),
+    Action("layer.next", "right_curly_bracket", "step('layer', 1)", "Next layer", "layer", "{ }"),
+    Action("layer.back", "left_curly_bracket", "step('layer', -1)", "Previous layer"),
+    Action("sublayer.next", "s", "step('sublayer', 1)", "Next sublayer", "sublayer", "s S"),
+    Action("sublayer.back", "S", "step('sublayer', -1)", "Previous sublayer"),
+    Action("sentence.edit", "slash", "sentence", "Edit the sentence", "sentence", "/"),
+    Action("vocabulary.open", "v", "vocabulary", "Show the vocabulary", "vocabulary", "v"),
+    Action("help", "question_mark,f1", "help", "Help on the focused pane", "help", "?"),
+    Action("quit", "q", "app.quit", "Quit", "quit", "q"),
+    Action("weights", "w", "weights", "Show the weight of this step, and back", "weights", "w"),
+    Action("cell.edit", "e", "edit_cell", "Edit the cell under the cursor", "edit", "e"),
+    Action("undo", "u", "undo", "Undo the last change", "undo", "u"),
+    Action("redo", "U", "redo", "Redo"),
+    Action("settings", "comma", "settings", "Settings: sizes, seed, masks, device", "settings", ","),
+    Action("chart.next", "c", "next_chart", "Next chart", "chart", "c"),
+    Action("scale", "m", "scale", "One colour scale for all layers, or one a step", "scale", "m"),
+    Action("export", "x", "export", "Export what is shown: CSV, JSON, NPZ, SVG or text", "export", "x"),
+    Action("copy.cell", "y", "copy_cell", "Copy the cell"),
+    Action("copy.row", "Y", "copy_row", "Copy the row"),
+    Action("tour", "t", "tour", "Guided tour", "tour", "t"),
+    Action("theme", "ctrl+t", "app.next_theme", "Dark or light"),
+    Action("pane.next", "tab", "next_pane(1)", "Next pane"),
+    Action("pane.back", "shift+tab", "next_pane(-1)", "Previous pane"),
+    Action("pane.sentence", "1", "pane('sentence')", "Go to the sentence"),
+    Action("pane.steps", "2", "pane('steps')", "Go to the steps"),
+    Action("pane.heads", "3", "pane('heads')", "Go to the heads"),
+    Action("pane.matrix", "4", "pane('matrix')", "Go to the matrix"),
+    Action("pane.cell", "5", "pane('cell')", "Go to the cell"),
+    Action("pane.chart", "6", "pane('chart')", "Go to the chart"),
+    Action("back", "escape", "back", "Back one level; ends a computation"),
+    Action("suspend", "ctrl+z", "app.suspend_process", "Suspend (fg comes back)"),
+)

@@ -1,0 +1,102 @@
+"""The application: themes, the worker, signals, the palette, and what happens when something goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.message import Message
+from textual.screen import Screen
+
+from tui_transformer import crash
+from tui_transformer.explorer.actions import ACTIONS
+from tui_transformer.explorer.main_screen import MainScreen
+from tui_transformer.explorer.preferences import Preferences
+from tui_transformer.explorer.session import Session
+from tui_transformer.explorer.themes import THEMES
+from tui_transformer.explorer.worker import Worker
+
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
+class ExplorerApp(App[None]):
+    """The explorer around one session."""
+
+    TITLE = "tui-transformer"
+    PAUSE_GC_ON_SCROLL = True
+    BINDINGS: ClassVar[list[BindingType]] = []
+
+    class Call(Message):
+        """Something to be run on the screen's thread."""
+
+        def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+            super().__init__()
+            self.function, self.arguments = function, arguments
+
+    def __init__(self, session: Session, preferences: Preferences) -> None:
+        """Explore a session."""
+        super().__init__()
+        self.worker = Worker(self.post)
+        self.failure: str | None = None
+        self._session, self._preferences = session, preferences
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = preferences.theme if preferences.theme in self.available_themes else THEMES[0].name
+        self.animation_level = "none"
+
+    def post(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Run a function on the screen's thread; called from any thread."""
+        self.post_message(self.Call(function, arguments))
+
+    def on_explorer_app_call(self, event: Call) -> None:
+        """Run what a thread asked for."""
+        event.function(*event.arguments)
+
+    def on_mount(self) -> None:
+        """Show the main screen; end in order when a signal says so."""
+        loop = asyncio.get_running_loop()
+        for number in ENDING_SIGNALS:
+            loop.add_signal_handler(number, self.exit, None, 128 + number)
+        self.set_keymap(dict(self._preferences.keys))
+        self.push_screen(MainScreen(self._session, self.worker))
+        for message in self._preferences.problems:
+            self.notify(message, severity="warning", markup=False)
+        self.call_after_refresh(gc.freeze)
+
+    def on_unmount(self) -> None:
+        """End what is still computed."""
+        self.worker.stop()
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Every action, and what every Textual program has."""
+        for action in ACTIONS:
+            yield SystemCommand(
+                action.title, f"key: {action.shown or action.keys}", self._runner(screen, action.action)
+            )
+        for command in super().get_system_commands(screen):
+            if command.title not in ("Quit", "Keys"):
+                yield command
+
+    def _runner(self, screen: Screen[Any], action: str) -> Callable[[], Any]:
+        return lambda: screen.run_action(action)
+
+    def action_next_theme(self) -> None:
+        """The other of the two themes of the program."""
+        names = [theme.name for theme in THEMES]
+        self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
+
+    def handle_bindings_clash(self, clashed_bindings: set[Any], node: Any) -> None:  # noqa: ARG002 - Textual's signature
+        """Two actions were given the same key."""
+        names = ", ".join(sorted(str(binding.id) for binding in clashed_bindings))
+        self.notify(f"the key of {names} is also given to another action", severity="warning", markup=False)
+
+    def _fatal_error(self) -> None:
+        """Leave a report instead of printing every local variable, which may hold the user's text."""
+        if self.failure is None and self._exception is not None:
+            self.failure = crash.message(self._exception)
+        self._close_messages_no_wait()

@@ -1,0 +1,247 @@
+"""The main screen: the stage, and every action that asks, changes or writes something."""
+
+from __future__ import annotations
+
+import math
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from textual import on
+
+from tui_transformer.engine.trace import Edit
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.panes.cell_lines import number
+from tui_transformer.explorer.panes.sentence import SentencePane
+from tui_transformer.explorer.position import Position
+from tui_transformer.explorer.screens.prompt import PromptScreen
+from tui_transformer.explorer.screens.tour import TourPanel
+from tui_transformer.explorer.session import VOCABULARY, Session
+from tui_transformer.explorer.stage import Stage
+from tui_transformer.guide.texts import Stop, help_text, tour, tours
+from tui_transformer.model import Model
+from tui_transformer.report.export import SUFFIXES, export
+from tui_transformer.text.vocabulary import built_in_vocabularies
+from tui_transformer.views.step_view import Place, index_of
+from tui_transformer.views.view import View
+
+ROW_LIMIT = 100_000
+"""Cells of a row that are copied at most."""
+
+
+class MainScreen(Stage):
+    """Everything that a key can do."""
+
+    tour_stops: tuple[Stop, ...] = ()
+    tour_place = 0
+
+    # Changes, each of which can be undone
+
+    def change(self, session: Session) -> None:
+        """Explore something else; undo comes back."""
+        self.history.push(session)
+        self.show_session()
+
+    def action_undo(self) -> None:
+        """Take the last change back."""
+        self.show_session() if self.history.undo() else self.say("there is nothing to undo")
+
+    def action_redo(self) -> None:
+        """Make the change again."""
+        self.show_session() if self.history.redo() else self.say("there is nothing to redo")
+
+    def action_sentence(self) -> None:
+        """Write another sentence."""
+        session = self.session
+        if not session.model.config.vocab_size:
+            self.say("this model reads no sentence: edit Q, K and V with e")
+            return
+        hint = "token IDs" if session.model.vocabulary is None else f"up to {session.model.config.max_length:,} tokens"
+        value = session.text or " ".join(token.text for token in session.encoding.tokens)
+        changed: list[Session] = []
+
+        def check(text: str) -> None:
+            changed[:] = [session.with_text(text)]
+
+        self.app.push_screen(
+            PromptScreen("Sentence", value=value, hint=hint, check=check),
+            lambda text: self.change(changed[0]) if text is not None else None,
+        )
+
+    @on(SentencePane.Opened)
+    def _sentence_clicked(self) -> None:
+        self.action_sentence()
+
+    def action_settings(self) -> None:
+        """Sizes, seed, masks, vocabulary, precision and device."""
+        from tui_transformer.explorer.screens.settings import SettingsScreen
+
+        self.app.push_screen(SettingsScreen(self.session.model), self._use_model)
+
+    def _use_model(self, model: Model | None) -> None:
+        if model is None:
+            return
+        try:
+            self.change(self.session.with_model(model))
+        except InputError as error:
+            self.say(str(error), severity="error")
+
+    def action_vocabulary(self) -> None:
+        """The vocabulary; from there, another one."""
+        if self.session.model.vocabulary is None:
+            self.say("this model has no vocabulary")
+        elif self.position.stop != VOCABULARY:
+            self.follow(self.position.at(VOCABULARY))
+            self.focus_pane("matrix")
+        else:
+            self._choose_vocabulary()
+
+    def _choose_vocabulary(self) -> None:
+        session, chosen = self.session, list[Session]()
+
+        def check(where: str) -> None:
+            chosen[:] = [session.with_vocabulary(where.strip())]
+
+        names = built_in_vocabularies()
+        hint = f"a file, or {', '.join(names)}"
+        path = session.model.vocabulary.path if session.model.vocabulary is not None else None
+        self.app.push_screen(
+            PromptScreen("Vocabulary", value=str(path or ""), hint=hint, check=check, suggestions=names),
+            lambda where: self.change(chosen[0]) if where is not None else None,
+        )
+
+    def action_edit_cell(self) -> None:
+        """Set the cell under the cursor by hand."""
+        scene, session = self.scene, self.session
+        if scene is None or scene.view.integer or scene.view.name in session.trace.program.givens:
+            self.say("there is no number to edit here")
+            return
+        name, place = scene.view.name, scene.place
+        index = index_of(session.trace.program.axes(name), place)
+        changed: list[Session] = []
+
+        def check(text: str) -> None:
+            changed[:] = [session.with_edit(Edit(name, index, _read_number(text)))]
+
+        stored = "" if scene.working is None else repr(scene.working.stored)
+        where = f"{name}[{', '.join(map(str, index))}]"
+        self.app.push_screen(
+            PromptScreen(
+                f"Set {where}", value=stored, hint="what depends on it is computed again; u takes it back", check=check
+            ),
+            lambda text: self.change(changed[0]) if text is not None else None,
+        )
+
+    # Taking values out
+
+    def action_export(self) -> None:
+        """Write what is shown to a file."""
+        if self.scene is None:
+            self.say("this stop is words: go to a step to export its numbers")
+            return
+        view = self.scene.view
+        head = f".head{view.head}" if view.heads > 1 else ""
+        hint = f"the name decides the format: {', '.join(SUFFIXES)}"
+        self.app.push_screen(
+            PromptScreen(
+                "Export to", value=f"{view.name}{head}.csv", hint=hint, check=lambda name: self._write(view, name)
+            ),
+            lambda name: self.say(f"written: {name}") if name is not None else None,
+        )
+
+    def _write(self, view: View, name: str) -> None:
+        if not name.strip():
+            raise InputError("give the file a name")
+        export(view, Path(name.strip()).expanduser())
+
+    def action_copy_cell(self) -> None:
+        """The value of the cell to the clipboard."""
+        if self.scene is not None and self.scene.working is not None:
+            self._copy(repr(self.scene.working.stored), f"copied {number(self.scene.working.stored)}")
+
+    def action_copy_row(self) -> None:
+        """The row to the clipboard, separated by tabs."""
+        if self.scene is None:
+            return
+        view, row = self.scene.view, self.scene.place.row
+        width = min(view.columns.size, ROW_LIMIT)
+        values = view.window(range(row, row + 1), range(width))[0]
+        self._copy("\t".join(map(repr, values.tolist())), f"copied {width:,} numbers")
+
+    def _copy(self, text: str, message: str) -> None:
+        self.app.copy_to_clipboard(text)
+        self.say(message)
+
+    # Help and tour
+
+    def action_help(self) -> None:
+        """The keys of the focused pane, and those of every pane."""
+        from tui_transformer.explorer.screens.help import HelpScreen
+
+        topic = VOCABULARY if self.active == "matrix" and self.position.stop == VOCABULARY else self.active
+        self.app.push_screen(HelpScreen(f"{help_text(topic)}\n\n{help_text('general')}", "Help"))
+
+    def action_tour(self) -> None:
+        """Begin the tour of this model, or leave it."""
+        if self.tour_stops:
+            self._leave_tour()
+            return
+        name = self.session.model.name if self.session.model.name in tours() else "encoder"
+        self.tour_stops, self.tour_place = tour(name), 0
+        self.mount(TourPanel(id="tour"))
+        self.call_after_refresh(self._show_tour_stop)
+
+    def _show_tour_stop(self) -> None:
+        """Put the screen where the stop says, and show its text."""
+        stop = self.tour_stops[self.tour_place]
+        try:
+            self._set_scene_for(stop)
+        except InputError as error:
+            self.say(str(error), severity="error")
+        panel = self.query_one(TourPanel)
+        panel.show(stop, self.tour_place + 1, len(self.tour_stops))
+        panel.focus()
+
+    def _set_scene_for(self, stop: Stop) -> None:
+        session = self.session.for_tour(stop)
+        if session is not self.session:
+            self.change(session)
+        names = [name for name in (*session.stops, *session.trace.program.weights) if fnmatchcase(name, stop.step)]
+        place = Place(stop.head or 0, stop.row or 0, stop.column or 0)
+        self.go(Position(names[0] if names else session.stops[0], place))
+        if self.has_class("-wide"):
+            return
+        self.focus_pane({"explain": "cell", "chart": "chart"}.get(stop.action or "", "matrix"))
+
+    @on(TourPanel.Next)
+    def _tour_next(self) -> None:
+        self._tour_by(1)
+
+    @on(TourPanel.Back)
+    def _tour_back(self) -> None:
+        self._tour_by(-1)
+
+    def _tour_by(self, direction: int) -> None:
+        place = self.tour_place + direction
+        if place >= len(self.tour_stops):
+            self._leave_tour()
+        elif place >= 0:
+            self.tour_place = place
+            self._show_tour_stop()
+
+    @on(TourPanel.Left)
+    def _leave_tour(self) -> None:
+        self.tour_stops = ()
+        for panel in self.query(TourPanel):
+            panel.remove()
+        self.focus_pane("matrix")
+
+
+def _read_number(text: str) -> float:
+    """A finite number as a person writes it."""
+    try:
+        value = float(text.strip().replace("−", "-").replace(",", "."))
+    except ValueError as error:
+        raise InputError(f"{text!r} is not a number") from error
+    if not math.isfinite(value):
+        raise InputError("the cell has to stay finite")
+    return value

@@ -1,0 +1,197 @@
+"""The working of a cell as lines of text, made one by one: a sum of thousands of terms costs what is on screen."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+import numpy as np
+from rich.cells import cell_len, set_cell_size
+from rich.style import Style
+from rich.text import Text
+
+from tui_transformer.engine.axis import Axis
+from tui_transformer.engine.explanation import Explanation, Factor, Operand, Sum, Value
+from tui_transformer.engine.program import Program
+from tui_transformer.text.display import visible
+from tui_transformer.views.step_view import Labels
+
+NUMBER_WIDTH = 9
+
+
+def number(value: float, digits: int = 6) -> str:
+    """A value with so many significant digits; ∞ for infinities."""
+    if math.isinf(value):
+        return "−∞" if value < 0 else "∞"
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+@dataclass(frozen=True)
+class Inks:
+    """The styles of the pane: quiet for names, accent for the value itself."""
+
+    plain: Style
+    quiet: Style
+    accent: Style
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line, and the cell that following it leads to."""
+
+    text: Text
+    target: Operand | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """So many lines, made on demand from their number and the width."""
+
+    size: int
+    make: Callable[[int, int], Line]
+
+
+@dataclass(eq=False)
+class CellLines:
+    """All lines of an explanation.
+
+    Attributes:
+        explanation: The cell.
+        program: For the axes of the operands.
+        labels: Words for their indices.
+        inks: Styles.
+        by_size: Terms of sums in order of what they add, largest first, instead of their own order.
+    """
+
+    explanation: Explanation
+    program: Program
+    labels: Labels
+    inks: Inks
+    by_size: bool = False
+    _blocks: list[Block] = field(init=False)
+    _ends: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        blocks = self._heading()
+        for item in self.explanation.items:
+            blocks += self._sum(item) if isinstance(item, Sum) else [self._value(item)]
+        self._blocks = blocks + self._result()
+        self._ends = list(accumulate(block.size for block in self._blocks))
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+    def line(self, index: int, width: int) -> Line:
+        """One line, at most `width` cells wide."""
+        which = bisect_right(self._ends, index)
+        return self._blocks[which].make(index - (self._ends[which - 1] if which else 0), width)
+
+    def first_target(self) -> int:
+        """The first line that can be followed; 0 where there is none."""
+        return next((i for i in range(min(len(self), 200)) if self.line(i, 40).target is not None), 0)
+
+    # The parts
+
+    def _heading(self) -> list[Block]:
+        explanation = self.explanation
+        axes = self.program.axes(explanation.name)
+        places = [self._pair(axis.name, self._named(axis, i)) for axis, i in zip(axes, explanation.index, strict=True)]
+        value = Text(number(explanation.stored), self.inks.accent)
+        if explanation.edited:
+            value.append("  set by hand", self.inks.quiet)
+        formula = Text(f"= {explanation.formula}", self.inks.quiet)
+        return [*places, self._blank(), _fixed(value), _fixed(formula), self._blank()]
+
+    def _value(self, item: Value) -> Block:
+        note = visible(item.note) or (short_name(item.source.name) if item.source else "")
+        return self._pair(item.symbol, number(item.value), note, item.source)
+
+    def _sum(self, total: Sum) -> list[Block]:
+        order = np.argsort(-np.abs(total.contributions), kind="stable") if self.by_size else np.arange(len(total))
+        running = np.cumsum(total.contributions[order])
+        letters = _letters(len(total.factors))
+
+        def term(k: int, width: int) -> Line:
+            place = int(order[k])
+            last = running[k] if len(total.factors) > 1 else total.contributions[place] / (total.total or 1.0)
+            values = [*(factor.values[place] for factor in total.factors), total.contributions[place], last]
+            label = self._term_label(total.factors[0], place)
+            return Line(self._row(label, values, width), total.factors[-1].operand(place))
+
+        header = [*letters, total.unit if len(letters) == 1 else "product", "sum" if len(letters) > 1 else "share"]
+        sources = [self._source(letter, factor) for letter, factor in zip(letters, total.factors, strict=True)]
+        return [
+            self._blank(),
+            _fixed(Text(visible(total.title), self.inks.plain + Style(bold=True))),
+            *sources,
+            Block(1, lambda _, width: Line(self._header(header, width))),
+            Block(len(total), term),
+            self._pair("Σ", number(total.total)),
+            self._blank(),
+        ]
+
+    def _result(self) -> list[Block]:
+        explanation = self.explanation
+        difference = f"{explanation.difference:.2g}".replace("-", "−")
+        return [
+            self._blank(),
+            self._pair("recomputed", number(explanation.recomputed, 9)),
+            self._pair("stored", number(explanation.stored, 9)),
+            self._pair("difference", difference),
+        ]
+
+    # Lines
+
+    def _blank(self) -> Block:
+        return _fixed(Text("", self.inks.plain))
+
+    def _pair(self, name: str, value: str, note: str = "", target: Operand | None = None) -> Block:
+        text = Text(set_cell_size(name, max(10, cell_len(name))) + " ", self.inks.quiet)
+        text.append(value, self.inks.plain)
+        if note:
+            text.append("  " + note, self.inks.quiet)
+        return _fixed(text, target)
+
+    def _source(self, letter: str, factor: Factor) -> Block:
+        return _fixed(Text(f"{letter} = {short_name(factor.name)}", self.inks.quiet))
+
+    def _header(self, names: Sequence[str], width: int) -> Text:
+        columns = "".join(f" {set_cell_size(name, column):>{column}}" for name, column in self._fit(names, width))
+        return Text(set_cell_size("", width - cell_len(columns)) + columns, self.inks.quiet)
+
+    def _row(self, label: str, values: Sequence[float], width: int) -> Text:
+        shown = [number(float(value), 4) for value in values]
+        columns = "".join(f" {text:>{column}}" for text, column in self._fit(shown, width))
+        text = Text(set_cell_size(label, max(width - cell_len(columns), 0)), self.inks.quiet)
+        return text.append(columns, self.inks.plain)
+
+    def _fit(self, columns: Sequence[str], width: int) -> list[tuple[str, int]]:
+        """The columns that fit beside a label, each with its width; the last ones are the most telling."""
+        most = max((width - 5) // (NUMBER_WIDTH + 1), 1)
+        return [(text, NUMBER_WIDTH) for text in columns[-most:]]
+
+    def _term_label(self, factor: Factor, term: int) -> str:
+        axes = self.program.axes(factor.name)
+        pairs = zip(factor.place(0), factor.place(1), strict=True)
+        varying = next((i for i, (first, second) in enumerate(pairs) if first != second), 0)
+        return self.labels.of(axes[varying])(term)
+
+    def _named(self, axis: Axis, index: int) -> str:
+        label = self.labels.of(axis)(index)
+        return label if label == str(index) else f"{label} {index}"
+
+
+def short_name(name: str) -> str:
+    """The last two parts of a dotted name, enough to recognise it in a narrow pane."""
+    return ".".join(name.split(".")[-2:])
+
+
+def _fixed(text: Text, target: Operand | None = None) -> Block:
+    return Block(1, lambda _, __: Line(text, target))
+
+
+def _letters(count: int) -> tuple[str, ...]:
+    return ("s",) if count == 1 else ("a", "b", "c", "d")[:count]

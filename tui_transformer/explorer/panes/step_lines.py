@@ -1,0 +1,74 @@
+"""The list of steps as lines: steps of the layer in view, other layers closed to one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+
+from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.program import Program
+from tui_transformer.guide.texts import step_text
+
+
+@dataclass(frozen=True)
+class StepLine:
+    """One line: the stop that it leads to, its words, how deep it is indented, and whether it heads a group."""
+
+    stop: str
+    title: str
+    detail: str = ""
+    depth: int = 0
+    heading: bool = False
+    closed: bool = False
+
+
+def step_lines(program: Program, stops: Sequence[str], current: str) -> tuple[StepLine, ...]:
+    """Lines for all stops. Layers that the current stop is not in are closed, where there are several."""
+    return _lines(program, tuple(stops), _layer(program, current))
+
+
+@lru_cache(256)
+def _lines(program: Program, stops: tuple[str, ...], current: str) -> tuple[StepLine, ...]:
+    lines: list[StepLine] = []
+    for layer, members in groupby(stops, lambda stop: _layer(program, stop)):
+        lines += _layer_lines(program, layer, list(members), is_open=layer == current or not _closable(layer))
+    return tuple(lines)
+
+
+def _layer_lines(program: Program, layer: str, stops: list[str], *, is_open: bool) -> Iterator[StepLine]:
+    if not _closable(layer):
+        for stop in stops:
+            words = step_text(stop)
+            yield StepLine(stop, words.label, _detail(program, stop))
+        return
+    yield StepLine(stops[-1], f"{step_text(layer).label} {layer.rpartition('.')[2]}", heading=True, closed=not is_open)
+    if not is_open:
+        return
+    for sublayer, members in groupby(stops, lambda stop: program.step(stop).sublayer):
+        inside = list(members)
+        yield StepLine(inside[-1], step_text(sublayer).label, depth=1, heading=True)
+        for stop in inside:
+            words = step_text(stop)
+            yield StepLine(stop, words.title, words.short or program.step(stop).op.formula, depth=2)
+
+
+def _closable(layer: str) -> bool:
+    """Layers of a stack (`encoder.0`) can be closed; embedding and output are always open."""
+    return layer.rpartition(".")[2].isdigit()
+
+
+def _layer(program: Program, stop: str) -> str:
+    if stop not in program.by_name:
+        return stop.rpartition(".")[0] and _layer_of_weight(stop)
+    return program.step(stop).layer
+
+
+def _layer_of_weight(name: str) -> str:
+    parts = name.split(".")
+    return ".".join(parts[:2]) if len(parts) > 2 and parts[1].isdigit() else parts[0]
+
+
+def _detail(program: Program, stop: str) -> str:
+    return shape_text(program.step(stop).shape) if stop in program.by_name else ""

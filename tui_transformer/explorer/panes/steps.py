@@ -1,0 +1,68 @@
+"""The list of steps, the current one marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+from textual import on
+from textual.message import Message
+
+from tui_transformer.engine.program import Program
+from tui_transformer.explorer.panes.step_lines import StepLine, step_lines
+from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.text.display import visible
+
+
+class StepsPane(LineList):
+    """Every stop in order; moving in the list moves through the stops."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"steps--plain", "steps--quiet", "steps--heading"}
+    DEFAULT_CSS = """
+    StepsPane {
+        & > .steps--plain { color: $foreground; }
+        & > .steps--quiet { color: $foreground 55%; }
+        & > .steps--heading { color: $foreground; text-style: bold; }
+    }
+    """
+
+    class Chosen(Message):
+        """The user went to a stop in the list."""
+
+        def __init__(self, stop: str) -> None:
+            super().__init__()
+            self.chosen = stop
+
+    def __init__(self, *, id: str | None = None) -> None:
+        """Make an empty list."""
+        super().__init__(id=id)
+        self._steps: tuple[StepLine, ...] = ()
+
+    def show_steps(self, program: Program, stops: Sequence[str], current: str) -> None:
+        """Show the stops, with the cursor on the current one."""
+        lines = step_lines(program, stops, current)
+        if lines is not self._steps:
+            self._steps = lines
+            self.show(len(lines), self._drawn)
+        place = next((i for i, line in enumerate(lines) if line.stop == current and not line.heading), None)
+        if place is not None:
+            self.cursor = place
+
+    @on(LineList.Moved)
+    def _moved(self, event: LineList.Moved) -> None:
+        event.stop()
+        self.post_message(self.Chosen(self._steps[event.index].stop))
+
+    def _drawn(self, index: int) -> Text:
+        step = self._steps[index]
+        mark = ("▸ " if step.closed else "▾ ") if step.heading else "  "
+        title = "  " * step.depth + (mark if step.depth or step.heading else "") + visible(step.title)
+        plain = self.get_component_rich_style("steps--heading" if step.heading else "steps--plain")
+        text = Text(title, plain, no_wrap=True)
+        room = self.size.width - cell_len(title) - 2
+        if step.detail and room >= 3:
+            detail = set_cell_size(step.detail, min(cell_len(step.detail), room))
+            text.append(" " * (room + 1 - cell_len(detail)) + detail, self.get_component_rich_style("steps--quiet"))
+        return text

@@ -1,0 +1,181 @@
+"""The one-line texts of the main screen: title, crumbs, summary of the cell, panes, keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.style import Style
+from rich.text import Text
+
+from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.ops import Softmax
+from tui_transformer.explorer.actions import ACTIONS
+from tui_transformer.explorer.panes.cell_lines import number
+from tui_transformer.explorer.scene import Scene
+from tui_transformer.explorer.session import TEXT, VOCABULARY, Session
+from tui_transformer.guide.texts import step_text
+from tui_transformer.text.display import visible
+
+PANES = ("sentence", "steps", "heads", "matrix", "cell", "chart")
+"""The panes, in the order of their digits."""
+
+SOFTMAX = Softmax().formula
+
+
+@dataclass(frozen=True)
+class Inks:
+    """The styles of these lines."""
+
+    plain: Style
+    quiet: Style
+    accent: Style
+    marked: Style
+
+
+def spread(left: Text, right: Text, width: int) -> Text:
+    """Left and right of a line; the left one is cut if both do not fit."""
+    room = max(width - right.cell_len - 1, 0)
+    left = left.copy()
+    left.truncate(room, overflow="ellipsis")
+    left.append(" " * (width - left.cell_len - right.cell_len))
+    line = left.append_text(right)
+    line.truncate(width)
+    line.no_wrap = True
+    return line
+
+
+def device(session: Session) -> str:
+    """Library and precision: `NumPy float32`."""
+    backend = session.model.backend
+    return f"{backend.name} {backend.dtype}"
+
+
+def model_name(session: Session) -> str:
+    """The model in one line."""
+    summary = session.model.config.summary
+    seed = "" if session.model.seed is None else f" · seed {session.model.seed}"
+    name = visible(session.model.name)
+    return (
+        f"{summary}{seed}" if summary.startswith(name) or session.model.folder is None else f"{name} · {summary}{seed}"
+    )
+
+
+def where(session: Session, stop: str) -> str:
+    """How far one is: `step 11 of 25`, or that a weight is looked at."""
+    stops = session.stops
+    return f"step {stops.index(stop) + 1} of {len(stops)}" if stop in stops else "weight"
+
+
+def title(session: Session, state: str, spent: str, width: int, inks: Inks) -> Text:
+    """Program, model, how far one is, device and time."""
+    left = Text(" tui-transformer", inks.accent).append(f"   {model_name(session)}", inks.quiet)
+    right = Text(state, inks.plain).append(f"{device(session)}{spent} ", inks.quiet)
+    return spread(left, right, width)
+
+
+def crumbs(session: Session, stop: str, scene: Scene | None, width: int, inks: Inks) -> Text:
+    """Layer ▸ sublayer ▸ step, its formula; at the right the head and how far one is."""
+    program = session.trace.program
+    line = Text(" ", inks.plain)
+    if stop in program.by_name:
+        step = program.step(stop)
+        for group in dict.fromkeys(group for group in (step.layer, step.sublayer) if group != stop):
+            line.append(f"{group_title(group)} ▸ ", inks.quiet)
+    line.append(f" {stop_title(session, stop)} ", inks.marked)
+    if scene is not None and scene.view.formula:
+        line.append(f"  {scene.view.formula}", inks.quiet)
+    head = "" if scene is None or scene.view.heads < 2 else f"head {scene.place.head} of {scene.view.heads}  "
+    return spread(line, Text(f"{head}{where(session, stop)} ", inks.plain), width)
+
+
+def group_title(group: str) -> str:
+    """A layer or sublayer by its text, a layer with its number."""
+    number_of = group.rpartition(".")[2]
+    return step_text(group).label + (f" {number_of}" if number_of.isdigit() else "")
+
+
+def scale_note(scene: Scene) -> str:
+    """What is to be known of the colours."""
+    return "every row sums to 1" if scene.view.formula == SOFTMAX else ""
+
+
+def stop_title(session: Session, stop: str) -> str:
+    """What a stop is called: a step by its text, a weight by its name."""
+    if stop in (VOCABULARY, TEXT) or stop in session.trace.program.by_name:
+        return step_text(stop).label
+    return stop
+
+
+def matrix_title(session: Session, scene: Scene) -> str:
+    """Label, name, head and shape of what the matrix pane shows."""
+    view = scene.view
+    label = stop_title(session, view.name)
+    parts = [label] if label == view.name else [label, view.name]
+    if view.heads > 1:
+        parts.append(f"head {scene.place.head} of {view.heads}")
+    return " · ".join([*parts, shape_text(session.trace.program.shape(view.name))])
+
+
+def summary(stop: str, scene: Scene | None, inks: Inks) -> Text:
+    """The cell in one line, and below what the step is."""
+    line = Text(" ", inks.plain) if scene is None else _cell_line(scene, inks)
+    return line.append(f"\n {step_text(stop).what}", inks.quiet)
+
+
+def _cell_line(scene: Scene, inks: Inks) -> Text:
+    """Row → column, value, formula, difference."""
+    view, place = scene.view, scene.place
+    row, column = view.rows.label(place.row), view.columns.label(place.column)
+    line = Text(" ", inks.plain).append(
+        f"{row} → {column}" if row and column else row or column, inks.plain + Style(bold=True)
+    )
+    working = scene.working
+    if working is not None:
+        line.append(f"  {number(working.stored)}", inks.accent)
+        line.append(f"  = {working.formula}", inks.quiet)
+        line.append(f"   difference {number(working.difference, 2)}", inks.quiet)
+        if working.edited:
+            line.append("  set by hand", inks.accent)
+    return line
+
+
+def tabs(names: Sequence[str], active: str, inks: Inks) -> Text:
+    """The panes with their digits, the active one in brackets."""
+    line = Text(" ", inks.quiet)
+    for name in names:
+        label = f"{PANES.index(name) + 1} {name}"
+        line.append(f"[{label}]" if name == active else f" {label} ", inks.accent if name == active else inks.quiet)
+        line.append(" ", inks.quiet)
+    return line
+
+
+def keys(width: int, inks: Inks) -> Text:
+    """As many keys as fit, each with its word; help and quit always."""
+    wanted = [action for action in ACTIONS if action.short]
+    always = [action for action in wanted if action.id in ("help", "quit")]
+    room = width - 1 - sum(_key_width(action.shown, action.short) for action in always)
+    chosen = []
+    for action in wanted:
+        needed = _key_width(action.shown, action.short)
+        if action in always:
+            chosen.append(action)
+        elif needed <= room:
+            room -= needed
+            chosen.append(action)
+    line = Text(" ", inks.plain)
+    for action in [*(action for action in chosen if action not in always), *always]:
+        line.append(action.shown, inks.accent).append(f" {action.short}  ", inks.quiet)
+    line.no_wrap = True
+    return line
+
+
+def _key_width(shown: str, short: str) -> int:
+    return cell_len(shown) + cell_len(short) + 3
+
+
+def about(stop: str) -> str:
+    """What a step is, what it is for and what to look at, as one paragraph each."""
+    words = step_text(stop)
+    return "\n".join(part for part in (words.what, words.why, words.look) if part)

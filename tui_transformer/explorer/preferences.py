@@ -1,0 +1,56 @@
+"""The user's preferences: a theme and other keys, in a TOML file that is only ever read."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FILE = "config.toml"
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """What the file says. `problems` are lines about what could not be used.
+
+    A file looks so::
+
+        theme = "tui-light"
+        [keys]
+        "step.next" = "space,j"
+    """
+
+    theme: str | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+def preferences_path() -> Path:
+    """Where the file is looked for."""
+    from platformdirs import user_config_path
+
+    return user_config_path("tui-transformer", appauthor=False) / FILE
+
+
+def read_preferences(path: Path) -> Preferences:
+    """The preferences in a file; defaults where there is none, and a line for everything that cannot be used."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Preferences()
+    except (OSError, ValueError) as error:
+        return Preferences(problems=(f"{path}: not read: {str(error).splitlines()[0]}",))
+    theme, keys = raw.get("theme"), raw.get("keys", {})
+    problems = [f"{path}: {key} is not known" for key in raw if key not in ("theme", "keys")]
+    if theme is not None and not isinstance(theme, str):
+        problems.append(f"{path}: theme is a name in quotes")
+    good = {name: value for name, value in _table(keys).items() if isinstance(value, str)}
+    if not isinstance(keys, dict) or len(good) < len(keys):
+        problems.append(f'{path}: [keys] holds lines such as "step.next" = "space"')
+    return Preferences(theme if isinstance(theme, str) else None, good, tuple(problems))
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,50 @@
+"""Start the explorer from the command line's options."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.session import Session
+from tui_transformer.model.options import ModelOptions
+from tui_transformer.text.samples import sample_sentence
+
+
+def run(
+    options: ModelOptions, text: str | None = None, ids: tuple[int, ...] | None = None, theme: str | None = None
+) -> int:
+    """Explore a model until the user leaves.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        InputError: The model or the sentence cannot be used; nothing was shown.
+    """
+    session = open_session(options, text, ids)
+    from tui_transformer.explorer.app import ExplorerApp
+    from tui_transformer.explorer.preferences import preferences_path, read_preferences
+
+    preferences = read_preferences(preferences_path())
+    app = ExplorerApp(session, replace(preferences, theme=theme or preferences.theme))
+    app.run()
+    if app.failure is not None:
+        print(f"tui-transformer: {app.failure}", file=sys.stderr)  # noqa: T201 - the terminal is restored by now
+        return 1
+    return app.return_code or 0
+
+
+def open_session(options: ModelOptions, text: str | None, ids: tuple[int, ...] | None) -> Session:
+    """The model with its sentence, checked."""
+    model = options.load()
+    if text is not None and ids is not None:
+        raise InputError("give either a text or token IDs")
+    if text is None and ids is None and model.config.vocab_size:
+        if model.vocabulary is None:
+            ids = tuple(range(min(8, model.config.vocab_size)))
+        else:
+            text = sample_sentence(model.vocabulary)
+    session = Session(model, text or "", ids, budget=options.budget, cut=options.cut)
+    _ = session.trace
+    return session

@@ -1,0 +1,109 @@
+"""What the screen shows of a position, gathered before it is drawn: views, scale, numbers, the working of a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.explanation import Explanation
+from tui_transformer.engine.trace import Trace
+from tui_transformer.explorer.position import Position
+from tui_transformer.explorer.session import Session
+from tui_transformer.views.step_view import (
+    Place,
+    extremes,
+    index_of,
+    scale_for,
+    thumbnail,
+    tile_extremes,
+    view_of,
+)
+from tui_transformer.views.view import Scale, Tile, View
+
+SCREENFUL = 256
+"""Rows and columns that are fetched at first where a matrix is not in memory as a whole."""
+
+THUMB_ROWS, THUMB_COLUMNS = 12, 24
+MOST_THUMBS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A position, ready to be drawn."""
+
+    view: View
+    scale: Scale
+    tile: Tile
+    place: Place
+    working: Explanation | None
+
+
+def gather(session: Session, position: Position, *, shared: bool, report: Callable[[str], None]) -> Scene:
+    """Everything that the matrix and cell panes show of a position; what is missing is computed.
+
+    Args:
+        session: The model and its sentence.
+        position: A step or weight and a cell of it; the cell is moved inside the matrix.
+        shared: One scale for all steps of the kind, instead of one for each.
+        report: Told what is being computed; may raise to end it.
+    """
+    trace, name = session.trace, position.stop
+    if name in trace.program.by_name:
+        trace.compute((name,), before=lambda step: report(step.name))
+    axes = trace.program.axes(name)
+    place = _inside(position.place, [axis.size for axis in axes], index_of(axes, Place()))
+    view = view_of(trace, name, session.labels, head=place.head)
+    place = Place(place.head, min(place.row, view.shape[0] - 1), min(place.column, view.shape[1] - 1))
+    tile = first_tile(trace, view, place)
+    low, high = _range(trace, name, tile, shared=shared)
+    return Scene(view, scale_for(view.kind, low, high), tile, place, working(session, name, place))
+
+
+def working(session: Session, name: str, place: Place) -> Explanation:
+    """How the cell at a place was made."""
+    return session.trace.explain_cell(name, index_of(session.trace.program.axes(name), place))
+
+
+def first_tile(trace: Trace, view: View, place: Place) -> Tile:
+    """The whole matrix where it is in this computer's memory, else the cells around the place."""
+    rows, columns = view.shape
+    whole = trace.backend.device == "cpu" and (view.name in trace.program.weights or view.name in trace.plan.names)
+    if whole:
+        return view.tile(range(rows), range(columns))
+    top, left = max(place.row - SCREENFUL // 2, 0), max(place.column - SCREENFUL // 2, 0)
+    return view.tile(range(top, top + SCREENFUL), range(left, left + SCREENFUL))
+
+
+def thumbnails(session: Session, name: str, report: Callable[[str], None]) -> tuple[Host, ...]:
+    """The heads of a step, small; none where there is only one."""
+    axes = session.trace.program.axes(name)
+    if len(axes) != 3 or axes[0].size < 2:
+        return ()
+    found = []
+    for head in range(min(axes[0].size, MOST_THUMBS)):
+        report(f"head {head}")
+        found.append(thumbnail(session.trace, name, head, THUMB_ROWS, THUMB_COLUMNS))
+    return tuple(found)
+
+
+def _range(trace: Trace, name: str, tile: Tile, *, shared: bool) -> tuple[float, float]:
+    names = _same_kind(trace, name) if shared else (name,)
+    found = [limits for each in names if (limits := extremes(trace, each)) is not None]
+    if not found:
+        return tile_extremes(tile.values)
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
+def _same_kind(trace: Trace, name: str) -> tuple[str, ...]:
+    """Every step of the program with the same sublayer and last part, whatever the layer."""
+    if name not in trace.program.by_name:
+        return (name,)
+    kind = name.split(".")[-2:]
+    return tuple(step.name for step in trace.program.steps if step.name.split(".")[-2:] == kind)
+
+
+def _inside(place: Place, sizes: list[int], index: tuple[int, ...]) -> Place:
+    """The place with a head that the step has."""
+    heads = sizes[0] if len(index) == 3 else 1
+    return Place(min(place.head, heads - 1), place.row, place.column)

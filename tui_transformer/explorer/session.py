@@ -1,0 +1,153 @@
+"""What is explored: a model, a sentence and the edits; everything on screen follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from tui_transformer.engine.keep import DEFAULT_BUDGET
+from tui_transformer.engine.trace import Edit, Trace
+from tui_transformer.guide.texts import Stop
+from tui_transformer.model import Model
+from tui_transformer.text.samples import sample_sentence
+from tui_transformer.text.tokenizer import Encoding, Token
+from tui_transformer.text.vocabulary import load_vocabulary
+from tui_transformer.views.step_view import Labels
+
+VOCABULARY, TEXT = "vocabulary", "text"
+"""The stops before the first step and after the last."""
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """One state of what is explored. Never changed: every change makes a new one, so undo is a list of them.
+
+    Attributes:
+        model: The model.
+        text: The sentence; "" where IDs are given, or where the model reads none.
+        ids: Token IDs instead of a sentence.
+        edits: Cells set by hand.
+        budget: Bytes that the trace may keep.
+        cut: A sentence that is too long is cut instead of refused.
+    """
+
+    model: Model
+    text: str = ""
+    ids: tuple[int, ...] | None = None
+    edits: tuple[Edit, ...] = ()
+    budget: int = DEFAULT_BUDGET
+    cut: bool = False
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """The tokens and where they lie in the sentence."""
+        if self.ids is None:
+            return self.model.encode(self.text, cut=self.cut) if self.model.config.vocab_size else Encoding("", ())
+        words = self.model.vocabulary
+        name = words.word if words is not None else str
+        tokens, start = [], 0
+        for token_id in self.ids:
+            word = name(token_id)
+            tokens.append(Token(token_id, word, start, start + len(word)))
+            start += len(word) + 1
+        return Encoding(" ".join(token.text for token in tokens), tuple(tokens))
+
+    @cached_property
+    def base(self) -> Trace:
+        """The trace without edits."""
+        if not self.model.config.vocab_size:
+            return self.model.trace(budget=self.budget)
+        return self.model.trace(ids=self.encoding.ids, budget=self.budget)
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The trace with the edits."""
+        return self.base.edited(self.edits)
+
+    @cached_property
+    def labels(self) -> Labels:
+        """The words beside rows and columns."""
+        words = self.model.vocabulary
+        if not self.encoding.tokens:
+            return Labels()
+        tokens = {"tokens": tuple(token.text for token in self.encoding.tokens)}
+        return Labels(tokens, words.word) if words is not None else Labels(tokens)
+
+    @cached_property
+    def stops(self) -> tuple[str, ...]:
+        """Where stepping goes: the vocabulary, every step, and the text at the end."""
+        steps = tuple(step.name for step in self.base.program.steps)
+        if self.model.vocabulary is None:
+            return steps
+        return (VOCABULARY, *steps, TEXT)
+
+    def with_text(self, text: str) -> Session:
+        """The same model on another sentence. Edits of weights stay; those of steps belong to the old sentence.
+
+        Raises:
+            InputError: The sentence cannot be read; this session is as it was.
+        """
+        return self._checked(replace(self, text=text, ids=None, edits=self._weight_edits()))
+
+    def with_model(self, model: Model) -> Session:
+        """Another model on the same sentence, without edits.
+
+        Raises:
+            InputError: The model cannot read the sentence.
+        """
+        return self._checked(replace(self, model=model, edits=()))
+
+    def with_vocabulary(self, where: str) -> Session:
+        """The same model with another vocabulary, read from its file again; a sentence that it knows takes its place.
+
+        Raises:
+            InputError: No such vocabulary, or one that the model cannot have.
+        """
+        model = self.model.changed(vocabulary=load_vocabulary(where))
+        words = model.vocabulary
+        known = words is None or not any(token.unknown for token in model.encode(self.text, cut=True).tokens)
+        text = self.text if known or words is None else sample_sentence(words)
+        return self._checked(replace(self, model=model, text=text, ids=None, edits=()))
+
+    def for_tour(self, stop: Stop) -> Session:
+        """The session with the vocabulary, positions and sentence that a stop of the tour is about.
+
+        Raises:
+            InputError: The model cannot be set so.
+        """
+        changes: dict[str, Any] = {}
+        words = self.model.vocabulary
+        if stop.vocabulary is not None and words is not None and words.name != stop.vocabulary:
+            changes["vocabulary"] = stop.vocabulary
+        if stop.positions is not None and getattr(self.model.config, "positions", None) != stop.positions:
+            changes["positions"] = stop.positions
+        text = self.text if stop.sentence is None else stop.sentence
+        if not changes and text == self.text:
+            return self
+        model = self.model.changed(**changes) if changes else self.model
+        return self._checked(replace(self, model=model, text=text, ids=None, edits=()))
+
+    def with_edit(self, edit: Edit) -> Session:
+        """One more cell set by hand.
+
+        Raises:
+            InputError: There is no such cell.
+        """
+        others = tuple(old for old in self.edits if (old.name, old.index) != (edit.name, edit.index))
+        changed = replace(self, edits=(*others, edit))
+        vars(changed).update({key: value for key, value in vars(self).items() if key in _SHARED})
+        _ = changed.trace
+        return changed
+
+    def _weight_edits(self) -> tuple[Edit, ...]:
+        return tuple(edit for edit in self.edits if edit.name in self.base.program.weights)
+
+    def _checked(self, session: Session) -> Session:
+        """The session, once its sentence was read."""
+        _ = session.trace
+        return session
+
+
+_SHARED: frozenset[Any] = frozenset({"encoding", "base", "labels", "stops"})
+"""What an edit leaves as it is."""

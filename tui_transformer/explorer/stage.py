@@ -1,0 +1,445 @@
+"""The stage: it holds what is explored and the position, and hands each pane what belongs to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import ClassVar, TypeVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.events import Resize
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.explanation import Explanation
+from tui_transformer.engine.program import Grain
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.actions import ACTIONS
+from tui_transformer.explorer.history import History
+from tui_transformer.explorer.panes import texts
+from tui_transformer.explorer.panes.cell import CellPane
+from tui_transformer.explorer.panes.chart import ChartPane
+from tui_transformer.explorer.panes.matrix import MatrixPane
+from tui_transformer.explorer.panes.sentence import SentencePane
+from tui_transformer.explorer.panes.steps import StepsPane
+from tui_transformer.explorer.panes.text import TextPane, ending
+from tui_transformer.explorer.panes.texts import PANES
+from tui_transformer.explorer.panes.vocabulary import VocabularyPane
+from tui_transformer.explorer.position import Position, next_stop
+from tui_transformer.explorer.scene import Scene, gather, thumbnails, working
+from tui_transformer.explorer.session import TEXT, VOCABULARY, Session
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.thumbnails import HeadStrip
+from tui_transformer.explorer.worker import Task, Worker
+from tui_transformer.text.display import visible
+from tui_transformer.views.chart_data import chart, charts_for
+from tui_transformer.views.step_view import Place, place_of
+
+Result = TypeVar("Result")
+
+AT_ONCE = 2_000_000
+"""Floating-point operations that are done between two key presses; more go to the worker."""
+
+SOON = 0.04
+"""Seconds after which heads and chart follow the cursor: keys that come faster are not slowed down by them."""
+
+LAYOUTS = {"-wide": (120, 36), "-medium": (96, 26), "-narrow": (0, 0)}
+
+
+class Stage(Screen[None]):
+    """Panes around one position in one session."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [action.binding() for action in ACTIONS]
+    CSS_PATH = "stage.tcss"
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"ink--plain", "ink--quiet", "ink--accent", "ink--marked"}
+
+    def __init__(self, session: Session, worker: Worker) -> None:
+        """Show a session from its first stop."""
+        super().__init__()
+        self.history = History(session)
+        self.worker = worker
+        self.position = Position(session.stops[0])
+        self.trail: list[Position] = []
+        self.scene: Scene | None = None
+        self.shared_scale = False
+        self.active = "matrix"
+        self.chart_kind = 0
+        self._doing = ""
+        self._spent = 0.0
+        self._soon: Timer | None = None
+
+    @property
+    def session(self) -> Session:
+        """What is explored."""
+        return self.history.current
+
+    # Layout
+
+    def compose(self) -> ComposeResult:
+        """Title, sentence, steps, heads, matrix, chart, cell, keys."""
+        yield Static(id="title", markup=False)
+        yield SentencePane(id="sentence")
+        yield Static(id="crumbs", markup=False)
+        with Horizontal(id="body"):
+            yield StepsPane(id="steps")
+            with Vertical(id="middle"):
+                yield HeadStrip(id="heads")
+                yield MatrixPane(id="matrix")
+                yield VocabularyPane(id="vocabulary")
+                yield TextPane(id="text")
+                yield ChartPane(id="chart")
+            with Vertical(id="side"):
+                yield CellPane(id="cell")
+                yield Static(id="about", markup=False)
+        yield Static(id="summary", markup=False)
+        yield Static(id="tabs", markup=False)
+        yield Static(id="keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Name the panes and show the first stop."""
+        for name, title in (("sentence", "Sentence"), ("steps", "Steps"), ("cell", "Cell"), ("about", "What it is")):
+            self.query_one(f"#{name}", Widget).border_title = title
+        self.show_session()
+        self.focus_pane("matrix")
+
+    def on_resize(self, event: Resize) -> None:
+        """Show all panes, some, or one at a time, as the size allows."""
+        width, height = event.size
+        layout = next(name for name, (w, h) in LAYOUTS.items() if width >= w and height >= h)
+        for name in LAYOUTS:
+            self.set_class(name == layout, name)
+        self.show_lines()
+
+    def focus_pane(self, name: str) -> None:
+        """Go to a pane; where one is shown at a time, it becomes the one."""
+        if name not in self.panes():
+            return
+        self.active = name
+        for pane in PANES:
+            self.set_class(pane == name, f"-active-{pane}")
+        self.set_focus(self._focus_of(name))
+        self.show_lines()
+
+    def panes(self) -> list[str]:
+        """The panes that the stop has."""
+        return [name for name in PANES if name != "heads" or (self.scene is not None and self.scene.view.heads > 1)]
+
+    def _focus_of(self, name: str) -> Widget:
+        inside = {
+            VOCABULARY: self.query_one(VocabularyPane).entries,
+            TEXT: self.query_one(TextPane),
+        }
+        if name == "matrix":
+            return inside.get(self.position.stop, self.query_one(HeatMap))
+        return self.query_one(f"#{name}", Widget)
+
+    # What is shown
+
+    def show_session(self) -> None:
+        """Show what is explored anew, at the same position as far as it has one."""
+        session = self.session
+        if self.position.stop not in session.stops and not self._is_weight(self.position.stop):
+            self.position = Position(session.stops[0])
+        if session.model.vocabulary is not None:
+            self.query_one(VocabularyPane).show(session.model.vocabulary, session.encoding.ids)
+        self._spent = 0.0
+        self.show_position()
+
+    def _is_weight(self, name: str) -> bool:
+        program = self.session.trace.program
+        return name in program.weights or name in program.givens
+
+    def show_position(self) -> None:
+        """Show the stop and the cell that the position names."""
+        session, position = self.session, self.position
+        self.set_class(position.stop == VOCABULARY, "-vocabulary")
+        self.set_class(position.stop == TEXT, "-text")
+        self.query_one(StepsPane).show_steps(session.trace.program, session.stops, position.stop)
+        if position.stop in (VOCABULARY, TEXT):
+            self._show_words(position.stop)
+            return
+        shared, cost = self.shared_scale, session.trace.pending([position.stop]) if self._is_step() else 0
+        self.ask(
+            "scene", cost, lambda task: gather(session, position, shared=shared, report=task.report), self._show_scene
+        )
+
+    def _is_step(self) -> bool:
+        return self.position.stop in self.session.trace.program.by_name
+
+    def _show_words(self, stop: str) -> None:
+        """Show a stop that is words, not numbers."""
+        self.scene = None
+        self.remove_class("-heads")
+        self.query_one(CellPane).clear()
+        if stop == TEXT:
+            session = self.session
+            cost = session.trace.pending(["output.probabilities"])
+            self.ask("text", cost, lambda task: ending(session, task.report), self.query_one(TextPane).show)
+        self._settle()
+
+    def _show_scene(self, scene: Scene) -> None:
+        """Show what was gathered."""
+        self.scene = scene
+        self.position = replace(self.position, place=scene.place)
+        self.set_class(scene.view.heads > 1, "-heads")
+        self.query_one(MatrixPane).show_scene(scene, texts.matrix_title(self.session, scene), texts.scale_note(scene))
+        self._show_working(scene)
+        self._settle()
+
+    def _show_working(self, scene: Scene) -> None:
+        if scene.working is not None:
+            self.query_one(CellPane).show_working(scene.working, self.session.trace.program, self.session.labels)
+
+    def _settle(self) -> None:
+        """The texts now, heads and chart a moment later."""
+        if self.active not in self.panes():
+            self.focus_pane("matrix")
+        elif self.active == "matrix":
+            self.set_focus(self._focus_of("matrix"))
+        self.show_lines()
+        self._show_later(heads=True)
+
+    def show_lines(self) -> None:
+        """The one-line texts and the sentence."""
+        session, stop, scene, inks = self.session, self.position.stop, self.scene, self._inks()
+        width = self.size.width
+        state = f"{self._doing or texts.where(session, stop)}   "
+        time_spent = f" · {self._spent * 1000:.1f} ms" if self._spent else ""
+        lines: dict[str, Text | str] = {
+            "title": texts.title(session, state, time_spent, width, inks),
+            "crumbs": texts.crumbs(session, stop, scene, width, inks),
+            "about": texts.about(stop),
+            "summary": texts.summary(stop, scene, inks),
+            "tabs": texts.tabs(self.panes(), self.active, inks),
+            "keys": texts.keys(width, inks),
+        }
+        for name, content in lines.items():
+            self.query_one(f"#{name}", Static).update(content)
+        self.query_one(SentencePane).show(session.encoding, *self._tokens_under_cursor())
+
+    def _tokens_under_cursor(self) -> tuple[int | None, int | None]:
+        """The tokens that the cursor's row and column stand for."""
+        if self.scene is None:
+            return None, None
+        view, place = self.scene.view, self.scene.place
+        tokens = len(self.session.encoding.tokens)
+        row = place.row if view.rows.name in ("token", "query") and view.rows.size == tokens else None
+        column = place.column if view.columns.name == "key" and view.columns.size == tokens else None
+        return row, column
+
+    def _inks(self) -> texts.Inks:
+        return texts.Inks(
+            *(self.get_component_rich_style(f"ink--{name}") for name in ("plain", "quiet", "accent", "marked"))
+        )
+
+    # Heads and chart
+
+    def _show_later(self, *, heads: bool = False) -> None:
+        if self._soon is not None:
+            self._soon.stop()
+        self._soon = self.set_timer(SOON, lambda: self._show_details(heads=heads))
+
+    def _show_details(self, *, heads: bool) -> None:
+        if heads and self.scene is not None and self.scene.view.heads > 1:
+            session, name = self.session, self.scene.view.name
+            cost = 4 * session.trace.program.step_cells([session.trace.program.step(name)]) if self._is_step() else 0
+            self.ask("heads", cost, lambda task: thumbnails(session, name, task.report), self._show_heads)
+        self.show_chart()
+
+    def _show_heads(self, tiles: tuple[Host, ...]) -> None:
+        if self.scene is not None:
+            self.query_one(HeadStrip).show(tiles, self.scene.place.head, self.scene.scale)
+
+    def show_chart(self) -> None:
+        """The chart that was chosen, of those that fit the stop."""
+        scene = self.scene
+        if scene is None:
+            self.query_one(ChartPane).show(None)
+            return
+        trace = self.session.trace
+        kinds = charts_for(trace.program, scene.view.name)
+        kind = kinds[self.chart_kind % len(kinds)]
+        self.ask("chart", 0, lambda _: chart(kind, trace, scene.view, scene.place), self.query_one(ChartPane).show)
+
+    # Asking
+
+    def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
+        """Do work now if it is small, else on the worker; then show what it gave."""
+        self.worker.cancel(kind)
+        if cost <= AT_ONCE and self.session.model.backend.device == "cpu":
+            started = time.perf_counter()
+            result = work(Task(kind, 0, lambda _: None))
+            self._spent += time.perf_counter() - started if kind == "scene" else 0.0
+            done(result)
+            return
+        self._doing = "computing …"
+        self.show_lines()
+        started = time.perf_counter()
+
+        def finish(result: Result) -> None:
+            self._doing = ""
+            self._spent += time.perf_counter() - started if kind == "scene" else 0.0
+            done(result)
+
+        self.worker.submit(kind, work, finish, self._failed, self._progress)
+
+    def _progress(self, what: str) -> None:
+        """Called on the worker's thread."""
+        self.worker.post(self._show_progress, what)
+
+    def _show_progress(self, what: str) -> None:
+        if self.worker.busy:
+            self._doing = f"{visible(what)} … esc ends"
+            self.show_lines()
+
+    def _failed(self, error: Exception) -> None:
+        self._doing = ""
+        if not isinstance(error, InputError | MemoryError):
+            raise error
+        self.say(str(error) or "not enough memory", severity="error")
+        self.show_lines()
+
+    def say(self, message: str, severity: SeverityLevel = "information") -> None:
+        """A message that goes away by itself."""
+        self.app.notify(visible(message), severity=severity, markup=False)
+
+    # Moving
+
+    def go(self, position: Position) -> None:
+        """Show another stop or cell."""
+        moved = position.stop != self.position.stop
+        self.position = position
+        if moved:
+            self.chart_kind = 0
+        self.show_position()
+
+    def action_step(self, grain: Grain, direction: int) -> None:
+        """The next or previous operation, sublayer or layer."""
+        stop = self.position.stop
+        if stop not in self.session.stops:
+            stop = self._owner(stop)
+        found = next_stop(self.session.stops, stop, self.session.trace.program, grain, direction)
+        if found is not None:
+            self.trail.clear()
+            self.go(self.position.at(found))
+
+    def _owner(self, name: str) -> str:
+        """The step that reads a weight or an input."""
+        steps = self.session.trace.program.steps
+        return next((step.name for step in steps if name in step.inputs), self.session.stops[0])
+
+    def action_head(self, direction: int) -> None:
+        """The next or previous head."""
+        if self.scene is not None and self.scene.view.heads:
+            self.go_to_head((self.position.place.head + direction) % self.scene.view.heads)
+
+    def go_to_head(self, head: int) -> None:
+        """Another head of the same step, at the same cell."""
+        self.go(replace(self.position, place=replace(self.position.place, head=head)))
+
+    def action_pane(self, name: str) -> None:
+        """Go to a pane."""
+        self.focus_pane(name)
+
+    def action_next_pane(self, direction: int) -> None:
+        """The next or previous pane."""
+        panes = self.panes()
+        place = panes.index(self.active) if self.active in panes else 0
+        self.focus_pane(panes[(place + direction) % len(panes)])
+
+    def action_weights(self) -> None:
+        """The first weight that the step reads, and back."""
+        program = self.session.trace.program
+        if self.position.stop in program.weights and self.trail:
+            self.go(self.trail.pop())
+        elif self.position.stop in program.by_name:
+            weights = [name for name in program.step(self.position.stop).inputs if name in program.weights]
+            if weights:
+                self.follow(Position(weights[0]))
+            else:
+                self.say("this step has no weights")
+
+    def follow(self, position: Position) -> None:
+        """Go to another cell, and remember where one came from."""
+        self.trail.append(self.position)
+        self.go(position)
+
+    def action_back(self) -> None:
+        """End a computation; else go back where a term was followed from; else to the matrix."""
+        if self.worker.cancel():
+            self._doing = ""
+            self.show_lines()
+        elif self.trail:
+            self.go(self.trail.pop())
+        else:
+            self.focus_pane("matrix")
+
+    def action_next_chart(self) -> None:
+        """The next chart of those that fit the step."""
+        self.chart_kind += 1
+        self.show_chart()
+
+    def action_scale(self) -> None:
+        """One scale for all layers, or one a step."""
+        self.shared_scale = not self.shared_scale
+        self.say("one scale for this step in all layers" if self.shared_scale else "a scale for each step")
+        self.show_position()
+
+    # What panes say
+
+    @on(HeatMap.CellMoved)
+    def _cell_moved(self, event: HeatMap.CellMoved) -> None:
+        if self.scene is None:
+            return
+        place = replace(self.scene.place, row=event.row, column=event.column)
+        session, name = self.session, self.scene.view.name
+        self.position = replace(self.position, place=place)
+        self.scene = replace(self.scene, place=place, working=None)
+        self.ask("cell", 0, lambda _: working(session, name, place), self._show_cell)
+
+    def _show_cell(self, found: Explanation) -> None:
+        if self.scene is None:
+            return
+        self.scene = replace(self.scene, working=found)
+        self._show_working(self.scene)
+        self.show_lines()
+        self._show_later()
+
+    @on(HeatMap.CellChosen)
+    def _cell_chosen(self) -> None:
+        self.focus_pane("cell")
+
+    @on(HeatMap.TileNeeded)
+    def _tile_needed(self, event: HeatMap.TileNeeded) -> None:
+        if self.scene is None:
+            return
+        view, heat_map = self.scene.view, event.heat_map
+        cost = 0 if view.name in self.session.trace.plan.names else AT_ONCE + 1
+        self.ask("tile", cost, lambda _: view.tile(event.rows, event.columns), heat_map.supply)
+
+    @on(HeadStrip.HeadChosen)
+    def _head_chosen(self, event: HeadStrip.HeadChosen) -> None:
+        self.go_to_head(event.head)
+
+    @on(StepsPane.Chosen)
+    def _step_chosen(self, event: StepsPane.Chosen) -> None:
+        self.trail.clear()
+        self.go(self.position.at(event.chosen))
+
+    @on(CellPane.Followed)
+    def _followed(self, event: CellPane.Followed) -> None:
+        axes = self.session.trace.program.axes(event.operand.name)
+        self.follow(Position(event.operand.name, place_of(axes, event.operand.index)))
+
+    @on(VocabularyPane.EntryChosen)
+    def _entry_chosen(self, event: VocabularyPane.EntryChosen) -> None:
+        self.follow(Position("embedding.tokens.weight", Place(row=event.token_id)))

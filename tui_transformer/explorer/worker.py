@@ -1,0 +1,109 @@
+"""One thread for everything that takes time, so that the screen never waits and a GPU has one owner."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+Progress = Callable[[str], None]
+
+
+class CancelledError(Exception):
+    """The work is not wanted any more."""
+
+
+@dataclass(eq=False)
+class Task:
+    """One piece of work: `report` says how far it is, and raises `CancelledError` when the work should end."""
+
+    kind: str
+    number: int
+    on_progress: Progress
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def report(self, what: str) -> None:
+        """Tell what is being done; the place where work can be ended."""
+        if self.ended.is_set():
+            raise CancelledError
+        self.on_progress(what)
+
+
+@dataclass(eq=False)
+class Worker:
+    """Runs work in order on one thread; a new task of a kind ends the older ones of that kind and drops their results.
+
+    Attributes:
+        post: Runs a function on the screen's thread.
+    """
+
+    post: Callable[..., Any]
+    _tasks: dict[str, Task] = field(default_factory=dict)
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "engine"))
+
+    def submit(
+        self,
+        kind: str,
+        work: Callable[[Task], Result],
+        done: Callable[[Result], None],
+        failed: Callable[[Exception], None],
+        progress: Progress = lambda _: None,
+    ) -> None:
+        """Run `work` on the thread, then `done` or `failed` on the screen's, unless a newer task of the kind came."""
+        self.cancel(kind)
+        task = Task(kind, next(self._numbers), progress)
+        self._tasks[kind] = task
+        future = self._thread.submit(work, task)
+        future.add_done_callback(lambda result: self._deliver(task, result, done, failed))
+
+    def cancel(self, kind: str | None = None) -> bool:
+        """End the task of a kind, or all; whether there was one."""
+        kinds = [kind] if kind is not None else list(self._tasks)
+        found = [self._tasks.pop(name) for name in kinds if name in self._tasks]
+        for task in found:
+            task.ended.set()
+        return bool(found)
+
+    @property
+    def busy(self) -> bool:
+        """Whether work is waiting or running."""
+        return bool(self._tasks)
+
+    def stop(self) -> None:
+        """End everything; work that is running stops at its next report."""
+        self.cancel()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _deliver(
+        self,
+        task: Task,
+        future: Future[Result],
+        done: Callable[[Result], None],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        if future.cancelled() or task.ended.is_set():
+            return
+        self.post(self._finish, task, future, done, failed)
+
+    def _finish(
+        self,
+        task: Task,
+        future: Future[Result],
+        done: Callable[[Result], None],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        if self._tasks.get(task.kind) is not task:
+            return
+        del self._tasks[task.kind]
+        error = future.exception()
+        if error is None:
+            done(future.result())
+        elif isinstance(error, Exception):
+            failed(error)
+        else:
+            raise error

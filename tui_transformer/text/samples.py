@@ -1,0 +1,24 @@
+"""A sentence to begin with, for every vocabulary."""
+
+from __future__ import annotations
+
+from tui_transformer.text.vocabulary import Vocabulary
+
+SENTENCES = {
+    "waves": "The waves crashed forcefully against the shore!",
+    "nation": "Strong nation recycles its huge trade surplus to America!",
+    "dog": "a dog bites a man",
+    "english": "the old man and the sea are here.",
+    "deutsch": "der Hund und das Kind sind im Haus.",
+}
+WORDS = 6
+
+
+def sample_sentence(vocabulary: Vocabulary) -> str:
+    """A sentence that the vocabulary knows: its own, or its first ordinary words."""
+    if vocabulary.name in SENTENCES:
+        return SENTENCES[vocabulary.name]
+    special = vocabulary.special_ids
+    whole = (word for i, word in enumerate(vocabulary.words) if i not in special and word.isalnum())
+    words = [word for word, _ in zip(whole, range(WORDS), strict=False)]
+    return " ".join(words) or vocabulary.words[-1]
