@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tui_transformer.explorer.screens.help import HelpScreen
+
+TEXT = "# Keys\n\nWhat `space` does \x1b[2J [b]x[/b].\n\n" + "\n".join(f"- line {i}" for i in range(60))
+
+
+@pytest.mark.parametrize("key", ["escape", "q", "question_mark", "f1"])
+async def test_it_is_shown_and_closed(open_screen, screen_text, key, nothing):
+    async with open_screen(HelpScreen(TEXT, "Help")) as pilot:
+        await pilot.pause(0.1)
+        text = screen_text(pilot.app)
+        assert "What space does ␛[2J [b]x[/b]." in text
+        assert "\x1b" not in text
+        assert pilot.app.result is nothing
+        await pilot.press(key)
+        assert pilot.app.result is None
+
+
+@pytest.mark.parametrize(("keys", "there"), [("G", "line 59"), ("Gg", "Keys"), ("jjjk", "line 18"), ("  ", "line 43")])
+async def test_keys_scroll(open_screen, screen_text, keys, there):
+    async with open_screen(HelpScreen(TEXT, "Help")) as pilot:
+        await pilot.pause(0.1)
+        await pilot.press(*keys)
+        await pilot.pause()
+        assert there in screen_text(pilot.app)
+
+
+@pytest.mark.parametrize("theme", ["tui-dark", "tui-light"])
+async def test_a_small_terminal_and_no_colour(open_screen, screen_text, monkeypatch, theme):
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with open_screen(HelpScreen(TEXT, "Help"), theme=theme) as pilot:
+        for size in [(5, 3), (1, 1), (40, 12)]:
+            await pilot.resize_terminal(*size)
+        await pilot.pause(0.1)
+        assert "What space does" in screen_text(pilot.app)
+        assert "esc close" in screen_text(pilot.app)
+
+
+def test_markdown_is_imported_only_when_it_is_opened():
+    code = "import sys, tui_transformer.explorer.screens.help; sys.exit('textual.widgets._markdown' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
