@@ -12,6 +12,7 @@ from tui_transformer.engine.axis import Axis as ArrayAxis
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
 from tui_transformer.text.display import visible
 from tui_transformer.views.view import Axis, Scale, ScaleKind, Values, View
 
@@ -46,9 +47,10 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
     """One step or weight as a matrix: of one head where it has heads, a column where it has one number a token.
 
     Raises:
-        InputError: No such step or weight.
+        InputError: No such step or weight, or no such head.
     """
     axes = trace.program.axes(name)
+    _check_head(name, axes, head)
     rows, columns = _sides(axes)
     step = trace.program.by_name.get(trace.program.aliases.get(name, name))
 
@@ -68,6 +70,12 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
         heads=axes[0].size if len(axes) == 3 else 0,
         integer=step is not None and step.op.integer,
     )
+
+
+def _check_head(name: str, axes: Axes, head: int) -> None:
+    heads = axes[0].size if len(axes) == 3 else 1
+    if not 0 <= head < heads:
+        raise InputError(f"{name} has no head {head}: " + (f"use 0 to {heads - 1}" if heads > 1 else "use 0"))
 
 
 def index_of(axes: Axes, place: Place) -> Index:

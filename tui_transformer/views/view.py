@@ -31,7 +31,7 @@ class Scale:
     high: float
 
     def position(self, values: Values) -> Values:
-        """Where values lie on the scale: 0 at `low`, 1 at `high`, cut outside (NaN and infinities stay)."""
+        """Where values lie on the scale: 0 at `low`, 1 at `high`, cut outside (NaN stays NaN)."""
         width = (self.high - self.low) or 1.0
         return np.clip((values - self.low) / width, 0.0, 1.0)
 

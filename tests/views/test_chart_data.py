@@ -1,0 +1,235 @@
+"""Charts: what is in them, and which suit a step."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from tui_transformer.analysis.sample import CELLS
+from tui_transformer.engine.ops import Sinusoid
+from tui_transformer.engine.trace import Edit, Trace
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+from tui_transformer.views.chart_data import (
+    MOST_BARS,
+    chart,
+    charts_for,
+    encoding_waves,
+    entropy_bars,
+    histogram_of,
+    residual_norm_line,
+    row_bars,
+    value_histogram,
+    wave_dimensions,
+)
+from tui_transformer.views.charts import BarChart, Histogram, LineChart
+from tui_transformer.views.step_view import Labels, Place, view_of
+from tui_transformer.views.view import Axis, Values, View
+
+LABELS = Labels({"tokens": ("the", "waves", "crashed", "!")})
+ATTENTION = "decoder.0.self_attention"
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return Model.load("decoder", device="cpu", bias=True).trace(ids=[1, 2, 3, 7])
+
+
+def large(rows: int, columns: int) -> tuple[View, list[int]]:
+    """A view that counts the cells that are read of it."""
+    read: list[int] = []
+
+    def window(wanted_rows: range, wanted_columns: range) -> Values:
+        read.append(len(wanted_rows) * len(wanted_columns))
+        return np.add.outer(np.array(wanted_rows, dtype=float), np.zeros(len(wanted_columns)))
+
+    return View("m", "m", Axis("row", rows, str), Axis("column", columns, str), "diverging", window), read
+
+
+def test_a_row_is_bars_named_by_tokens_with_masked_cells_left_open(trace: Trace) -> None:
+    bars = row_bars(view_of(trace, f"{ATTENTION}.masked", LABELS, head=2), 1, 3)
+    assert bars.labels == ("the", "waves", "crashed", "!")
+    assert bars.values[:2] == pytest.approx(trace[f"{ATTENTION}.masked"][2, 1, :2])
+    assert all(map(math.isnan, bars.values[2:]))
+    assert bars.marked == 3
+    assert bars.title == f"{ATTENTION}.masked · head 2 · query 1 waves · by key"
+
+
+@pytest.mark.parametrize(("column", "first", "marked"), [(0, 0, 0), (60, 40, 20), (127, 88, 39)])
+def test_of_a_wide_row_the_columns_around_the_cursor_are_shown(
+    trace: Trace, column: int, first: int, marked: int
+) -> None:
+    name = "decoder.0.feed_forward.hidden"
+    bars = row_bars(view_of(trace, name, LABELS), 2, column)
+    assert bars.labels == tuple(map(str, range(first, first + MOST_BARS)))
+    assert bars.values == pytest.approx(trace[name][2, first : first + MOST_BARS])
+    assert bars.marked == marked
+    assert bars.title.endswith(f"by feed-forward, {first} to {first + 39} of 128")
+
+
+def test_one_number_a_token_is_shown_as_a_column(trace: Trace) -> None:
+    bars = row_bars(view_of(trace, "tokens", LABELS), 2, 0)
+    assert bars == BarChart("tokens · by token", ("the", "waves", "crashed", "!"), (1.0, 2.0, 3.0, 7.0), 2)
+
+
+def test_a_histogram_counts_every_visible_cell_and_notes_the_statistics(trace: Trace) -> None:
+    found = value_histogram(view_of(trace, f"{ATTENTION}.masked", LABELS, head=1))
+    assert sum(found.counts) == 10
+    assert len(found.edges) == len(found.counts) + 1
+    assert found.title == f"Values · {ATTENTION}.masked · head 1"
+    assert found.note.startswith("10 values · mean ")
+    assert found.note.endswith("· 6 masked")
+
+
+def test_the_note_holds_the_statistics() -> None:
+    found = histogram_of(np.array([0.0, 2.0, 4.0, 6.0]), "x")
+    assert found.note == "4 values · mean 3 · deviation 2.236 · from 0 to 6 · norm 7.483 · 25.0% zeros"
+    assert histogram_of(np.full(3, -np.inf), "x").note == "no values · 3 masked"
+
+
+def test_a_huge_matrix_is_read_in_evenly_spaced_rows() -> None:
+    view, read = large(10_000, 4_096)
+    found = value_histogram(view)
+    assert sum(read) == sum(found.counts) <= CELLS
+    assert max(read) == 4_096
+    assert found.note.endswith("1,024 of 10,000 rows, evenly spaced")
+    assert found.edges[0] == 0.0
+    assert found.edges[-1] > 9_980
+
+
+def test_a_row_of_a_huge_matrix_reads_only_what_is_shown() -> None:
+    view, read = large(10_000, 150_000)
+    row_bars(view, 5_000, 70_000)
+    assert read == [MOST_BARS]
+
+
+def test_waves_go_through_the_encoding_of_every_position() -> None:
+    model = Model.load("encoder", device="cpu", dtype="float64")
+    encoding = model.trace(ids=[1, 2, 3, 4, 5])["embedding.positions"]
+    found = encoding_waves(Sinusoid(8), 5, (0, 3))
+    assert [series.label for series in found.series] == ["0 sin", "3 cos"]
+    for series, dimension in zip(found.series, (0, 3), strict=True):
+        points = dict(zip(series.x, series.y, strict=True))
+        assert (min(points), max(points)) == (0.0, 50.0)
+        assert [points[position] for position in range(5)] == pytest.approx(encoding[:, dimension])
+        assert points[0.5] == pytest.approx(
+            (math.sin if dimension == 0 else math.cos)(0.5 / (1 if not dimension else 10))
+        )
+    assert found.x_label == "position (the sentence: 0 to 4)"
+
+
+def test_waves_of_a_long_sentence_are_drawn_around_the_cursor() -> None:
+    for near in (0, 2_000, 4_095):
+        (series,) = encoding_waves(Sinusoid(8), 4_096, (0,), near=near).series
+        assert series.x[0] <= near <= series.x[-1]
+        assert len(series.x) == 801
+
+
+@pytest.mark.parametrize(("width", "column"), [(8, 5), (512, 511), (1, 0), (7, 6), (2, 1)])
+def test_the_waves_hold_the_pair_of_the_cursor(width: int, column: int) -> None:
+    found = wave_dimensions(width, column)
+    assert column in found
+    assert all(0 <= dimension < width for dimension in found)
+    assert list(found) == sorted(set(found))
+    assert len(found) <= 5
+    assert column - column % 2 in found
+
+
+def test_the_cursor_is_marked_on_the_waves_with_the_value_of_the_trace(trace: Trace) -> None:
+    edited = trace.edited([Edit("embedding.positions", (1, 4), 0.25)])
+    view = view_of(edited, "embedding.positions", LABELS)
+    found = chart("waves", edited, view, Place(0, 1, 4))
+    assert isinstance(found, LineChart)
+    assert (found.series[-1].label, found.series[-1].x, found.series[-1].y) == ("token 1 waves: 0.25", (1.0,), (0.25,))
+
+
+def test_entropy_has_a_bar_for_every_head(trace: Trace) -> None:
+    found = entropy_bars(trace, f"{ATTENTION}.weights", head=3)
+    assert found.labels == tuple("01234567")
+    assert found.marked == 3
+    assert all(0.0 < value <= 2.0 for value in found.values)
+    assert "in bits, at most 2 (4 keys)" in found.title
+    assert found.title.endswith("mean over 2 of 4 queries that see 3 keys or more")
+
+
+def test_relative_entropy_lies_between_none_and_all(trace: Trace) -> None:
+    found = entropy_bars(trace, f"{ATTENTION}.weights", relative=True)
+    assert all(0.0 < value <= 1.0 for value in found.values)
+    assert found.title.startswith("Relative entropy of every head, 0 to 1")
+
+
+def test_norms_are_a_line_with_the_step_marked(trace: Trace) -> None:
+    found = residual_norm_line(trace, "decoder.0.output")
+    line, mark = found.series
+    step = trace.program.aliases["decoder.0.output"]
+    assert line.label == "decoder"
+    assert line.x == tuple(map(float, range(5)))
+    assert (mark.x, mark.y) == ((4.0,), (line.y[4],))
+    assert mark.label.startswith(f"4 {step}: ")
+    assert found.x_label == f"step of the stream, embedding.output to {step}"
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("embedding.positions", ("row", "waves", "histogram")),
+        (f"{ATTENTION}.weights", ("row", "entropy", "relative entropy", "histogram")),
+        (f"{ATTENTION}.scores", ("row", "histogram")),
+        (f"{ATTENTION}.residual", ("row", "histogram", "residual norms")),
+        ("decoder.0.output", ("row", "histogram", "residual norms")),
+        ("output.probabilities", ("row", "histogram")),
+        ("embedding.tokens.weight", ("row", "histogram")),
+        ("tokens", ("row", "histogram")),
+    ],
+)
+def test_only_charts_that_suit_a_step_are_offered(trace: Trace, name: str, kinds: tuple[str, ...]) -> None:
+    assert charts_for(trace.program, name) == kinds
+
+
+def test_learned_positions_have_no_waves() -> None:
+    program = Model.load("encoder", device="cpu", positions="learned").program(3)
+    assert "waves" not in charts_for(program, "embedding.positions")
+
+
+@pytest.mark.parametrize("where", ["encoder", "decoder", "attention"])
+def test_every_offered_chart_can_be_made_from_the_last_cell(where: str) -> None:
+    model = Model.load(where, device="cpu")
+    trace = model.trace(ids=[1, 2, 3]) if model.config.vocab_size else model.trace()
+    for name in (*trace.names, *trace.program.weights):
+        axes = trace.program.axes(name)
+        head = axes[0].size - 1 if len(axes) == 3 else 0
+        view = view_of(trace, name, LABELS, head=head)
+        for kind in charts_for(trace.program, name):
+            found = chart(kind, trace, view, Place(head, view.rows.size - 1, view.columns.size - 1))
+            assert found.title
+            check(found)
+
+
+def check(found: BarChart | Histogram | LineChart) -> None:
+    """The parts of a chart fit each other."""
+    if isinstance(found, BarChart):
+        assert len(found.labels) == len(found.values) > 0
+        assert found.marked is not None
+        assert 0 <= found.marked < len(found.values)
+    elif isinstance(found, Histogram):
+        assert len(found.edges) == len(found.counts) + 1
+    else:
+        assert all(len(series.x) == len(series.y) > 0 for series in found.series)
+        assert found.x_label
+        assert found.y_label
+
+
+def test_charts_hold_plain_numbers(trace: Trace) -> None:
+    view = view_of(trace, f"{ATTENTION}.weights", LABELS)
+    for kind in charts_for(trace.program, view.name):
+        found = dataclasses.asdict(chart(kind, trace, view, Place()))
+        numbers = [*found.get("values", ()), *found.get("edges", ()), *found.get("counts", ())]
+        assert {type(number) for number in numbers} <= {int, float}
+
+
+def test_a_chart_that_does_not_suit_is_refused(trace: Trace) -> None:
+    with pytest.raises(InputError, match="tokens has no chart of waves"):
+        chart("waves", trace, view_of(trace, "tokens", LABELS), Place())

@@ -1,0 +1,285 @@
+"""Charts of steps: rows as bars, histograms, positional-encoding waves, entropy of heads, norms along the stream."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tui_transformer.analysis.entropy import HeadEntropy, head_entropy
+from tui_transformer.analysis.histogram import histogram
+from tui_transformer.analysis.residual_norm import StreamNorms, residual_norms, streams
+from tui_transformer.analysis.sample import CELLS, row_sample
+from tui_transformer.analysis.statistics import Statistics, statistics
+from tui_transformer.engine.backend import numpy_backend
+from tui_transformer.engine.ops import Sinusoid, Softmax
+from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series
+from tui_transformer.views.step_view import Place
+from tui_transformer.views.view import Axis, Values, View
+
+Kind = Literal["row", "waves", "entropy", "relative entropy", "histogram", "residual norms"]
+
+MOST_BARS = 40
+FEWEST_POSITIONS = 50
+MOST_POSITIONS = 200
+POINTS_A_POSITION = 4
+SPACED_WAVES = 3
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a chart is made from: a step's view, and the cell under the cursor."""
+
+    trace: Trace
+    view: View
+    place: Place
+    item: int = 0
+
+    @property
+    def step(self) -> Step:
+        """The step of the view."""
+        return self.trace.program.step(self.view.name)
+
+
+def chart(kind: Kind, trace: Trace, view: View, place: Place, item: int = 0) -> Chart:
+    """A chart of a view; the kinds that suit it are `charts_for`.
+
+    Args:
+        kind: A kind of chart.
+        trace: What the view is of.
+        view: One step (of one head) as a matrix.
+        place: The cursor's cell in the view.
+        item: Which sentence of the batch, the same as in the view.
+
+    Raises:
+        InputError: The chart does not suit the step.
+    """
+    if kind not in charts_for(trace.program, view.name):
+        raise InputError(f"{view.name} has no chart of {kind}")
+    return _MAKERS[kind](Request(trace, view, place, item))
+
+
+def charts_for(program: Program, name: str) -> tuple[Kind, ...]:
+    """The kinds of chart that suit a step, weight or input, in the order in which they are offered."""
+    step = program.by_name.get(program.aliases.get(name, name))
+    return tuple(kind for kind, suits in _SUITS.items() if suits(program, step))
+
+
+def row_bars(view: View, row: int, column: int) -> BarChart:
+    """A row as bars, the cursor's column marked; of a wide row only `MOST_BARS` columns around the cursor.
+
+    A matrix of one column is shown as that column.
+    """
+    upright = view.columns.size == 1 < view.rows.size
+    axis, marked = (view.rows, row) if upright else (view.columns, column)
+    part = _around(marked, axis.size, MOST_BARS)
+    cells = view.window(part, range(1)) if upright else view.window(range(row, row + 1), part)
+    values = np.where(np.isfinite(cells), cells, np.nan).ravel()
+    return BarChart(
+        title=_title(_subject(view), "" if upright else _named(view.rows, row), _extent(axis, part)),
+        labels=tuple(axis.label(index) for index in part),
+        values=tuple(values.tolist()),
+        marked=marked - part.start,
+    )
+
+
+def value_histogram(view: View, cells: int = CELLS) -> Histogram:
+    """How often each value occurs in a view; of a matrix with more than `cells` cells, in evenly spaced rows."""
+    runs = row_sample(range(view.rows.size), view.columns.size, cells)
+    values = np.concatenate([view.window(run, range(view.columns.size)).ravel() for run in runs])
+    rows = sum(map(len, runs))
+    sampled = f"{rows:,} of {view.rows.size:,} rows, evenly spaced" if rows < view.rows.size else ""
+    return histogram_of(values, _title("Values", _subject(view)), sampled)
+
+
+def histogram_of(values: Values, title: str, remark: str = "") -> Histogram:
+    """A histogram of any array, with its statistics (and a remark) as the note; masked cells are left out."""
+    counts, edges = histogram(values)
+    note = _title(_statistics_line(statistics(values)), remark)
+    return Histogram(title, tuple(edges.tolist()), tuple(counts.tolist()), note)
+
+
+def encoding_waves(
+    sinusoid: Sinusoid, length: int, dimensions: Sequence[int], mark: Series | None = None, near: int = 0
+) -> LineChart:
+    """The positional encoding of some dimensions over position, also between and after the sentence's positions.
+
+    Args:
+        sinusoid: The encoding.
+        length: Tokens of the sentence; positions go on to `FEWEST_POSITIONS`, and of more than `MOST_POSITIONS` only
+            so many are drawn.
+        dimensions: Columns of the encoding.
+        mark: A series that is drawn as well.
+        near: The position that has to be among those drawn.
+    """
+    part = _around(near, max(length, FEWEST_POSITIONS) + 1, MOST_POSITIONS + 1)
+    positions = np.linspace(part.start, part.stop - 1, POINTS_A_POSITION * (len(part) - 1) + 1)
+    encoding = sinusoid.forward(numpy_backend("float64"), positions)
+    x = tuple(positions.tolist())
+    waves = tuple(Series(_wave_name(dimension), x, tuple(encoding[:, dimension].tolist())) for dimension in dimensions)
+    return LineChart(
+        title=f"Positional encoding · {len(waves)} of {sinusoid.width} dimensions",
+        x_label=f"position (the sentence: 0 to {length - 1})",
+        y_label="value",
+        series=waves if mark is None else (*waves, mark),
+    )
+
+
+def entropy_bars(
+    trace: Trace, name: str, *, relative: bool = False, head: int | None = None, item: int = 0
+) -> BarChart:
+    """The mean row entropy of every head of an attention step, in bits or relative to the most that is possible."""
+    measured = head_entropy(trace, name, item)
+    values = measured.relative if relative else measured.bits
+    what = "Relative entropy of every head, 0 to 1" if relative else _bits_title(measured)
+    return BarChart(_title(what, name, _queries_text(measured)), tuple(map(str, range(len(values)))), values, head)
+
+
+def residual_norm_line(trace: Trace, name: str = "", item: int = 0) -> LineChart:
+    """The mean norm after every step of the residual stream, one curve a stack; the step `name` is marked."""
+    curves = residual_norms(trace, item)
+    series = tuple(Series(curve.stack, *_numbered(curve.norms)) for curve in curves)
+    ends = ", ".join(f"{curve.steps[0]} to {curve.steps[-1]}" for curve in curves)
+    return LineChart(
+        title="Norm of the residual stream · mean over tokens",
+        x_label=f"step of the stream, {ends}",
+        y_label="‖x‖₂",
+        series=(*series, *_marked_norm(curves, trace.program.aliases.get(name, name))),
+    )
+
+
+def _numbered(norms: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    return tuple(map(float, range(len(norms)))), norms
+
+
+def _marked_norm(curves: Sequence[StreamNorms], name: str) -> tuple[Series, ...]:
+    """The point of a step, where it is on a stream."""
+    return tuple(
+        Series(f"{place} {name}: {_number(norm)}", (float(place),), (norm,))
+        for curve in curves
+        for place, (step, norm) in enumerate(zip(curve.steps, curve.norms, strict=True))
+        if step == name
+    )
+
+
+def _bits_title(measured: HeadEntropy) -> str:
+    most = math.log2(max(measured.most_keys, 1))
+    return f"Entropy of every head in bits, at most {_number(most)} ({_count(measured.most_keys, 'key')})"
+
+
+def _queries_text(measured: HeadEntropy) -> str:
+    """Which queries the mean is over."""
+    which = "all" if measured.queries == measured.real else f"{measured.queries:,} of {measured.real:,}"
+    if measured.sampled:
+        return f"mean over {which} queries, evenly spaced, that see {_count(measured.keys, 'key')} or more"
+    rule = "" if which == "all" else f" that see {_count(measured.keys, 'key')} or more"
+    return f"mean over {which} queries{rule}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _wave_name(dimension: int) -> str:
+    return f"{dimension} {'cos' if dimension % 2 else 'sin'}"
+
+
+def wave_dimensions(width: int, column: int) -> tuple[int, ...]:
+    """The dimensions whose waves are drawn: the cursor's pair of sine and cosine, and evenly spaced sines."""
+    pair = range(column - column % 2, min(column - column % 2 + 2, width))
+    return tuple(sorted({*pair, *(2 * (width * i // (2 * SPACED_WAVES)) for i in range(SPACED_WAVES))}))
+
+
+def _waves(request: Request) -> Chart:
+    row, column = request.place.row, request.place.column
+    sinusoid = request.step.op
+    if not isinstance(sinusoid, Sinusoid):
+        raise TypeError(f"{request.view.name} is not sinusoidal")
+    value = float(request.view.window(range(row, row + 1), range(column, column + 1))[0, 0])
+    mark = Series(f"{_named(request.view.rows, row)}: {_number(value)}", (float(row),), (value,))
+    dimensions = wave_dimensions(sinusoid.width, column)
+    return encoding_waves(sinusoid, request.view.rows.size, dimensions, mark, row)
+
+
+def _entropy(request: Request, *, relative: bool) -> Chart:
+    return entropy_bars(request.trace, request.view.name, relative=relative, head=request.place.head, item=request.item)
+
+
+_MAKERS: dict[Kind, Callable[[Request], Chart]] = {
+    "row": lambda request: row_bars(request.view, request.place.row, request.place.column),
+    "waves": _waves,
+    "entropy": lambda request: _entropy(request, relative=False),
+    "relative entropy": lambda request: _entropy(request, relative=True),
+    "histogram": lambda request: value_histogram(request.view),
+    "residual norms": lambda request: residual_norm_line(request.trace, request.view.name, request.item),
+}
+
+
+def _is_attention(_program: Program, step: Step | None) -> bool:
+    return step is not None and step.square and isinstance(step.op, Softmax)
+
+
+def _is_on_stream(program: Program, step: Step | None) -> bool:
+    return step is not None and any(step.name in stream for stream in streams(program))
+
+
+_SUITS: dict[Kind, Callable[[Program, Step | None], bool]] = {
+    "row": lambda _program, _step: True,
+    "waves": lambda _program, step: step is not None and isinstance(step.op, Sinusoid),
+    "entropy": _is_attention,
+    "relative entropy": _is_attention,
+    "histogram": lambda _program, _step: True,
+    "residual norms": _is_on_stream,
+}
+
+
+def _around(index: int, size: int, most: int) -> range:
+    """At most so many of `size` indices, with `index` in the middle where there is room."""
+    start = max(0, min(index - most // 2, size - most))
+    return range(start, min(start + most, size))
+
+
+def _title(*parts: str) -> str:
+    return " · ".join(part for part in parts if part)
+
+
+def _subject(view: View) -> str:
+    return view.title if view.head is None else f"{view.title} · head {view.head}"
+
+
+def _named(axis: Axis, index: int) -> str:
+    """One index of an axis: `query 1 waves`, or `model 5` where the label is the number; empty for an axis of none."""
+    label = axis.label(index)
+    return f"{axis.name} {index}" + (f" {label}" if label != str(index) else "") if axis.name else ""
+
+
+def _extent(axis: Axis, part: range) -> str:
+    """What the bars are: all of an axis, or which of how many."""
+    if len(part) == axis.size:
+        return f"by {axis.name}"
+    return f"by {axis.name}, {part.start:,} to {part.stop - 1:,} of {axis.size:,}"
+
+
+def _statistics_line(of: Statistics) -> str:
+    masked = f"{of.masked:,} masked" if of.masked else ""
+    if not of.count:
+        return _title("no values", masked)
+    return _title(
+        f"{of.count:,} values",
+        f"mean {_number(of.mean)}",
+        f"deviation {_number(of.deviation)}",
+        f"from {_number(of.low)} to {_number(of.high)}",
+        f"norm {_number(of.norm)}",
+        f"{of.zeros:.1%} zeros" if of.zeros else "",
+        masked,
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
