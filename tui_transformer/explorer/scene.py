@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -30,13 +32,14 @@ MOST_THUMBS = 64
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A position, ready to be drawn."""
+    """A position, ready to be drawn; `seconds` is the time that its step took to compute."""
 
     view: View
     scale: Scale
     tile: Tile
     place: Place
     working: Explanation | None
+    seconds: float = 0.0
 
 
 def gather(session: Session, position: Position, *, shared: bool, report: Callable[[str], None]) -> Scene:
@@ -49,15 +52,17 @@ def gather(session: Session, position: Position, *, shared: bool, report: Callab
         report: Told what is being computed; may raise to end it.
     """
     trace, name = session.trace, position.stop
+    started = time.perf_counter()
     if name in trace.program.by_name:
         trace.compute((name,), before=lambda step: report(step.name))
+    seconds = time.perf_counter() - started
     axes = trace.program.axes(name)
     place = _inside(position.place, [axis.size for axis in axes], index_of(axes, Place()))
     view = view_of(trace, name, session.labels, head=place.head)
     place = Place(place.head, min(place.row, view.shape[0] - 1), min(place.column, view.shape[1] - 1))
     tile = first_tile(trace, view, place)
     low, high = _range(trace, name, tile, shared=shared)
-    return Scene(view, scale_for(view.kind, low, high), tile, place, working(session, name, place))
+    return Scene(view, scale_for(view.kind, low, high), tile, place, working(session, name, place), seconds)
 
 
 def working(session: Session, name: str, place: Place) -> Explanation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar, TypeVar
@@ -51,6 +50,12 @@ AT_ONCE = 2_000_000
 
 SOON = 0.04
 """Seconds after which heads and chart follow the cursor: keys that come faster are not slowed down by them."""
+
+SHORT = 18
+"""Below so many lines only the cell's own line is left under the matrix."""
+
+LIGHT_CHARTS = ("row", "waves")
+"""Charts that read one row, whatever the size of the step."""
 
 LAYOUTS = {"-wide": (120, 36), "-medium": (96, 26), "-narrow": (0, 0)}
 
@@ -117,6 +122,7 @@ class Stage(Screen[None]):
         layout = next(name for name, (w, h) in LAYOUTS.items() if width >= w and height >= h)
         for name in LAYOUTS:
             self.set_class(name == layout, name)
+        self.set_class(height < SHORT, "-short")
         self.show_lines()
 
     def focus_pane(self, name: str) -> None:
@@ -189,9 +195,10 @@ class Stage(Screen[None]):
     def _show_scene(self, scene: Scene) -> None:
         """Show what was gathered."""
         self.scene = scene
+        self._spent += scene.seconds
         self.position = replace(self.position, place=scene.place)
         self.set_class(scene.view.heads > 1, "-heads")
-        self.query_one(MatrixPane).show_scene(scene, texts.matrix_title(self.session, scene), texts.scale_note(scene))
+        self.query_one(MatrixPane).show_scene(scene, texts.matrix_title(self.session, scene, wide=self.has_class("-wide")), texts.scale_note(scene))
         self._show_working(scene)
         self._settle()
 
@@ -268,7 +275,8 @@ class Stage(Screen[None]):
         trace = self.session.trace
         kinds = charts_for(trace.program, scene.view.name)
         kind = kinds[self.chart_kind % len(kinds)]
-        self.ask("chart", 0, lambda _: chart(kind, trace, scene.view, scene.place), self.query_one(ChartPane).show)
+        cost = 0 if kind in LIGHT_CHARTS else 10 * scene.view.rows.size * scene.view.columns.size * (scene.view.heads or 1)
+        self.ask("chart", cost, lambda _: chart(kind, trace, scene.view, scene.place), self.query_one(ChartPane).show)
 
     # Asking
 
@@ -276,18 +284,13 @@ class Stage(Screen[None]):
         """Do work now if it is small, else on the worker; then show what it gave."""
         self.worker.cancel(kind)
         if cost <= AT_ONCE and self.session.model.backend.device == "cpu":
-            started = time.perf_counter()
-            result = work(Task(kind, 0, lambda _: None))
-            self._spent += time.perf_counter() - started if kind == "scene" else 0.0
-            done(result)
+            done(work(Task(kind, 0, lambda _: None)))
             return
         self._doing = "computing …"
         self.show_lines()
-        started = time.perf_counter()
 
         def finish(result: Result) -> None:
             self._doing = ""
-            self._spent += time.perf_counter() - started if kind == "scene" else 0.0
             done(result)
 
         self.worker.submit(kind, work, finish, self._failed, self._progress)

@@ -114,7 +114,7 @@ def scale_for(kind: ScaleKind, low: float, high: float) -> Scale:
     if kind == "diverging":
         reach = max(abs(low), abs(high)) or 1.0
         return Scale(kind, -reach, reach)
-    return Scale(kind, min(low, 0.0), high if high > min(low, 0.0) else 1.0)
+    return Scale(kind, low, high) if high > low else Scale(kind, min(low, 0.0), max(high, 0.0) or 1.0)
 
 
 def extremes(trace: Trace, name: str) -> tuple[float, float] | None:

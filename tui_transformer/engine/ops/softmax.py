@@ -57,7 +57,7 @@ class Softmax(Op):
         top = float(row.values.max())
         if top == -math.inf:
             return Working((Value("s", cell.value, cell, "every key is masked: the row is 0"),), 0.0)
-        total = Sum("Σ e^(s − max)", (row,), np.exp(row.values - top), "e^(s − max)")
+        total = Sum("Σ e^(s − max)", (row,), np.exp(row.values - top), "e^(s−max)")
         share = math.exp(cell.value - top)
         items = (
             Value("s", cell.value, cell),

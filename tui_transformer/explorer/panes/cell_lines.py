@@ -106,7 +106,7 @@ class CellLines:
         return [*places, self._blank(), _fixed(value), _fixed(formula), self._blank()]
 
     def _value(self, item: Value) -> Block:
-        note = visible(item.note) or (short_name(item.source.name) if item.source else "")
+        note = visible(item.note) or (_cell_name(item.source) if item.source else "")
         return self._pair(item.symbol, number(item.value), note, item.source)
 
     def _sum(self, total: Sum) -> list[Block]:
@@ -149,7 +149,7 @@ class CellLines:
         return _fixed(Text("", self.inks.plain))
 
     def _pair(self, name: str, value: str, note: str = "", target: Operand | None = None) -> Block:
-        text = Text(set_cell_size(name, max(10, cell_len(name))) + " ", self.inks.quiet)
+        text = Text(set_cell_size(name, max(11, cell_len(name))) + " ", self.inks.quiet)
         text.append(value, self.inks.plain)
         if note:
             text.append("  " + note, self.inks.quiet)
@@ -159,7 +159,7 @@ class CellLines:
         return _fixed(Text(f"{letter} = {short_name(factor.name)}", self.inks.quiet))
 
     def _header(self, names: Sequence[str], width: int) -> Text:
-        columns = "".join(f" {set_cell_size(name, column):>{column}}" for name, column in self._fit(names, width))
+        columns = "".join(f" {name:>{column}}" for name, column in self._fit(names, width))
         return Text(set_cell_size("", width - cell_len(columns)) + columns, self.inks.quiet)
 
     def _row(self, label: str, values: Sequence[float], width: int) -> Text:
@@ -187,6 +187,11 @@ class CellLines:
 def short_name(name: str) -> str:
     """The last two parts of a dotted name, enough to recognise it in a narrow pane."""
     return ".".join(name.split(".")[-2:])
+
+
+def _cell_name(operand: Operand) -> str:
+    """The last part of a name with the index: `masked[0, 3, 2]`."""
+    return f"{visible(operand.name.rpartition('.')[2])}[{', '.join(map(str, operand.index))}]"
 
 
 def _fixed(text: Text, target: Operand | None = None) -> Block:

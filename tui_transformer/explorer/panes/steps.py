@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.text import Text
 from textual import on
 from textual.message import Message
@@ -62,7 +62,8 @@ class StepsPane(LineList):
         plain = self.get_component_rich_style("steps--heading" if step.heading else "steps--plain")
         text = Text(title, plain, no_wrap=True)
         room = self.size.width - cell_len(title) - 2
-        if step.detail and room >= 3:
-            detail = set_cell_size(step.detail, min(cell_len(step.detail), room))
-            text.append(" " * (room + 1 - cell_len(detail)) + detail, self.get_component_rich_style("steps--quiet"))
+        if cell_len(step.detail) <= room:
+            text.append(
+                " " * (room + 1 - cell_len(step.detail)) + step.detail, self.get_component_rich_style("steps--quiet")
+            )
         return text

@@ -65,7 +65,7 @@ def model_name(session: Session) -> str:
 def where(session: Session, stop: str) -> str:
     """How far one is: `step 11 of 25`, or that a weight is looked at."""
     stops = session.stops
-    return f"step {stops.index(stop) + 1} of {len(stops)}" if stop in stops else "weight"
+    return f"step {stops.index(stop) + 1} of {len(stops)}" if stop in stops else "beside the steps"
 
 
 def title(session: Session, state: str, spent: str, width: int, inks: Inks) -> Text:
@@ -83,11 +83,11 @@ def crumbs(session: Session, stop: str, scene: Scene | None, width: int, inks: I
         step = program.step(stop)
         for group in dict.fromkeys(group for group in (step.layer, step.sublayer) if group != stop):
             line.append(f"{group_title(group)} ▸ ", inks.quiet)
-    line.append(f" {stop_title(session, stop)} ", inks.marked)
+    line.append(f" {step_text(stop).title if stop in program.by_name else stop_title(session, stop)} ", inks.marked)
     if scene is not None and scene.view.formula:
         line.append(f"  {scene.view.formula}", inks.quiet)
     head = "" if scene is None or scene.view.heads < 2 else f"head {scene.place.head} of {scene.view.heads}  "
-    return spread(line, Text(f"{head}{where(session, stop)} ", inks.plain), width)
+    return spread(line, Text(f"{head}{where(session, stop).removeprefix('step ').replace(' of ', '/')} ", inks.plain), width)
 
 
 def group_title(group: str) -> str:
@@ -108,12 +108,12 @@ def stop_title(session: Session, stop: str) -> str:
     return stop
 
 
-def matrix_title(session: Session, scene: Scene) -> str:
-    """Label, name, head and shape of what the matrix pane shows."""
+def matrix_title(session: Session, scene: Scene, *, wide: bool) -> str:
+    """Name and shape of what the matrix pane shows; with label and head, where no other line says them."""
     view = scene.view
     label = stop_title(session, view.name)
-    parts = [label] if label == view.name else [label, view.name]
-    if view.heads > 1:
+    parts = [view.name] if label == view.name or not wide else [label, view.name]
+    if view.heads > 1 and wide:
         parts.append(f"head {scene.place.head} of {view.heads}")
     return " · ".join([*parts, shape_text(session.trace.program.shape(view.name))])
 
