@@ -15,6 +15,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import check_regular, write_whole
+from tui_transformer.model.checks import shown
 from tui_transformer.model.families import FAMILIES, Family, ModelConfig
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.txt"
@@ -39,7 +40,8 @@ class TensorFile:
         """
         self.check(name, shape)
         kind, _, start, stop = self.tensors[name]
-        tensor = self.data[start:stop].view(STORED[kind]).reshape(shape)
+        # A writer need not align its data, and arithmetic on unaligned numbers is slow: those are copied.
+        tensor = np.require(self.data[start:stop].view(STORED[kind]).reshape(shape), requirements="A")
         if not np.isfinite(tensor).all():
             raise InputError(
                 f"{self.path}: tensor {name} holds NaN or infinity: the file is damaged or was saved badly"
@@ -72,8 +74,7 @@ def open_tensors(path: Path) -> TensorFile:
         with safe_open(path, framework="np"):
             pass
     except (SafetensorError, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{path}: not a whole safetensors file ({reason}): copy it again") from error
+        raise InputError(f"{path}: not a whole safetensors file ({_reason(error)}): copy it again") from error
     data = np.memmap(path, dtype=np.uint8, mode="r")
     length = int.from_bytes(data[:8].tobytes(), "little")
     header = json.loads(data[8 : 8 + length].tobytes())
@@ -94,9 +95,9 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
     """
     path = folder / CONFIG
     raw = _json(path)
-    kind = str(raw.get("model_type"))
-    if kind not in FAMILIES:
-        raise InputError(f"{path}: model_type {kind!r} is not supported: {', '.join(FAMILIES)} are")
+    kind = raw.get("model_type")
+    if not isinstance(kind, str) or kind not in FAMILIES:
+        raise InputError(f"{path}: model_type {shown(kind)} is not supported: {', '.join(FAMILIES)} are")
     try:
         return FAMILIES[kind], FAMILIES[kind].read(raw)
     except UsageError as error:
@@ -110,10 +111,14 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         raw = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {str(error).splitlines()[0]}") from error
+        raise InputError(f"{path}: not JSON: {_reason(error)}") from error
     if not isinstance(raw, dict):
         raise InputError(f"{path}: not a JSON object: a configuration is {{…}}")
     return raw
+
+
+def _reason(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def check_weights(tensors: TensorFile, program: Program) -> None:

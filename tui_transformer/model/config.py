@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from tui_transformer.errors import UsageError
+from tui_transformer.model.checks import Check, one_of, shown, size_up_to, small, token_id, truth
 from tui_transformer.model.layers import ACTIVATIONS, NORM_PLACES, POSITIONS, Sizes
 
 Architecture = Literal["encoder", "decoder"]
@@ -15,6 +16,9 @@ ARCHITECTURES = ("encoder", "decoder")
 MAX_LENGTH = 4096
 LARGEST_SIZE = 1 << 24
 """No size of a model that fits any computer is larger; a config that says more is a mistake."""
+
+MOST_LAYERS = 1024
+"""Every layer is a dozen steps with names."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class Config:
                 f"d_model {self.d_model} is not divisible by {self.heads} heads: heads can be {_divisors(self.d_model)}"
             )
         if self.pad_id is not None and self.pad_id >= self.vocab_size:
-            raise UsageError(f"pad_id {self.pad_id} is outside the vocabulary of {self.vocab_size}")
+            raise UsageError(f"pad_id {shown(self.pad_id)} is outside the vocabulary of {self.vocab_size}")
 
     @property
     def stack(self) -> str:
@@ -88,43 +92,16 @@ class Config:
         return cls(**{key: value for key, value in raw.items() if key in known})
 
 
-def _size(key: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST_SIZE:
-        raise UsageError(f"{key} {value!r} is not a whole number from 1 to {LARGEST_SIZE:,}")
-
-
-def _token_id(key: str, value: object) -> None:
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-        raise UsageError(f"{key} {value!r} is not a token ID (a whole number from 0, or null)")
-
-
-def _truth(key: str, value: object) -> None:
-    if not isinstance(value, bool):
-        raise UsageError(f"{key} {value!r} is neither true nor false")
-
-
-def _small(key: str, value: object) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1:
-        raise UsageError(f"{key} {value!r} is not a number between 0 and 1")
-
-
-def _one_of(choices: tuple[str, ...]) -> Callable[[str, object], None]:
-    def check(key: str, value: object) -> None:
-        if value not in choices:
-            raise UsageError(f"{key} {value!r} is not known: use {', '.join(choices)}")
-
-    return check
-
-
-_CHECKS: Mapping[str, Callable[[str, object], None]] = {
-    "architecture": _one_of(ARCHITECTURES),
-    **dict.fromkeys(("vocab_size", "d_model", "heads", "d_ff", "layers", "max_length"), _size),
-    "pad_id": _token_id,
-    "norm": _one_of(NORM_PLACES),
-    "norm_epsilon": _small,
-    "activation": _one_of(tuple(ACTIVATIONS)),
-    "positions": _one_of(POSITIONS),
-    **dict.fromkeys(("scale_embedding", "bias", "tie_output", "causal", "padding_mask"), _truth),
+_CHECKS: Mapping[str, Check] = {
+    "architecture": one_of(ARCHITECTURES),
+    **dict.fromkeys(("vocab_size", "d_model", "heads", "d_ff", "max_length"), size_up_to(LARGEST_SIZE)),
+    "layers": size_up_to(MOST_LAYERS),
+    "pad_id": token_id,
+    "norm": one_of(NORM_PLACES),
+    "norm_epsilon": small,
+    "activation": one_of(tuple(ACTIVATIONS)),
+    "positions": one_of(POSITIONS),
+    **dict.fromkeys(("scale_embedding", "bias", "tie_output", "causal", "padding_mask"), truth),
 }
 
 

@@ -20,6 +20,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Reader, Weights, fixed_weights, random_weights
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint
+from tui_transformer.model.checks import shown
 from tui_transformer.model.config import Config
 from tui_transformer.model.families import ATTENTION, VANILLA, Family, ModelConfig
 from tui_transformer.model.families.attention import AttentionConfig, example_weights
@@ -144,17 +145,21 @@ class Model:
         length = next(iter(givens.values())).shape[1]
         program = self.program(length)
         needed = max((math.prod(step.shape) for step in program.steps if not step.square), default=0)
-        _check_memory(needed * self.backend.dtype.itemsize, f"{length} tokens need", "use fewer tokens")
-        return Trace(program, self.weights, givens, budget)
+        trace = Trace(program, self.weights, givens, budget)
+        needed *= self.backend.dtype.itemsize * trace.batch
+        _check_memory(needed, f"{trace.batch * length:,} tokens need", "use fewer tokens")
+        return trace
 
     def _checked(self, ids: Sequence[Any] | None) -> Host:
         """Token IDs as batch × tokens, every one inside the vocabulary."""
         try:
-            rows = np.atleast_2d(np.array(ids, dtype=np.int64))
-        except (ValueError, OverflowError, TypeError) as error:
+            rows = np.atleast_2d(np.asarray(ids))
+        except ValueError as error:
             raise InputError("token IDs are whole numbers, in rows of the same length") from error
-        if rows.ndim != 2 or rows.size == 0:
+        if rows.size == 0:
             raise InputError("there are no token IDs: give at least one")
+        if rows.ndim != 2 or rows.dtype.kind not in "iu":
+            raise InputError("token IDs are whole numbers, in rows of the same length")
         outside = rows[(rows < 0) | (rows >= self.config.vocab_size)]
         if outside.size:
             raise InputError(
@@ -162,7 +167,7 @@ class Model:
             )
         if rows.shape[1] > self.config.max_length:
             raise InputError(f"{rows.shape[1]} tokens are more than the {self.config.max_length} that the model reads")
-        return rows
+        return rows.astype(np.int64)
 
     def changed(
         self,
@@ -221,14 +226,10 @@ def _givens(rows: Host, pad_id: int | None) -> dict[str, Host]:
 def _built_in(
     name: str, vocabulary: str | Path | Vocabulary | None, device: str, dtype: str, seed: int, sizes: Mapping[str, Any]
 ) -> Model:
-    if seed < 0:
-        raise UsageError(f"seed {seed} is negative: use 0 or more")
+    if not isinstance(seed, int) or seed < 0:
+        raise UsageError(f"seed {shown(seed)} is not a whole number from 0")
     if name == "attention":
-        _check_settings(sizes, AttentionConfig)
-        backend = choose_backend(device, dtype, small=True)
-        return Model(
-            name, ATTENTION, AttentionConfig(**sizes), Weights(backend, fixed_weights(example_weights())), None
-        )
+        return _attention_example(device, dtype, sizes)
     _check_settings(sizes, Config)
     words = _vocabulary(vocabulary or "waves")
     given: dict[str, Any] = {"architecture": name, "vocab_size": words.size, "pad_id": words.pad_id}
@@ -236,8 +237,17 @@ def _built_in(
     return _assemble(name, VANILLA, config, random_weights(seed), words, device, dtype, seed=seed)
 
 
+def _attention_example(device: str, dtype: str, sizes: Mapping[str, Any]) -> Model:
+    _check_settings(sizes, AttentionConfig)
+    config, given = AttentionConfig(**sizes), AttentionConfig()
+    if (config.length, config.width) != (given.length, given.width):
+        raise UsageError(f"Q, K and V of the attention example are given: {given.length} rows of {given.width}")
+    weights = Weights(choose_backend(device, dtype, small=True), fixed_weights(example_weights()))
+    return Model("attention", ATTENTION, config, weights, None)
+
+
 def _from_folder(folder: Path, vocabulary: str | Path | Vocabulary | None, device: str, dtype: str) -> Model:
-    if not folder.is_dir():
+    if not _is_folder(folder):
         raise InputError(f"{folder}: no such folder, and no built-in model ({', '.join(BUILT_IN)})")
     family, config = checkpoint.read_config(folder)
     tensors = checkpoint.open_tensors(folder / checkpoint.WEIGHTS)
@@ -245,6 +255,13 @@ def _from_folder(folder: Path, vocabulary: str | Path | Vocabulary | None, devic
     own = folder / checkpoint.VOCABULARY
     words = _vocabulary(vocabulary or own) if vocabulary or own.exists() else None
     return _assemble(folder.resolve().name, family, config, tensors.read, words, device, dtype, folder=folder)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
 
 
 def _assemble(
@@ -275,7 +292,7 @@ def _vocabulary(where: str | Path | Vocabulary) -> Vocabulary:
 
 
 def _check_settings(sizes: Iterable[str], config: type) -> None:
-    known = [field.name for field in dataclasses.fields(config)]
+    known = [field.name for field in dataclasses.fields(config) if field.init]
     for key in sizes:
         if key not in known:
             raise UsageError(f"{key} is not a setting of this model: {', '.join(known)} are")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Mask, Parameter
 from tui_transformer.engine.program import Builder, Program
-from tui_transformer.errors import UsageError
+from tui_transformer.model.checks import size_up_to, truth
 from tui_transformer.model.families.base import Family
 from tui_transformer.model.layers import scaled_dot_product
 
+LARGEST = 4096
 SCOPE = "encoder.0.self_attention"
 QUERY = ((1, 0.5, 0.1, 0.01), (0.2, 1.3, 0.2, 0.02), (1.2, 2.3, 3.2, 4.11))
 KEY = ((0.8, 0.3, 0.3, 0.03), (0.1, 0.9, 0.4, 0.04), (0.2, 0.3, 3, 1.11))
@@ -29,14 +30,13 @@ class AttentionConfig:
     length: int = 3
     width: int = 4
     causal: bool = True
-    vocab_size: int = 0
-    pad_id: int | None = None
+    vocab_size: int = field(default=0, init=False)
+    pad_id: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         for key in ("length", "width"):
-            value = getattr(self, key)
-            if not isinstance(value, int) or value < 1:
-                raise UsageError(f"{key} {value!r} is not a whole number from 1")
+            size_up_to(LARGEST)(key, getattr(self, key))
+        truth("causal", self.causal)
 
     @property
     def max_length(self) -> int:
@@ -59,10 +59,10 @@ class AttentionConfig:
         return cls(**{key: raw[key] for key in ("length", "width", "causal") if key in raw})
 
 
-def program(config: AttentionConfig, length: int) -> Program:
+def program(config: AttentionConfig, _: int) -> Program:
     """Q, K, V → scores → weights → context (Vaswani et al. 2017, equation 1)."""
     build = Builder()
-    head, tokens, width = Axis("head", 1), Axis("token", length, "tokens"), Axis("head width", config.width)
+    head, tokens, width = Axis("head", 1), Axis("token", config.length, "tokens"), Axis("head width", config.width)
     places = build.given("input.places", tokens)
     visible = build.given("input.visible", tokens)
     build = build.within(SCOPE)

@@ -1,0 +1,270 @@
+"""Checkpoint folders: written and read again, and every kind of damage told in one line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+
+TEXT = "The waves crashed forcefully against the shore!"
+TENSOR = "encoder.0.self_attention.query.weight"
+MODERN = {"norm": "pre", "activation": "gelu", "positions": "learned", "bias": True, "tie_output": True, "layers": 2}
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """A whole checkpoint."""
+    Model.load("encoder", device="cpu").save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def refusal(folder: Path) -> str:
+    """The one line that says why the folder cannot be used, at the latest when its weights are read."""
+    with pytest.raises(InputError) as caught:
+        Model.load(folder, device="cpu").trace(ids=[1, 2]).compute()
+    text = str(caught.value)
+    assert len(text.splitlines()) == 1
+    assert len(text) < 400 + len(str(folder))
+    return text
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [("encoder", {}), ("decoder", MODERN), ("encoder", {"vocabulary": "english", "d_model": 16}), ("attention", {})],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_is_saved_is_loaded_again(tmp_path, name, sizes, dtype):
+    model = Model.load(name, device="cpu", dtype=dtype, **sizes)
+    model.save(tmp_path / "new" / "folder")
+    again = Model.load(tmp_path / "new" / "folder", device="cpu", dtype=dtype)
+    assert (again.config, again.name) == (model.config, "folder")
+    traces = [each.trace(TEXT) if each.config.vocab_size else each.trace() for each in (model, again)]
+    for step in traces[0]:
+        assert np.array_equal(traces[0][step], traces[1][step]), step
+
+
+def test_the_vocabulary_is_saved_with_the_model(folder):
+    assert Model.load(folder).vocabulary.words == Model.load("encoder").vocabulary.words
+    assert Model.load(folder).encode(TEXT).ids == Model.load("encoder").encode(TEXT).ids
+
+
+def test_a_model_can_be_saved_over_itself(folder):
+    model = Model.load(folder, device="cpu")
+    before = model.trace(TEXT)["output.logits"]
+    model.save(folder)
+    assert np.array_equal(Model.load(folder, device="cpu").trace(TEXT)["output.logits"], before)
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"file: cannot be made"):
+        Model.load("encoder", device="cpu").save(tmp_path / "file")
+
+
+def test_a_folder_without_a_vocabulary_reads_ids_only(reference):
+    model = reference.model()
+    assert model.trace(ids=[1, 2]).batch == 1
+    with pytest.raises(InputError, match="has no vocabulary: give token IDs"):
+        model.trace("a text")
+
+
+@pytest.mark.parametrize("missing", ["config.json", "model.safetensors"])
+def test_a_missing_file_is_named(folder, missing):
+    (folder / missing).unlink()
+    assert f"{missing}: no such file" in refusal(folder)
+
+
+@pytest.mark.parametrize("kind", ["config.json", "model.safetensors"])
+def test_a_folder_in_place_of_a_file_is_named(folder, kind):
+    (folder / kind).unlink()
+    (folder / kind).mkdir()
+    assert f"{kind}: a folder, not a file" in refusal(folder)
+
+
+CONFIGS = {
+    "not JSON": (b"{", "not JSON"),
+    "empty": (b"", "not JSON"),
+    "not text": (b"\xff\xfe\x00{}", "not JSON"),
+    "a list": (b"[1, 2]", "not a JSON object"),
+    "null": (b"null", "not a JSON object"),
+    "no model_type": (b"{}", "model_type None is not supported: vanilla, attention are"),
+    "unknown model_type": (b'{"model_type": "mamba"}', "model_type 'mamba' is not supported"),
+    "model_type a list": (b'{"model_type": ["vanilla"]}', "model_type ['vanilla'] is not supported"),
+    "wrong type": (b'{"model_type": "vanilla", "d_model": "8"}', "d_model '8' is not a whole number"),
+    "a fraction": (b'{"model_type": "vanilla", "layers": 1.5}', "layers 1.5 is not a whole number"),
+    "huge number": (b'{"model_type": "vanilla", "layers": 1' + b"0" * 400 + b"}", "is not a whole number"),
+    "endless number": (b'{"model_type": "vanilla", "layers": 1' + b"0" * 9000 + b"}", "not JSON"),
+    "infinity": (b'{"model_type": "vanilla", "norm_epsilon": Infinity}', "norm_epsilon inf is not"),
+    "an object": (b'{"model_type": "vanilla", "norm": {"a": 1}}', "norm {'a': 1} is not known"),
+    "deep": (b'{"model_type": "vanilla", "d_model": ' + b"[" * 400 + b"]" * 400 + b"}", "d_model [[[["),
+    "too deep": (b"[" * 200_000, "not JSON"),
+    "long text": (b'{"model_type": "vanilla", "norm": "' + b"x" * 500_000 + b'"}', "is not known"),
+    "escapes": (rb'{"model_type": "\u001b[2J"}', r"model_type '\x1b[2J' is not supported"),
+    "attention sizes": (b'{"model_type": "attention", "length": 0}', "length 0 is not a whole number"),
+    "attention mask": (b'{"model_type": "attention", "causal": []}', "causal [] is neither true nor false"),
+    "larger than a configuration": (b" " * (1 << 20) + b"{}", "larger than a configuration"),
+}
+
+
+@pytest.mark.parametrize(("content", "says"), CONFIGS.values(), ids=CONFIGS)
+def test_a_broken_configuration_is_refused(folder, content, says):
+    (folder / "config.json").write_bytes(content)
+    text = refusal(folder)
+    assert "config.json: " in text
+    assert says in text
+
+
+def test_sizes_that_do_not_fit_the_weights_name_the_tensor(folder):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"d_ff": 64}))
+    text = refusal(folder)
+    assert "model.safetensors: tensor encoder.0.feed_forward.hidden.weight is 8 × 128" in text
+    assert "config.json says 8 × 64" in text
+
+
+def rewritten(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Save the weights with a change."""
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors")
+
+
+TENSORS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "missing": (lambda tensors: tensors.pop(TENSOR), "is missing"),
+    "other shape": (
+        lambda tensors: tensors.update({TENSOR: np.ones((8, 4), "f4")}),
+        "is 8 × 4, but config.json says 8 × 8",
+    ),
+    "turned": (lambda tensors: tensors.update({TENSOR: np.ones(64, "f4")}), "is 64, but config.json says 8 × 8"),
+    "whole numbers": (
+        lambda tensors: tensors.update({TENSOR: np.ones((8, 8), "i8")}),
+        "is stored as I64: only F64, F32, F16",
+    ),
+    "NaN": (lambda tensors: tensors[TENSOR].__setitem__((0, 0), np.nan), "holds NaN or infinity"),
+    "infinity": (lambda tensors: tensors[TENSOR].__setitem__((7, 7), -np.inf), "holds NaN or infinity"),
+}
+
+
+@pytest.mark.parametrize(("change", "says"), TENSORS.values(), ids=TENSORS)
+def test_a_tensor_that_does_not_fit_is_named(folder, change, says):
+    rewritten(folder, change)
+    text = refusal(folder)
+    assert f"model.safetensors: tensor {TENSOR} {says}" in text
+
+
+def with_header(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Write the weights' file with another header and the same data."""
+    raw = (folder / "model.safetensors").read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8 : 8 + length])
+    change(header)
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + raw[8 + length :])
+
+
+def as_float8(header: dict[str, Any]) -> None:
+    """The same bytes, said to be numbers of one byte; what is too many becomes another tensor."""
+    start, stop = header[TENSOR]["data_offsets"]
+    header[TENSOR] |= {"dtype": "F8_E4M3", "data_offsets": [start, start + 64]}
+    header["rest"] = {"dtype": "U8", "shape": [stop - start - 64], "data_offsets": [start + 64, stop]}
+
+
+def test_eight_bit_floats_are_refused(folder):
+    with_header(folder, as_float8)
+    assert f"model.safetensors: tensor {TENSOR} is stored as F8_E4M3" in refusal(folder)
+
+
+HEADERS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "offsets past the end": lambda header: header[TENSOR].update(data_offsets=[10**9, 10**9 + 256]),
+    "offsets turned round": lambda header: header[TENSOR].update(data_offsets=header[TENSOR]["data_offsets"][::-1]),
+    "negative offsets": lambda header: header[TENSOR].update(data_offsets=[-256, 0]),
+    "overlap": lambda header: header[TENSOR].update(data_offsets=[0, 256]),
+    "size that does not fit": lambda header: header[TENSOR].update(shape=[8, 9]),
+    "huge shape": lambda header: header[TENSOR].update(shape=[2**62, 2**62]),
+    "unknown type": lambda header: header[TENSOR].update(dtype="F7"),
+    "no offsets": lambda header: header[TENSOR].pop("data_offsets"),
+    "text for a shape": lambda header: header[TENSOR].update(shape="8"),
+}
+
+
+@pytest.mark.parametrize("change", HEADERS.values(), ids=HEADERS)
+def test_a_header_that_lies_is_refused(folder, change):
+    with_header(folder, change)
+    assert "model.safetensors: not a whole safetensors file (" in refusal(folder)
+
+
+CONTENTS: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda raw: b"",
+    "four bytes": lambda raw: raw[:4],
+    "cut in the header": lambda raw: raw[:100],
+    "cut in the data": lambda raw: raw[:-1],
+    "longer than it says": lambda raw: raw + b"\0",
+    "header length too large": lambda raw: struct.pack("<Q", 1 << 40) + raw[8:],
+    "header length wrong": lambda raw: struct.pack("<Q", 17) + raw[8:],
+    "largest header length": lambda raw: b"\xff" * 8 + raw[8:],
+    "header not JSON": lambda raw: raw[:8] + b"x" * (len(raw) - 8),
+    "a pickle": lambda raw: b"\x80\x04\x95" + b"\0" * 200,
+}
+
+
+@pytest.mark.parametrize("change", CONTENTS.values(), ids=CONTENTS)
+def test_a_damaged_file_is_refused(folder, change):
+    path = folder / "model.safetensors"
+    path.write_bytes(change(path.read_bytes()))
+    assert "model.safetensors: not a whole safetensors file (" in refusal(folder)
+
+
+def test_an_odd_header_length_is_read_the_same(folder):
+    """Data that do not lie at a multiple of their size are copied."""
+    before = Model.load(folder, device="cpu").trace(TEXT)["output.logits"].copy()
+    with_header(folder, lambda header: header.update(__metadata__={"odd": "x"}))
+    raw = (folder / "model.safetensors").read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    padding = b" " * (1 + (-length) % 4)
+    (folder / "model.safetensors").write_bytes(
+        struct.pack("<Q", length + len(padding)) + raw[8 : 8 + length] + padding + raw[8 + length :]
+    )
+    model = Model.load(folder, device="cpu")
+    assert np.array_equal(model.trace(TEXT)["output.logits"], before)
+    assert all(array.flags.aligned for array in model.weights.held.values())
+
+
+@pytest.mark.parametrize("stored", ["f2", "f8"])
+def test_other_float_types_are_read_in_the_model_precision(folder, stored):
+    rewritten(folder, lambda tensors: tensors.update({name: array.astype(stored) for name, array in tensors.items()}))
+    model, before = Model.load(folder, device="cpu"), Model.load("encoder", device="cpu")
+    trace, wanted = model.trace(TEXT), before.trace(TEXT)
+    assert trace["output.logits"].dtype == np.float32
+    np.testing.assert_allclose(trace["output.logits"], wanted["output.logits"], atol=2e-2 if stored == "f2" else 0)
+
+
+def test_tensors_that_the_model_does_not_know_are_left_alone(folder):
+    rewritten(folder, lambda tensors: tensors.update(extra=np.ones(3, "f4")))
+    assert Model.load(folder, device="cpu").trace(TEXT)["output.logits"].shape == (8, 8)
+
+
+def test_nothing_is_read_before_it_is_asked_for(folder):
+    rewritten(folder, TENSORS["NaN"][0])
+    model = Model.load(folder, device="cpu")
+    assert model.weights.held == {}
+    assert model.trace(TEXT)["embedding.output"].shape == (8, 8)
+
+
+def test_a_vocabulary_that_is_too_large_is_refused(folder):
+    with pytest.raises(InputError, match=r"vocabulary english has \d+ words, the model 8 embedding rows"):
+        Model.load(folder, vocabulary="english")
+
+
+def test_a_folder_copied_elsewhere_works(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "copy")
+    assert Model.load(tmp_path / "copy").name == "copy"

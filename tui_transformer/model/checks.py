@@ -1,0 +1,53 @@
+"""Checks of single settings; each raises UsageError that names the setting and says what it can be."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable
+
+from tui_transformer.errors import UsageError
+
+Check = Callable[[str, object], None]
+
+
+def shown(value: object) -> str:
+    """A value of a setting as a message shows it: on one line, short however long or deep the value is."""
+    return reprlib.repr(value)
+
+
+def size_up_to(largest: int) -> Check:
+    """A whole number from 1."""
+
+    def check(key: str, value: object) -> None:
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= largest:
+            raise UsageError(f"{key} {shown(value)} is not a whole number from 1 to {largest:,}")
+
+    return check
+
+
+def one_of(choices: tuple[str, ...]) -> Check:
+    """One of these words."""
+
+    def check(key: str, value: object) -> None:
+        if value not in choices:
+            raise UsageError(f"{key} {shown(value)} is not known: use {', '.join(choices)}")
+
+    return check
+
+
+def token_id(key: str, value: object) -> None:
+    """A token ID, or None."""
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise UsageError(f"{key} {shown(value)} is not a token ID (a whole number from 0, or null)")
+
+
+def truth(key: str, value: object) -> None:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise UsageError(f"{key} {shown(value)} is neither true nor false")
+
+
+def small(key: str, value: object) -> None:
+    """A number between 0 and 1."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1:
+        raise UsageError(f"{key} {shown(value)} is not a number between 0 and 1")
