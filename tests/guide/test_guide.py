@@ -37,7 +37,33 @@ GROUPS = [
 TOPICS = ("general", "steps", "heads", "matrix", "cell", "chart", "sentence", "vocabulary", "settings")
 KEYS = (
     *("space", "n", "backspace", "p", "s", "S", "}", "{", "]", "[", "h", "j", "k", "l", "enter", "esc", "/", "v", ","),
-    *("c", "e", "u", "U", "x", "y", "Y", "m", "t", "?", "F1", "ctrl+p", "tab", "shift+tab", "1", "6", "+", "-", "q"),
+    *(
+        "c",
+        "e",
+        "u",
+        "U",
+        "x",
+        "y",
+        "Y",
+        "m",
+        "t",
+        "?",
+        "F1",
+        "ctrl+p",
+        "ctrl+t",
+        "ctrl+z",
+        "w",
+        "b",
+        "o",
+        "f",
+        "tab",
+        "shift+tab",
+        "1",
+        "6",
+        "+",
+        "-",
+        "q",
+    ),
 )
 LIMITS = {"title": 16, "label": 28, "short": 22, "what": 180, "why": 180, "look": 120}
 STOPS = [pytest.param(stop, id=f"{name}-{stop.name}") for name in tours() for stop in tour(name)]

@@ -175,7 +175,7 @@ def test_norms_are_a_line_with_the_step_marked(trace: Trace) -> None:
 @pytest.mark.parametrize(
     ("name", "kinds"),
     [
-        ("embedding.positions", ("row", "waves", "histogram")),
+        ("embedding.positions", ("waves", "row", "histogram")),
         (f"{ATTENTION}.weights", ("row", "entropy", "relative entropy", "histogram")),
         (f"{ATTENTION}.scores", ("row", "histogram")),
         (f"{ATTENTION}.residual", ("row", "histogram", "residual norms")),

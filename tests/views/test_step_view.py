@@ -116,9 +116,9 @@ def test_the_batch_item_is_the_one_asked_for() -> None:
     assert view.window(range(2), range(1)).ravel().tolist() == [3, 4]
 
 
-def test_scales_reach_from_zero_or_around_it() -> None:
+def test_scales_reach_from_the_smallest_to_the_largest_value_or_around_zero() -> None:
     assert (scale_for("diverging", -1.0, 3.0).low, scale_for("diverging", -1.0, 3.0).high) == (-3.0, 3.0)
-    assert (scale_for("sequential", 0.2, 0.7).low, scale_for("sequential", 0.2, 0.7).high) == (0.0, 0.7)
+    assert (scale_for("sequential", 0.2, 0.7).low, scale_for("sequential", 0.2, 0.7).high) == (0.2, 0.7)
     for kind in ("diverging", "sequential"):
         scale = scale_for(kind, 0.0, 0.0)
         assert scale.low < scale.high

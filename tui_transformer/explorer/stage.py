@@ -198,7 +198,9 @@ class Stage(Screen[None]):
         self._spent += scene.seconds
         self.position = replace(self.position, place=scene.place)
         self.set_class(scene.view.heads > 1, "-heads")
-        self.query_one(MatrixPane).show_scene(scene, texts.matrix_title(self.session, scene, wide=self.has_class("-wide")), texts.scale_note(scene))
+        self.query_one(MatrixPane).show_scene(
+            scene, texts.matrix_title(self.session, scene, wide=self.has_class("-wide")), texts.scale_note(scene)
+        )
         self._show_working(scene)
         self._settle()
 
@@ -224,8 +226,8 @@ class Stage(Screen[None]):
         lines: dict[str, Text | str] = {
             "title": texts.title(session, state, time_spent, width, inks),
             "crumbs": texts.crumbs(session, stop, scene, width, inks),
-            "about": texts.about(stop),
-            "summary": texts.summary(stop, scene, inks),
+            "about": texts.about(session, stop),
+            "summary": texts.summary(session, stop, scene, inks),
             "tabs": texts.tabs(self.panes(), self.active, inks),
             "keys": texts.keys(width, inks),
         }
@@ -275,7 +277,9 @@ class Stage(Screen[None]):
         trace = self.session.trace
         kinds = charts_for(trace.program, scene.view.name)
         kind = kinds[self.chart_kind % len(kinds)]
-        cost = 0 if kind in LIGHT_CHARTS else 10 * scene.view.rows.size * scene.view.columns.size * (scene.view.heads or 1)
+        cost = (
+            0 if kind in LIGHT_CHARTS else 10 * scene.view.rows.size * scene.view.columns.size * (scene.view.heads or 1)
+        )
         self.ask("chart", cost, lambda _: chart(kind, trace, scene.view, scene.place), self.query_one(ChartPane).show)
 
     # Asking

@@ -230,8 +230,8 @@ def _is_on_stream(program: Program, step: Step | None) -> bool:
 
 
 _SUITS: dict[Kind, Callable[[Program, Step | None], bool]] = {
-    "row": lambda _program, _step: True,
     "waves": lambda _program, step: step is not None and isinstance(step.op, Sinusoid),
+    "row": lambda _program, _step: True,
     "entropy": _is_attention,
     "relative entropy": _is_attention,
     "histogram": lambda _program, _step: True,

@@ -21,6 +21,7 @@ class CellPane(LineList):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "order", "Order", show=False, id="cell.order", tooltip="Terms in order, or the largest first"),
+        Binding("b", "follow_second", "Second factor", show=False, id="cell.second", tooltip="Follow the factor b"),
     ]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"cell--plain", "cell--quiet", "cell--accent"}
     DEFAULT_CSS = """
@@ -76,9 +77,17 @@ class CellPane(LineList):
         self.show(len(lines), lambda index: lines.line(index, self.size.width - 1).text)
         self.cursor = lines.first_target() if cursor is None else min(cursor, len(lines) - 1)
 
+    def action_follow_second(self) -> None:
+        """Go to the second factor of the product under the cursor."""
+        if self._working is not None and self.cursor is not None:
+            self._follow(self._working.line(self.cursor, 40).second)
+
     @on(LineList.Chosen)
     def _chosen(self, event: LineList.Chosen) -> None:
         event.stop()
-        target = self._working.line(event.index, 40).target if self._working is not None else None
+        if self._working is not None:
+            self._follow(self._working.line(event.index, 40).target)
+
+    def _follow(self, target: Operand | None) -> None:
         if target is not None:
             self.post_message(self.Followed(target))

@@ -19,7 +19,8 @@ from tui_transformer.engine.program import Program
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Labels
 
-NUMBER_WIDTH = 9
+COLUMN = 8
+"""Cells of a number in a table of terms."""
 
 
 def number(value: float, digits: int = 6) -> str:
@@ -27,6 +28,14 @@ def number(value: float, digits: int = 6) -> str:
     if math.isinf(value):
         return "−∞" if value < 0 else "∞"
     return f"{value:.{digits}g}".replace("-", "−")
+
+
+SHORTEST_LABEL = 4
+
+
+def short_number(value: float) -> str:
+    """A value with as many of four significant digits as fit a column."""
+    return next((text for digits in (4, 3, 2) if len(text := number(value, digits)) <= COLUMN), number(value, 1))
 
 
 @dataclass(frozen=True)
@@ -40,10 +49,11 @@ class Inks:
 
 @dataclass(frozen=True)
 class Line:
-    """One line, and the cell that following it leads to."""
+    """One line, the cell that following it leads to, and in a product the cell of the second factor."""
 
     text: Text
     target: Operand | None = None
+    second: Operand | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +129,8 @@ class CellLines:
             last = running[k] if len(total.factors) > 1 else total.contributions[place] / (total.total or 1.0)
             values = [*(factor.values[place] for factor in total.factors), total.contributions[place], last]
             label = self._term_label(total.factors[0], place)
-            return Line(self._row(label, values, width), total.factors[-1].operand(place))
+            operands = [factor.operand(place) for factor in total.factors[:2]]
+            return Line(self._row(label, values, width), *operands)
 
         header = [*letters, total.unit if len(letters) == 1 else "product", "sum" if len(letters) > 1 else "share"]
         sources = [self._source(letter, factor) for letter, factor in zip(letters, total.factors, strict=True)]
@@ -156,22 +167,23 @@ class CellLines:
         return _fixed(text, target)
 
     def _source(self, letter: str, factor: Factor) -> Block:
-        return _fixed(Text(f"{letter} = {short_name(factor.name)}", self.inks.quiet))
+        key = " (key b)" if letter == "b" else ""
+        return _fixed(Text(f"{letter} = {short_name(factor.name)}{key}", self.inks.quiet))
 
     def _header(self, names: Sequence[str], width: int) -> Text:
         columns = "".join(f" {name:>{column}}" for name, column in self._fit(names, width))
         return Text(set_cell_size("", width - cell_len(columns)) + columns, self.inks.quiet)
 
     def _row(self, label: str, values: Sequence[float], width: int) -> Text:
-        shown = [number(float(value), 4) for value in values]
+        shown = [short_number(float(value)) for value in values]
         columns = "".join(f" {text:>{column}}" for text, column in self._fit(shown, width))
         text = Text(set_cell_size(label, max(width - cell_len(columns), 0)), self.inks.quiet)
         return text.append(columns, self.inks.plain)
 
     def _fit(self, columns: Sequence[str], width: int) -> list[tuple[str, int]]:
         """The columns that fit beside a label, each with its width; the last ones are the most telling."""
-        most = max((width - 5) // (NUMBER_WIDTH + 1), 1)
-        return [(text, NUMBER_WIDTH) for text in columns[-most:]]
+        most = max((width - SHORTEST_LABEL) // (COLUMN + 1), 1)
+        return [(text, max(COLUMN, cell_len(text))) for text in columns[-most:]]
 
     def _term_label(self, factor: Factor, term: int) -> str:
         axes = self.program.axes(factor.name)

@@ -64,6 +64,8 @@ class SentencePane(Widget, can_focus=True):
 
     def render(self) -> Text:
         """The two lines, beginning so that the current token is in view."""
+        if not self._encoding.tokens:
+            return Text("This model reads no sentence: its matrices are given.", self.rich_style, no_wrap=True)
         first = self._first_shown()
         lines = Text("\n", no_wrap=True, overflow="crop", end="").join([self._written(first), self._chips(first)])
         lines.no_wrap, lines.overflow = True, "crop"

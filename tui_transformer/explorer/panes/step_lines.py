@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.ops import Parameter
 from tui_transformer.engine.program import Program
 from tui_transformer.guide.texts import step_text
 
@@ -50,8 +51,13 @@ def _layer_lines(program: Program, layer: str, stops: list[str], *, is_open: boo
         inside = list(members)
         yield StepLine(inside[-1], step_text(sublayer).label, depth=1, heading=True)
         for stop in inside:
-            words = step_text(stop)
-            yield StepLine(stop, words.title, words.short or program.step(stop).op.formula, depth=2)
+            yield StepLine(stop, step_text(stop).title, formula_text(program, stop), depth=2)
+
+
+def formula_text(program: Program, stop: str) -> str:
+    """The formula in a few characters: the guide's, unless the step is given."""
+    op = program.step(stop).op
+    return op.formula if isinstance(op, Parameter) else step_text(stop).short or op.formula
 
 
 def _closable(layer: str) -> bool:

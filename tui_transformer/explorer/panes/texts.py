@@ -10,12 +10,12 @@ from rich.style import Style
 from rich.text import Text
 
 from tui_transformer.engine.axis import shape_text
-from tui_transformer.engine.ops import Softmax
+from tui_transformer.engine.ops import Parameter, Softmax
 from tui_transformer.explorer.actions import ACTIONS
 from tui_transformer.explorer.panes.cell_lines import number
 from tui_transformer.explorer.scene import Scene
 from tui_transformer.explorer.session import TEXT, VOCABULARY, Session
-from tui_transformer.guide.texts import step_text
+from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.text.display import visible
 
 PANES = ("sentence", "steps", "heads", "matrix", "cell", "chart")
@@ -87,7 +87,9 @@ def crumbs(session: Session, stop: str, scene: Scene | None, width: int, inks: I
     if scene is not None and scene.view.formula:
         line.append(f"  {scene.view.formula}", inks.quiet)
     head = "" if scene is None or scene.view.heads < 2 else f"head {scene.place.head} of {scene.view.heads}  "
-    return spread(line, Text(f"{head}{where(session, stop).removeprefix('step ').replace(' of ', '/')} ", inks.plain), width)
+    return spread(
+        line, Text(f"{head}{where(session, stop).removeprefix('step ').replace(' of ', '/')} ", inks.plain), width
+    )
 
 
 def group_title(group: str) -> str:
@@ -99,6 +101,14 @@ def group_title(group: str) -> str:
 def scale_note(scene: Scene) -> str:
     """What is to be known of the colours."""
     return "every row sums to 1" if scene.view.formula == SOFTMAX else ""
+
+
+def step_words(session: Session, stop: str) -> StepText:
+    """The texts of a stop; a matrix that is given, and a weight, have their own."""
+    program = session.trace.program
+    if stop in program.by_name and isinstance(program.step(stop).op, Parameter):
+        return step_text("given")
+    return step_text("weight") if stop in program.weights else step_text(stop)
 
 
 def stop_title(session: Session, stop: str) -> str:
@@ -118,10 +128,10 @@ def matrix_title(session: Session, scene: Scene, *, wide: bool) -> str:
     return " · ".join([*parts, shape_text(session.trace.program.shape(view.name))])
 
 
-def summary(stop: str, scene: Scene | None, inks: Inks) -> Text:
+def summary(session: Session, stop: str, scene: Scene | None, inks: Inks) -> Text:
     """The cell in one line, and below what the step is."""
     line = Text(" ", inks.plain) if scene is None else _cell_line(scene, inks)
-    return line.append(f"\n {step_text(stop).what}", inks.quiet)
+    return line.append(f"\n {step_words(session, stop).what}", inks.quiet)
 
 
 def _cell_line(scene: Scene, inks: Inks) -> Text:
@@ -175,7 +185,7 @@ def _key_width(shown: str, short: str) -> int:
     return cell_len(shown) + cell_len(short) + 3
 
 
-def about(stop: str) -> str:
+def about(session: Session, stop: str) -> str:
     """What a step is, what it is for and what to look at, as one paragraph each."""
-    words = step_text(stop)
+    words = step_words(session, stop)
     return "\n".join(part for part in (words.what, words.why, words.look) if part)

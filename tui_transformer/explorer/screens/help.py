@@ -41,7 +41,7 @@ class HelpScreen(Reader):
         }
         MarkdownH1 { margin: 0 0 1 0; }
         MarkdownBlock, MarkdownBlock:dark, MarkdownBlock:light {
-            & > .code_inline { color: $accent; background: transparent; text-style: bold; }
+            & > .code_inline { color: $accent !important; background: transparent !important; text-style: bold; }
         }
     }
     """

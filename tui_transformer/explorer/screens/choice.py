@@ -1,0 +1,89 @@
+"""A choice of a few values in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.events import Click
+from textual.message import Message
+from textual.reactive import var
+from textual.widget import Widget
+
+from tui_transformer.text.display import cells, visible
+
+OFF_ON = ("off", "on")
+
+
+class Choice(Widget, can_focus=True):
+    """All values side by side where there is room, the chosen one in brackets; else only that one.
+
+    | Key | Does |
+    | :- | :- |
+    | right, l, space, enter | Chooses the next value. |
+    | left, h | Chooses the value before. |
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,l,space,enter", "turn(1)", "Next", tooltip="The next value", id="choice.next", show=False),
+        Binding("left,h", "turn(-1)", "Before", tooltip="The value before", id="choice.before", show=False),
+    ]
+
+    DEFAULT_CSS = """
+    Choice {
+        height: 1;
+        width: 1fr;
+        background: $background;
+        &:focus { background: $panel; }
+        &:disabled { color: $foreground 60%; }
+    }
+    """
+
+    index: var[int] = var(0, init=False)
+    """Which value is chosen."""
+
+    @dataclass
+    class Changed(Message):
+        """Another value was chosen."""
+
+        choice: Choice
+        value: str
+
+    def __init__(self, values: Sequence[str], value: str, *, id: str | None = None, disabled: bool = False) -> None:
+        super().__init__(id=id, disabled=disabled)
+        self.values = tuple(values)
+        self.set_reactive(Choice.index, self.values.index(value))
+
+    @property
+    def value(self) -> str:
+        """The value that is chosen."""
+        return self.values[self.index]
+
+    def watch_index(self) -> None:
+        """Show and say the new value."""
+        self.refresh()
+        self.post_message(self.Changed(self, self.value))
+
+    def render(self) -> Content:
+        """The values, or the chosen one and how many there are."""
+        parts = [self._part(value) for value in self.values]
+        room = self.content_size.width
+        if sum(cells(part.plain) for part in parts) <= room:
+            return Content("").join(parts)
+        return self._part(self.value) + Content.styled(f" {self.index + 1} of {len(self.values)}", "$foreground 60%")
+
+    def _part(self, value: str) -> Content:
+        chosen = value == self.value
+        color = "$foreground 60%" if self.disabled or not chosen else "bold $accent"
+        return Content.styled(f"[{visible(value)}]" if chosen else f" {visible(value)} ", color)
+
+    def action_turn(self, step: int) -> None:
+        """Choose the next value, or the one before."""
+        self.index = (self.index + step) % len(self.values)
+
+    def on_click(self, _: Click) -> None:
+        """A click chooses the next value."""
+        self.action_turn(1)

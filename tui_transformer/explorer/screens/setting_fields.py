@@ -1,0 +1,162 @@
+"""The settings of a model as a table of fields, and the model that changed values give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tui_transformer.engine.backend import DTYPES
+from tui_transformer.engine.keep import readable
+from tui_transformer.errors import InputError
+from tui_transformer.model.layers import ACTIVATIONS, NORM_PLACES, POSITIONS
+from tui_transformer.model.model import Model
+from tui_transformer.text.display import visible
+from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies, load_vocabulary
+
+Value = str | bool
+Values = Mapping[str, Value]
+Kind = Literal["number", "text", "choice", "switch"]
+
+FILE = "file"
+NONE, SAME = "none", "as it is"
+"""A vocabulary that is not there, or that is neither built in nor a file; both are kept."""
+LOCKED = "The sizes and weights are in the model's folder and stay as they are."
+DECODER = "A decoder always has the causal mask."
+
+
+@dataclass(frozen=True)
+class Field:
+    """One setting in the form.
+
+    Attributes:
+        key: As in `config.json`, or the name of a setting of the model.
+        help: A sentence for whoever is on the field.
+        choices: What can be chosen, where the kind is a choice.
+    """
+
+    key: str
+    label: str
+    kind: Kind
+    help: str
+    choices: tuple[str, ...] = ()
+
+
+_TEXT_AND_SIZES = (
+    Field("vocabulary", "vocabulary", "choice", "The words that the model knows: a built-in list or a file."),
+    Field("file", "  its path", "text", "A list of words separated by white space. Applying reads it again."),
+    Field("seed", "seed", "number", "Where the random weights start; the same seed gives the same weights."),
+    Field("layers", "layers", "number", "How often attention and feed-forward follow each other."),
+    Field("d_model", "d_model", "number", "Numbers in each token's vector; the heads share them equally."),
+    Field("heads", "heads", "number", "Attention heads in each layer; d_model is divisible by them."),
+    Field("d_ff", "d_ff", "number", "Width of the hidden layer of the feed-forward network."),
+    Field("max_length", "max length", "number", "The most tokens that a sentence may have."),
+)
+_CHOICES_AND_MASKS = (
+    Field("norm", "layer norm", "choice", "After each add (post, 2017) or before each sublayer (pre).", NORM_PLACES),
+    Field("activation", "activation", "choice", "Between the two layers of the feed-forward.", tuple(ACTIVATIONS)),
+    Field("positions", "positions", "choice", "What tells the model the order of the tokens.", POSITIONS),
+    Field("bias", "bias", "switch", "Add a bias after each product with a weight matrix."),
+    Field("scale_embedding", "√d_model", "switch", "Multiply the embedding by √d_model before positions are added."),
+    Field("tie_output", "tied output", "switch", "The output uses the embedding table instead of its own weights."),
+    Field("causal", "causal mask", "switch", "No query may look at a later key."),
+    Field("padding_mask", "padding mask", "switch", "No query may look at padding at the end of the sentence."),
+    Field("dtype", "precision", "choice", "Numbers of 32 bits, or of 64 to compare with.", DTYPES),
+    Field(
+        "device", "device", "choice", "Where it is computed; auto takes a GPU for large models.", ("auto", "cpu", "gpu")
+    ),
+)
+COLUMNS = (_TEXT_AND_SIZES, _CHOICES_AND_MASKS)
+_FREE = frozenset({"vocabulary", "file", "dtype", "device"})
+"""Settings of a model that was read from a folder which can change."""
+
+
+def values_of(model: Model) -> dict[str, Value]:
+    """The value of each setting that this model has; numbers as text."""
+    config = {field.key: getattr(model.config, field.key, None) for column in COLUMNS for field in column}
+    own = {"seed": model.seed, "dtype": str(model.backend.dtype), "device": model.backend.device}
+    decoder = {"causal": True} if getattr(model.config, "masks_future", False) else {}
+    found = config | own | decoder | _vocabulary_values(model)
+    return {key: value if isinstance(value, bool) else str(value) for key, value in found.items() if value is not None}
+
+
+def _vocabulary_values(model: Model) -> dict[str, str]:
+    if not model.config.vocab_size:
+        return {}
+    words = model.vocabulary
+    if words is None or words.path is None:
+        return {"vocabulary": NONE if words is None else SAME, "file": ""}
+    if _is_built_in(words):
+        return {"vocabulary": words.name, "file": ""}
+    return {"vocabulary": FILE, "file": str(words.path)}
+
+
+def _is_built_in(words: Vocabulary) -> bool:
+    return words.name in built_in_vocabularies() and load_vocabulary(words.name).path == words.path
+
+
+def choices_of(field: Field, values: Values) -> tuple[str, ...]:
+    """What can be chosen; a value that is not among the known ones stays possible."""
+    known = (*built_in_vocabularies(), FILE) if field.key == "vocabulary" else field.choices
+    now = str(values[field.key])
+    return known if now in known else (now, *known)
+
+
+def is_locked(model: Model, key: str) -> bool:
+    """Whether this setting of the model cannot be changed."""
+    return (model.folder is not None and key not in _FREE) or (key == "causal" and _is_decoder(model))
+
+
+def note(model: Model) -> str:
+    """Why some settings cannot be changed; empty where all can."""
+    if model.folder is not None:
+        return LOCKED
+    return DECODER if _is_decoder(model) else ""
+
+
+def _is_decoder(model: Model) -> bool:
+    return getattr(model.config, "architecture", "") == "decoder"
+
+
+def build(model: Model, values: Values) -> Model:
+    """The model with these values; the same one where nothing differs. A vocabulary's file is read again.
+
+    Raises:
+        InputError: A value that cannot be.
+    """
+    old = values_of(model)
+    changes: dict[str, Any] = {key: _parsed(key, value) for key, value in values.items() if value != old[key]}
+    vocabulary = _vocabulary(changes.pop("vocabulary", None), changes.pop("file", None), values)
+    if vocabulary is not None:
+        changes["vocabulary"] = vocabulary
+    return model.changed(**changes) if changes else model
+
+
+def _vocabulary(name: Any, path: Any, values: Values) -> str | Path | None:
+    """The vocabulary to read, if one is."""
+    if values.get("vocabulary") != FILE:
+        return name if name not in (NONE, SAME) else None
+    given = str(values["file"] if path is None else path).strip()
+    if not given:
+        raise InputError("the vocabulary's path is empty: give the path of a text file")
+    return Path(given)
+
+
+_NUMBERS = frozenset(field.key for column in COLUMNS for field in column if field.kind == "number")
+
+
+def _parsed(key: str, value: Value) -> int | Value:
+    if key not in _NUMBERS or isinstance(value, bool):
+        return value
+    digits = value.strip().replace(",", "")
+    if not (digits.isascii() and digits.isdigit()):
+        raise InputError(f"{key} “{visible(value)}” is not a whole number: use digits only")
+    return int(digits)
+
+
+def describe(model: Model) -> str:
+    """What a model is, how many weights it has and how much memory they take, in a line."""
+    count = model.program(1).weight_count()
+    size = readable(count * model.backend.dtype.itemsize)
+    return visible(f"{model.config.summary} · {count:,} weights · {size}")
