@@ -66,7 +66,12 @@ class ExplorerApp(App[None]):
         self.push_screen(MainScreen(self._session, self.worker))
         for message in self._preferences.problems:
             self.notify(message, severity="warning", markup=False)
-        self.call_after_refresh(gc.freeze)
+        self.call_after_refresh(self._collect_again)
+
+    def _collect_again(self) -> None:
+        """What start-up made stays for good: leave it out of collections, which then cost less."""
+        gc.freeze()
+        gc.enable()
 
     def on_unmount(self) -> None:
         """End what is still computed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ def run(
     Raises:
         InputError: The model or the sentence cannot be used; nothing was shown.
     """
+    gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
     session = open_session(options, text, ids)
     from tui_transformer.explorer.app import ExplorerApp
     from tui_transformer.explorer.preferences import preferences_path, read_preferences
