@@ -74,7 +74,8 @@ _FREE = frozenset({"vocabulary", "file", "dtype", "device"})
 
 def values_of(model: Model) -> dict[str, Value]:
     """The value of each setting that this model has; numbers as text."""
-    config = {field.key: getattr(model.config, field.key, None) for column in COLUMNS for field in column}
+    written = model.config.to_json()
+    config = {field.key: written.get(field.key) for column in COLUMNS for field in column}
     own = {"seed": model.seed, "dtype": str(model.backend.dtype), "device": model.backend.device}
     decoder = {"causal": True} if getattr(model.config, "masks_future", False) else {}
     found = config | own | decoder | _vocabulary_values(model)
