@@ -44,7 +44,7 @@ def show(
     step: Annotated[
         str | None,
         typer.Argument(
-            metavar="[STEP]",
+            metavar="STEP",
             help="A name, the end of one, or a pattern with *; without it, all steps are listed.",
             autocompletion=completion.steps,
         ),
@@ -75,7 +75,7 @@ def diff(
     *,
     first: Annotated[str, typer.Argument(metavar="A", help="An npz trace, or a model's name or folder.")],
     second: Annotated[
-        str | None, typer.Argument(metavar="[B]", help="The same; without it, the model that the options name.")
+        str | None, typer.Argument(metavar="B", help="The same; without it, the model that the options name.")
     ] = None,
     tolerance: Annotated[
         float, typer.Option("--tolerance", help="Cells differ by |a − b| > tolerance · max(1, |a|, |b|).")

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
-from typing import Annotated, NoReturn, TextIO
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -26,7 +28,7 @@ ENDING = ("SIGTERM", "SIGHUP")
 
 def main() -> NoReturn:
     """Run the command line and exit."""
-    _use_utf8(sys.stdout, sys.stderr)
+    _use_utf8()
     _catch_signals()
     try:
         app(prog_name=NAME)
@@ -41,12 +43,14 @@ def main() -> NoReturn:
     sys.exit(0)
 
 
-def _use_utf8(*streams: object) -> None:
-    """Output is UTF-8 whatever the locale; what cannot be encoded is escaped."""
-    for stream in streams:
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(encoding="utf-8", errors="backslashreplace")
+def _use_utf8() -> None:
+    """Output is UTF-8 whatever the locale; what cannot be encoded is escaped, and a closed stream takes everything."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the end
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _catch_signals() -> None:
@@ -101,11 +105,14 @@ def explore(
         _refuse_misplaced(flags, context.invoked_subcommand)
         return
     ids, options = flags.token_ids(), flags.options()
-    _check_terminal(sys.stdin, sys.stdout)
-    _set_look(theme, no_color=no_color)
+    _check_terminal()
+    if no_color:
+        os.environ["NO_COLOR"] = "1"
+    if theme is not None:
+        _check_theme(theme)
     from tui_transformer.explorer.run import run
 
-    raise typer.Exit(run(options, flags.text, ids))
+    raise typer.Exit(run(options, flags.text, ids, theme))
 
 
 def _refuse_misplaced(flags: Flags, command: str) -> None:
@@ -115,24 +122,18 @@ def _refuse_misplaced(flags: Flags, command: str) -> None:
         raise UsageError(f"{option} belongs after the command: {NAME} {command} {option} …")
 
 
-def _check_terminal(stdin: TextIO, stdout: TextIO) -> None:
-    if not stdin.isatty() or not stdout.isatty():
+def _check_terminal() -> None:
+    if sys.stdin is None or not sys.stdin.isatty() or not sys.stdout.isatty():
         raise UsageError("the explorer needs a terminal for input and output: use `tui-transformer show` instead")
     if os.environ.get("TERM") == "dumb":
         raise UsageError("the explorer cannot draw on TERM=dumb: use `tui-transformer show` instead")
 
 
-def _set_look(theme: str | None, *, no_color: bool) -> None:
-    """Textual reads these variables when it is imported."""
-    if no_color:
-        os.environ["NO_COLOR"] = "1"
-    if theme is not None:
-        os.environ["TEXTUAL_THEME"] = theme
-        _check_theme(theme)
-
-
 def _check_theme(theme: str) -> None:
     from textual.theme import BUILTIN_THEMES
 
-    if theme not in BUILTIN_THEMES:
-        raise UsageError(f"no theme is called {theme[:40]!r}: use {', '.join(BUILTIN_THEMES)}")
+    from tui_transformer.explorer.themes import THEMES
+
+    names = [*(own.name for own in THEMES), *BUILTIN_THEMES]
+    if theme not in names:
+        raise UsageError(f"no theme is called {theme[:40]!r}: use {', '.join(names)}")

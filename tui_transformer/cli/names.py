@@ -39,8 +39,10 @@ def match(names: Sequence[str], pattern: str) -> list[str]:
 
 def missing(names: Sequence[str], wanted: str) -> str:
     """Says that nothing is called so, and what is called nearly so."""
-    close = difflib.get_close_matches(wanted[:200], names, SHOWN // 2, 0.5)
-    close = close or [name for name in names if wanted.strip("*") and wanted.strip("*") in name][:SHOWN]
+    core = wanted.strip("*.")[:200]
+    ends = [".".join(name.split(".")[-1 - core.count(".") :]) for name in names]
+    near = difflib.get_close_matches(core, ends, SHOWN, 0.6)
+    close = [name for name, end in zip(names, ends, strict=True) if end in near or (core and core in name)]
     hint = f"; close names are {listed(close)}" if close else ""
     return f"no step is called {wanted[:200]!r}{hint}: `tui-transformer show` lists all"
 

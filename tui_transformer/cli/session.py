@@ -9,8 +9,11 @@ from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import note
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
-from tui_transformer.model.options import DEFAULT_TEXT
+from tui_transformer.text.samples import sample_sentence
 from tui_transformer.views.step_view import Labels
+
+EXAMPLE_IDS = 8
+"""Token IDs of the example for a model that has no vocabulary."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +45,13 @@ def open_session(flags: Flags, ids: tuple[int, ...] | None = None) -> Session:
     return Session(model, trace, Labels({"tokens": words}, lambda token: _word(model, token)))
 
 
-def _encoded(model: Model, flags: Flags) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """IDs and words of the sentence; what was cut is said."""
-    encoding = model.encode(DEFAULT_TEXT if flags.text is None else flags.text, cut=flags.cut)
+def _encoded(model: Model, flags: Flags) -> tuple[Sequence[int], tuple[str, ...]]:
+    """IDs and words of the sentence, or of an example where there is none; what was cut is said."""
+    if flags.text is None and model.vocabulary is None:
+        ids = range(min(EXAMPLE_IDS, model.config.vocab_size))
+        return ids, _words(model, ids)
+    text = sample_sentence(model.vocabulary) if flags.text is None and model.vocabulary else flags.text
+    encoding = model.encode(text or "", cut=flags.cut)
     if encoding.cut:
         note(f"the sentence is cut: the model reads {len(encoding.tokens):,} tokens, {encoding.cut:,} are left out")
     return encoding.ids, tuple(token.text for token in encoding.tokens)

@@ -47,7 +47,8 @@ def run(flags: Flags, request: Request) -> None:
     if request.step is None:
         deliver(_list(session.trace.program, request), request.out)
         return
-    views = [_view(session, name, request) for name in find(session.trace.program, request.step)]
+    names = find(session.trace.program, request.step)
+    views = [view_of(session.trace, name, session.labels, head=request.head or 0) for name in names]
     if request.cell is not None:
         deliver(_explained(session, _single(views, "--explain"), request), request.out)
     elif request.out is not None and request.format is None:
@@ -55,17 +56,6 @@ def run(flags: Flags, request: Request) -> None:
         note(f"wrote {request.out}")
     else:
         deliver(_shown(views, request), request.out)
-
-
-def _view(session: Session, name: str, request: Request) -> View:
-    """A step as a matrix, of the head that was asked for."""
-    axes = session.trace.program.axes(name)
-    heads = axes[0].size if len(axes) == 3 else 0
-    if request.head is not None and not heads:
-        raise InputError(f"{name} has no heads: leave out --head")
-    if request.head is not None and not 0 <= request.head < heads:
-        raise InputError(f"{name} has no head {request.head}: its heads are 0 to {heads - 1}")
-    return view_of(session.trace, name, session.labels, head=request.head or 0)
 
 
 def _single(views: list[View], option: str) -> View:

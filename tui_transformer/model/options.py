@@ -9,9 +9,6 @@ from typing import Any
 from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.model.model import Model
 
-DEFAULT_TEXT = "The waves crashed forcefully against the shore!"
-"""The sentence where none is given."""
-
 
 @dataclass(frozen=True)
 class ModelOptions:

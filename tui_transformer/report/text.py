@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.guide.texts import step_text
@@ -51,18 +53,32 @@ def matrix(view: View, page: Page) -> Iterator[str]:
     values = view.window(rows, range(_columns_at_most(view, page)))
     write = number_text(values)
     side = _side(view, rows)
-    shown = _fitting(view, values, write, page, cells(side[0]))
+    columns = _columns(view, values, write, page, cells(side[0]))
+    header = _header_lines(view)
     yield _axes(view)
-    yield from _header(view, shown, side[: _header_lines(view)])
-    for label, row in zip(side[_header_lines(view) :], values, strict=True):
-        numbers = [fit(write(value), width, "right") for value, width in zip(row.tolist(), shown, strict=False)]
-        yield _line(label, numbers, cut=len(shown) < view.columns.size)
-    yield from _left_out(view, len(rows), len(shown))
+    yield from (columns.line(*line) for line in zip(side, _heads(view, columns)[:header], strict=False))
+    for label, row in zip(side[header:], values, strict=True):
+        yield columns.line(label, list(map(write, row[: len(columns.widths)].tolist())))
+    yield from _left_out(view, len(rows), len(columns.widths))
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that fit: their widths, what stands between them, and whether there are more."""
+
+    widths: tuple[int, ...]
+    gap: str
+    cut: bool
+
+    def line(self, label: str, texts: list[str]) -> str:
+        """A line of the matrix."""
+        fitted = (fit(text, width, "right") for text, width in zip(texts, self.widths, strict=True))
+        return (label + GAP + self.gap.join([*fitted, *([ELLIPSIS] if self.cut else [])])).rstrip()
 
 
 def _axes(view: View) -> str:
     named = ((view.rows.name, "↓"), (view.columns.name, "→"))
-    return "  ".join(f"{name} {arrow}" for name, arrow in named if name)
+    return GAP.join(f"{name} {arrow}" for name, arrow in named if name)
 
 
 def _columns_at_most(view: View, page: Page) -> int:
@@ -99,18 +115,16 @@ def _row_label(axis: Axis, row: int) -> str:
     return number if label == str(row) else f"{number} {fit(label, min(cells(label), LABEL_CELLS))}"
 
 
-def _fitting(view: View, values: Values, write: NumberText, page: Page, side: int) -> list[int]:
-    """The widths of the columns that fit on the page, at least one."""
-    widths = [_width(view, values, write, column) for column in range(values.shape[1])]
-    if page.width is None:
-        return widths
-    room = page.width - side
-    if sum(widths) + len(GAP) * len(widths) <= room and len(widths) == view.columns.size:
-        return widths
-    count, used = 0, len(GAP) + len(ELLIPSIS)
-    while count < len(widths) and (used := used + len(GAP) + widths[count]) <= room:
-        count += 1
-    return widths[: max(1, count)]
+def _columns(view: View, values: Values, write: NumberText, page: Page, side: int) -> Columns:
+    """All columns, closer together where that helps, or else as many as fit on the page, at least one."""
+    widths = tuple(_width(view, values, write, column) for column in range(values.shape[1]))
+    room = math.inf if page.width is None else page.width - side - len(GAP)
+    for gap in (GAP, " "):
+        if sum(widths) + len(gap) * (len(widths) - 1) <= room and len(widths) == view.columns.size:
+            return Columns(widths, gap, cut=False)
+    ends = accumulate(width + len(GAP) for width in widths)
+    count = sum(1 for _ in takewhile(lambda end: end + len(ELLIPSIS) <= room, ends))
+    return Columns(widths[: max(1, count)], GAP, cut=max(1, count) < view.columns.size)
 
 
 def _width(view: View, values: Values, write: NumberText, column: int) -> int:
@@ -119,18 +133,10 @@ def _width(view: View, values: Values, write: NumberText, column: int) -> int:
     return max(numbers, min(label, NARROWEST if numbers > NARROWEST else LABEL_CELLS), len(str(column)))
 
 
-def _header(view: View, shown: list[int], side: list[str]) -> Iterator[str]:
-    cut = len(shown) < view.columns.size
-    if side:
-        indices = [fit(str(column), width, "right") for column, width in enumerate(shown)]
-        yield _line(side[0], indices, cut=cut)
-    if len(side) > 1:
-        words = [fit(view.columns.label(column), width, "right") for column, width in enumerate(shown)]
-        yield _line(side[1], words, cut=cut)
-
-
-def _line(label: str, numbers: list[str], *, cut: bool) -> str:
-    return GAP.join([label, *numbers, *([ELLIPSIS] if cut else [])]).rstrip()
+def _heads(view: View, columns: Columns) -> tuple[list[str], list[str]]:
+    """The indices and the words above the columns."""
+    shown = range(len(columns.widths))
+    return list(map(str, shown)), [view.columns.label(column) for column in shown]
 
 
 def _left_out(view: View, rows: int, columns: int) -> Iterator[str]:

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import Ended, Run
+
+from tui_transformer.cli import main as cli
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """The whole command in this process, in an empty folder: exit code and both streams."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(cli, "_catch_signals", lambda: None)
+
+    def command(*arguments: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["tui-transformer", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), captured.out, captured.err)
+
+    return command
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """For commands in a process of their own."""
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}

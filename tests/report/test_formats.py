@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+from tui_transformer.report import as_csv, as_json, as_svg, explained, text
+from tui_transformer.report.export import SUFFIXES, export
+from tui_transformer.report.text import EVERYTHING, Page
+from tui_transformer.text.display import cells, visible
+from tui_transformer.views.step_view import Labels, view_of
+from tui_transformer.views.view import Axis, View
+
+EVIL = ('<&">', "a,b\nc", "\x1b[31m", "字字字字字字字字字字", "‮left", "=1+1", "'", "")
+
+
+def _view(values: np.ndarray, labels: Callable[[int], str] = str, name: str = "made") -> View:
+    def window(rows: range, columns: range) -> np.ndarray:
+        return values[rows.start : rows.stop, columns.start : columns.stop]
+
+    height, width = values.shape
+    return View(name, name, Axis("query", height, labels), Axis("key", width, labels), "diverging", window)
+
+
+def _evil(index: int) -> str:
+    return visible(EVIL[index % len(EVIL)])
+
+
+@pytest.fixture
+def special() -> np.ndarray:
+    values = np.random.default_rng(0).standard_normal((8, 8), dtype=np.float32)
+    values[0, :3] = -np.inf, np.inf, np.nan
+    values[1, :3] = 1e-30, 1e30, 0.1
+    return values
+
+
+def test_csv_quotes_labels_and_keeps_every_value(special: np.ndarray) -> None:
+    table = list(csv.reader(io.StringIO(as_csv.render(_view(special, _evil)))))
+    assert table[0][1:] == [_evil(index) for index in range(8)]
+    np.testing.assert_array_equal(np.array([row[1:] for row in table[1:]], dtype=np.float32), special)
+
+
+def test_json_is_strict_and_keeps_every_finite_value(special: np.ndarray) -> None:
+    read = json.loads(as_json.render(_view(special, _evil)), parse_constant=lambda name: pytest.fail(name))
+    values = np.array([[np.nan if value is None else value for value in row] for row in read["values"]])
+    np.testing.assert_array_equal(values.astype(np.float32), np.where(np.isfinite(special), special, np.nan))
+    assert read["columns"]["labels"][1] == _evil(1)
+
+
+def test_large_views_are_written_in_parts() -> None:
+    values = np.arange(300 * 1000, dtype=np.float32).reshape(300, 1000)
+    pieces = list(as_json.pieces(_view(values)))
+    assert len(pieces) > 3
+    np.testing.assert_array_equal(np.array(json.loads("".join(pieces))["values"]), values)
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (1, 1), (1, 200), (200, 1), (64, 64)])
+def test_svg_is_well_formed_and_has_every_label_that_fits(shape: tuple[int, int]) -> None:
+    values = np.random.default_rng(0).standard_normal(shape)
+    figure = ElementTree.fromstring(as_svg.render(_view(values, _evil, "<name> & more")))  # noqa: S314 - our own
+    words = ["".join(element.itertext()) for element in figure.iter("{http://www.w3.org/2000/svg}text")]
+    assert any("<name> & more" in word for word in words)
+    assert '<&">' in words
+
+
+def test_svg_draws_every_cell_once(special: np.ndarray) -> None:
+    figure = as_svg.render(_view(special))
+    assert len(re.findall(r"M[\d.]+ [\d.]+h", figure)) == special.size
+    assert "masked" in figure
+    assert "masked" not in as_svg.render(_view(np.ones((2, 2))))
+
+
+def test_svg_refuses_what_is_too_large() -> None:
+    with pytest.raises(InputError, match="65,536"):
+        as_svg.render(_view(np.zeros((300, 300))))
+
+
+def test_figures_of_a_scale_share_their_colours() -> None:
+    assert as_svg.color("diverging", 0.5) == as_svg.RAMPS["diverging"][4]
+    assert as_svg.color("sequential", 0.0) == as_svg.RAMPS["sequential"][0]
+    assert as_svg.color("sequential", 1.0) == as_svg.RAMPS["sequential"][-1]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+@pytest.mark.parametrize("columns", [1, 8, 30])
+def test_text_keeps_to_the_width_and_aligns(special: np.ndarray, width: int, columns: int) -> None:
+    values = np.tile(special, (1, 4))[:, :columns]
+    lines = list(text.matrix(_view(values, _evil), Page(width=width)))
+    assert max(map(cells, lines)) <= width
+    assert len({cells(line) for line in lines[3:11]}) == 1
+
+
+def test_text_shows_masked_cells_and_leaves_out_rows() -> None:
+    values = np.zeros((100, 2))
+    values[0] = -np.inf, np.nan
+    lines = list(text.matrix(_view(values), Page(rows=3)))
+    assert lines[2].split() == ["0", "-∞", "NaN"]
+    assert lines[-2:] == ["…", "3 of 100 rows, 2 of 2 columns"]
+    assert len(list(text.matrix(_view(values), EVERYTHING))) == 102
+
+
+def test_only_the_cells_on_the_page_are_computed() -> None:
+    asked: list[int] = []
+
+    def window(rows: range, columns: range) -> np.ndarray:
+        asked.append(len(rows) * len(columns))
+        return np.zeros((len(rows), len(columns)))
+
+    axis = Axis("query", 4096, str)
+    text.render(View("x", "x", axis, axis, "diverging", window))
+    assert sum(asked) < 2000
+
+
+@pytest.mark.parametrize(
+    ("largest", "shown"), [(0.0, "0.0000"), (0.5, "0.5000"), (12.5, "12.500"), (1234.5, "1234.5"), (3e9, "3.000e+09")]
+)
+def test_numbers_have_about_five_digits(largest: float, shown: str) -> None:
+    assert shown in text.render(_view(np.array([[largest]])))
+
+
+def test_every_step_and_weight_has_every_format(tmp_path: Path) -> None:
+    model = Model.load("decoder", layers=1)
+    trace = model.trace("the waves crashed")
+    for name in (*trace.names, *trace.program.weights):
+        view = view_of(trace, name, Labels({"tokens": ("the", "waves", "crashed")}))
+        for suffix in SUFFIXES:
+            export(view, tmp_path / f"{name}{suffix}")
+            assert (tmp_path / f"{name}{suffix}").stat().st_size > 0
+
+
+def test_every_cell_of_a_model_can_be_explained() -> None:
+    trace = Model.load("encoder", activation="gelu", norm="pre", bias=True, dtype="float64").trace("the waves crashed")
+    for name in trace.names:
+        explanation = trace.explain(name, row=min(1, trace.program.shape(name)[-1] - 1))
+        shown = explained.render(explanation)
+        assert f"stored      {explanation.stored:.9g}" in shown
+        data = json.loads(json.dumps(explained.data(explanation), allow_nan=False))
+        assert data["stored"] == pytest.approx(explanation.stored)
+
+
+def test_a_long_sum_is_cut_but_its_total_is_whole() -> None:
+    explanation = Model.load("encoder").trace("the waves").explain("encoder.0.feed_forward.output", row=1, column=0)
+    assert "88 more terms" in explained.render(explanation)
+    assert "more terms" not in explained.render(explanation, page=EVERYTHING)
+
+
+def test_another_suffix_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="svg"):
+        export(_view(np.zeros((2, 2))), tmp_path / "a.png")
+    assert list(tmp_path.iterdir()) == []
