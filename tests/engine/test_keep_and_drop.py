@@ -123,6 +123,11 @@ def test_block_by_block_nothing_is_computed_twice(model, runs, small_blocks):
     assert runs["Softmax"] == blocks + 1
 
 
+def test_the_cost_counts_what_is_made_block_by_block(model, small_blocks):
+    costs = [model.trace(ids=IDS, budget=budget).pending(["output.probabilities"]) for budget in budgets(model)]
+    assert costs == costs[:1] * len(costs)
+
+
 def test_a_window_of_a_dropped_step_computes_its_sources_once(model, runs, small_blocks):
     trace = model.trace(ids=IDS, budget=0)
     trace.window("encoder.0.self_attention.weights", (range(1), range(2), range(3)))

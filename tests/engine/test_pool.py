@@ -50,6 +50,16 @@ def test_idle_memory_is_let_go_past_the_limit(monkeypatch):
     assert sum(len(blocks) for blocks in pool._free.values()) * size <= 2 * size
 
 
+def test_memory_in_use_does_not_count_as_idle():
+    pool = Pool()
+    for _ in range(3):
+        pool.empty(SHAPE, DTYPE)
+    assert pool._idle == sum(block.nbytes for blocks in pool._free.values() for block in blocks) > 0
+    array = pool.empty(SHAPE, DTYPE)
+    assert pool._idle == 0
+    del array
+
+
 def test_a_block_over_the_limit_is_let_go(monkeypatch):
     pool = Pool()
     array = pool.empty(SHAPE, DTYPE)

@@ -47,6 +47,12 @@ def test_random_weights_have_mean_0_and_the_deviation():
     assert float(table.std()) == pytest.approx(0.2, rel=0.02)
 
 
+def test_weights_of_one_shape_differ_by_their_names():
+    table = weights(Model.load("encoder", device="cpu", layers=2))
+    square = [array.tobytes() for name, array in table.items() if array.shape == (8, 8)]
+    assert len(set(square)) == len(square)
+
+
 def test_norms_begin_as_the_identity():
     table = weights(Model.load("encoder", device="cpu"))
     assert (table[f"{SCOPE}.norm.weight"] == 1).all()

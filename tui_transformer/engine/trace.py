@@ -115,7 +115,12 @@ class Trace:
     def pending(self, names: Sequence[str]) -> int:
         """Floating-point operations that it would take to have these steps."""
         steps = self._order([self.program.aliases.get(name, name) for name in names])
-        return self.batch * sum(self.program.flops(step) for step in steps)
+        return self.batch * sum(self._flops(step) for step in steps)
+
+    def _flops(self, step: Step) -> int:
+        """Of a step and of the dropped steps that are made again for it."""
+        dropped = (self.program.step(name) for name in step.inputs if self._dropped(name))
+        return self.program.flops(step) + sum(map(self._flops, dropped))
 
     @np.errstate(all="ignore")
     def window(self, name: str, region: Region, item: int = 0) -> Host:
