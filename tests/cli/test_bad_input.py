@@ -44,6 +44,7 @@ WRONG_USAGE = {
     "no IDs": (("show", "--ids", ""), "--ids"),
     "text and IDs": (("show", "--text", "a", "--ids", "1"), "--ids"),
     "no layers": (("show", "--layers", "0"), "layers"),
+    "too many layers": (("show", "--layers", "16000000"), "layers"),
     "negative width": (("show", "--d-model", "-8"), "d_model"),
     "heads do not divide the width": (("show", "--heads", "3"), "heads"),
     "negative seed": (("show", "--seed", "-1"), "seed"),

@@ -21,6 +21,7 @@ def _compare(first: list[float], second: list[float], tolerance: float = 1e-5) -
         ([1.0, 2.0], [1.0, 2.0], (False, 0.0)),
         ([-INF, 2.0], [-INF, 2.0], (False, 0.0)),
         ([NAN, 2.0], [NAN, 2.0], (False, 0.0)),
+        ([NAN, 0.0], [NAN, 1e-6], (False, 1e-6)),
         ([NAN, 2.0], [0.0, 2.0], (True, INF)),
         ([-INF, 2.0], [INF, 2.0], (True, INF)),
         ([-INF, 2.0], [-1e30, 2.0], (True, INF)),

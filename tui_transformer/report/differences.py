@@ -54,7 +54,7 @@ def compare(name: str, first: Host, second: Host, tolerance: float) -> Differenc
     gap, size = _gap(a, b), np.maximum(np.abs(a), np.abs(b))
     with np.errstate(invalid="ignore", divide="ignore"):
         relative = np.where(gap == 0, 0.0, np.where(np.isfinite(gap), gap / size, np.inf))
-        beyond = bool((~(gap <= tolerance * np.maximum(1.0, size)) | np.isinf(gap)).any() & (gap > 0).any())
+        beyond = bool(((gap > tolerance * np.maximum(1.0, size)) | np.isinf(gap)).any())
     index = np.unravel_index(int(gap.argmax()), gap.shape)
     place = tuple(int(i) for i in index)
     values = float(a[index]), float(b[index])

@@ -42,7 +42,7 @@ def heading(view: View, page: Page) -> list[str]:
     about = " ".join(filter(None, (words.what, words.why)))
     parts = [view.title, shape_text(full_shape(view))]
     if view.head is not None:
-        parts.append(f"head {view.head} of 0 to {view.heads - 1}")
+        parts.append(f"head {view.head}" + (f" of 0 to {view.heads - 1}" if view.heads > 1 else ""))
     lines = [" · ".join(parts), view.formula, *textwrap.wrap(about, page.width or WIDTH)]
     return [line for line in lines if line]
 
