@@ -15,7 +15,10 @@ from tui_transformer.guide.texts import step_text
 
 @dataclass(frozen=True)
 class StepLine:
-    """One line: the stop that it leads to, its words, how deep it is indented, and whether it heads a group."""
+    """One line: the stop that it leads to, its words, how deep it is indented, and whether it heads a group.
+
+    A heading leads to the last stop of its group; `first` is the first one.
+    """
 
     stop: str
     title: str
@@ -23,6 +26,7 @@ class StepLine:
     depth: int = 0
     heading: bool = False
     closed: bool = False
+    first: str = ""
 
 
 def step_lines(program: Program, stops: Sequence[str], current: str) -> tuple[StepLine, ...]:
@@ -44,12 +48,13 @@ def _layer_lines(program: Program, layer: str, stops: list[str], *, is_open: boo
             words = step_text(stop)
             yield StepLine(stop, words.label, _detail(program, stop))
         return
-    yield StepLine(stops[-1], f"{step_text(layer).label} {layer.rpartition('.')[2]}", heading=True, closed=not is_open)
+    title = f"{step_text(layer).label} {layer.rpartition('.')[2]}"
+    yield StepLine(stops[-1], title, heading=True, closed=not is_open, first=stops[0])
     if not is_open:
         return
     for sublayer, members in groupby(stops, lambda stop: program.step(stop).sublayer):
         inside = list(members)
-        yield StepLine(inside[-1], step_text(sublayer).label, depth=1, heading=True)
+        yield StepLine(inside[-1], step_text(sublayer).label, depth=1, heading=True, first=inside[0])
         for stop in inside:
             yield StepLine(stop, step_text(stop).title, formula_text(program, stop), depth=2)
 

@@ -39,6 +39,7 @@ class StepsPane(LineList):
         """Make an empty list."""
         super().__init__(id=id)
         self._steps: tuple[StepLine, ...] = ()
+        self._place = 0
 
     def show_steps(self, program: Program, stops: Sequence[str], current: str) -> None:
         """Show the stops, with the cursor on the current one."""
@@ -48,12 +49,21 @@ class StepsPane(LineList):
             self.show(len(lines), self._drawn)
         place = next((i for i, line in enumerate(lines) if line.stop == current and not line.heading), None)
         if place is not None:
-            self.cursor = place
+            self.cursor = self._place = place
 
     @on(LineList.Moved)
     def _moved(self, event: LineList.Moved) -> None:
         event.stop()
-        self.post_message(self.Chosen(self._steps[event.index].stop))
+        self.post_message(self.Chosen(self._entered(event.index)))
+
+    def _entered(self, index: int) -> str:
+        """The stop that a line leads to; from the line beside it, a heading is passed."""
+        lines, step = self._steps, index - self._place
+        if step == 1:
+            return lines[index].first or lines[index].stop
+        while step == -1 and index > 0 and _is_open(lines[index]):
+            index -= 1
+        return lines[self._place if step == -1 and _is_open(lines[index]) else index].stop
 
     def _drawn(self, index: int) -> Text:
         step = self._steps[index]
@@ -67,3 +77,7 @@ class StepsPane(LineList):
                 " " * (room + 1 - cell_len(step.detail)) + step.detail, self.get_component_rich_style("steps--quiet")
             )
         return text
+
+
+def _is_open(line: StepLine) -> bool:
+    return line.heading and not line.closed
