@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -57,15 +58,20 @@ class MainScreen(Stage):
             return
         hint = "token IDs" if session.model.vocabulary is None else f"up to {session.model.config.max_length:,} tokens"
         value = session.text or " ".join(token.text for token in session.encoding.tokens)
-        changed: list[Session] = []
 
         def check(text: str) -> None:
-            changed[:] = [session.with_text(text)]
+            self.history.current = session.with_text(text)
 
-        self.app.push_screen(
-            PromptScreen("Sentence", value=value, hint=hint, check=check),
-            lambda text: self.change(changed[0]) if text is not None else None,
-        )
+        def preview(text: str) -> None:
+            with suppress(InputError):
+                check(text)
+                self.show_session()
+
+        def finish(text: str | None) -> None:
+            changed, self.history.current = self.history.current, session
+            self.change(changed) if text is not None else self.show_session()
+
+        self.app.push_screen(PromptScreen("Sentence", value=value, hint=hint, check=check, preview=preview), finish)
 
     @on(SentencePane.Opened)
     def _sentence_clicked(self) -> None:

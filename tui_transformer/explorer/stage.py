@@ -54,6 +54,9 @@ SOON = 0.04
 SHORT = 18
 """Below so many lines only the cell's own line is left under the matrix."""
 
+PATIENCE = 0.15
+"""Seconds after which the title says that something is being computed."""
+
 LIGHT_CHARTS = ("row", "waves")
 """Charts that read one row, whatever the size of the step."""
 
@@ -78,7 +81,8 @@ class Stage(Screen[None]):
         self.shared_scale = False
         self.active = "matrix"
         self.chart_kind = 0
-        self._doing = ""
+        self._lines: dict[str, Text | str] = {}
+        self._doing = self._now = ""
         self._spent = 0.0
         self._soon: Timer | None = None
 
@@ -167,6 +171,8 @@ class Stage(Screen[None]):
     def show_position(self) -> None:
         """Show the stop and the cell that the position names."""
         session, position = self.session, self.position
+        for kind in ("heads", "chart", "tile", "cell"):
+            self.worker.cancel(kind)
         self.set_class(position.stop == VOCABULARY, "-vocabulary")
         self.set_class(position.stop == TEXT, "-text")
         self.query_one(StepsPane).show_steps(session.trace.program, session.stops, position.stop)
@@ -222,7 +228,7 @@ class Stage(Screen[None]):
         session, stop, scene, inks = self.session, self.position.stop, self.scene, self._inks()
         width = self.size.width
         state = f"{self._doing or texts.where(session, stop)}   "
-        time_spent = f" · {self._spent * 1000:.1f} ms" if self._spent else ""
+        time_spent = f" · {self._spent * 1000:.1f} ms" if self._spent >= 0.00005 else ""
         lines: dict[str, Text | str] = {
             "title": texts.title(session, state, time_spent, width, inks),
             "crumbs": texts.crumbs(session, stop, scene, width, inks),
@@ -232,7 +238,9 @@ class Stage(Screen[None]):
             "keys": texts.keys(width, inks),
         }
         for name, content in lines.items():
-            self.query_one(f"#{name}", Static).update(content)
+            if self._lines.get(name) != content:
+                self._lines[name] = content
+                self.query_one(f"#{name}", Static).update(content, layout=name == "about")
         self.query_one(SentencePane).show(session.encoding, *self._tokens_under_cursor())
 
     def _tokens_under_cursor(self) -> tuple[int | None, int | None]:
@@ -288,24 +296,33 @@ class Stage(Screen[None]):
         """Do work now if it is small, else on the worker; then show what it gave."""
         self.worker.cancel(kind)
         if cost <= AT_ONCE and self.session.model.backend.device == "cpu":
-            done(work(Task(kind, 0, lambda _: None)))
+            try:
+                result = work(Task(kind, 0, lambda _: None))
+            except (InputError, MemoryError) as error:
+                self._failed(error)
+            else:
+                done(result)
             return
-        self._doing = "computing …"
-        self.show_lines()
 
         def finish(result: Result) -> None:
             self._doing = ""
             done(result)
 
         self.worker.submit(kind, work, finish, self._failed, self._progress)
+        self.set_timer(PATIENCE, self._show_progress)
 
     def _progress(self, what: str) -> None:
         """Called on the worker's thread."""
-        self.worker.post(self._show_progress, what)
+        self._now = what
 
-    def _show_progress(self, what: str) -> None:
+    def _show_progress(self) -> None:
+        """Say what is being computed, again and again until it is done."""
         if self.worker.busy:
-            self._doing = f"{visible(what)} … esc ends"
+            self._doing = f"computing {visible(self._now)} · esc ends"
+            self.show_lines()
+            self.set_timer(PATIENCE, self._show_progress)
+        elif self._doing:
+            self._doing = ""
             self.show_lines()
 
     def _failed(self, error: Exception) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -13,9 +14,6 @@ from textual.widget import Widget
 
 from tui_transformer.text.display import visible
 from tui_transformer.text.tokenizer import Encoding, Token
-
-MOST_SHOWN = 400
-"""Tokens that are drawn at most; a terminal line holds fewer."""
 
 
 class SentencePane(Widget, can_focus=True):
@@ -66,45 +64,46 @@ class SentencePane(Widget, can_focus=True):
         """The two lines, beginning so that the current token is in view."""
         if not self._encoding.tokens:
             return Text("This model reads no sentence: its matrices are given.", self.rich_style, no_wrap=True)
-        first = self._first_shown()
-        lines = Text("\n", no_wrap=True, overflow="crop", end="").join([self._written(first), self._chips(first)])
+        first, plain = self._first_shown(), self.rich_style
+        quiet = self.get_component_rich_style("sentence--quiet")
+        start = Text("… " if first else "", quiet)
+        lines = Text("\n", plain).join([self._written(first, start, plain), self._chips(first, start, quiet)])
         lines.no_wrap, lines.overflow = True, "crop"
         return lines
 
-    def _written(self, first: int) -> Text:
-        quiet, text = self.get_component_rich_style("sentence--quiet"), self._encoding.text
-        shown = Text("… " if first else "", quiet)
+    def _written(self, first: int, start: Text, plain: Style) -> Text:
+        """The sentence as it was written, as far as the line goes."""
+        text, shown = self._encoding.text, start.copy()
+        unknown = plain + self.get_component_rich_style("sentence--unknown", partial=True) + Style(underline=True)
         at = self._encoding.tokens[first].start if first else 0
-        for place in range(first, min(first + MOST_SHOWN, len(self._encoding.tokens))):
-            token = self._encoding.tokens[place]
-            shown.append(visible(text[at : token.start]), self.rich_style)
-            shown.append(visible(text[token.start : token.end]), self.rich_style + self._mark(place, token))
+        for place, token in self._from(first):
+            style = unknown if token.unknown else plain + self._mark(place)
+            shown.append(visible(text[at : token.start]), plain)
+            shown.append(visible(text[token.start : token.end]), style)
             at = max(at, token.end)
-        return shown.append(visible(text[at : at + MOST_SHOWN]), self.rich_style)
+            if shown.cell_len > self.size.width:
+                return shown
+        return shown.append(visible(text[at : at + self.size.width]), plain)
 
-    def _mark(self, place: int, token: Token) -> Style:
-        if token.unknown:
-            return self.get_component_rich_style("sentence--unknown", partial=True) + Style(underline=True)
-        if place == self._row:
-            return Style(bold=True, underline=True)
-        return Style(underline=place == self._column)
-
-    def _chips(self, first: int) -> Text:
-        quiet = self.get_component_rich_style("sentence--quiet")
-        shown = Text("… " if first else "", quiet)
-        for place in range(first, min(first + MOST_SHOWN, len(self._encoding.tokens))):
-            token = self._encoding.tokens[place]
-            shown.append(f" {_written_token(token)} ", self._chip_style(place, token))
+    def _chips(self, first: int, start: Text, quiet: Style) -> Text:
+        """The tokens with their IDs, as far as the line goes."""
+        chip = self.get_component_rich_style("sentence--chip")
+        unknown = chip + self.get_component_rich_style("sentence--unknown", partial=True)
+        marked = {self._column: "sentence--column", self._row: "sentence--row"}
+        shown = start.copy()
+        for place, token in self._from(first):
+            style = self.get_component_rich_style(marked[place]) if place in marked else chip
+            shown.append(f" {_written_token(token)} ", unknown if token.unknown and place not in marked else style)
             shown.append(f"{token.id}  ", quiet)
+            if shown.cell_len > self.size.width:
+                break
         return shown
 
-    def _chip_style(self, place: int, token: Token) -> Style:
-        if place == self._row:
-            return self.get_component_rich_style("sentence--row")
-        if place == self._column:
-            return self.get_component_rich_style("sentence--column")
-        chip = self.get_component_rich_style("sentence--chip")
-        return chip + self.get_component_rich_style("sentence--unknown", partial=True) if token.unknown else chip
+    def _from(self, first: int) -> Iterator[tuple[int, Token]]:
+        return ((place, self._encoding.tokens[place]) for place in range(first, len(self._encoding.tokens)))
+
+    def _mark(self, place: int) -> Style:
+        return Style(bold=place == self._row, underline=place in (self._row, self._column))
 
     def _first_shown(self) -> int:
         """The first token to draw, so that the current one fits in the width."""

@@ -37,6 +37,7 @@ class PromptScreen(Dialog[str]):
         placeholder: str = "",
         check: Check | None = None,
         suggestions: Sequence[str] = (),
+        preview: Callable[[str], None] | None = None,
     ) -> None:
         """Make a prompt.
 
@@ -47,10 +48,11 @@ class PromptScreen(Dialog[str]):
             placeholder: What an empty input shows.
             check: Raises InputError for a text that cannot be used; its message is shown and the prompt stays.
             suggestions: What right or tab completes to.
+            preview: Called with the text while it is typed.
         """
         super().__init__(title)
         self._value, self._hint, self._placeholder = value, hint, placeholder
-        self._check, self._suggestions = check, suggestions
+        self._check, self._suggestions, self._preview = check, suggestions, preview
 
     @property
     def keys(self) -> Keys:
@@ -73,6 +75,8 @@ class PromptScreen(Dialog[str]):
         """What was wrong is being put right."""
         self._say("problem", Content())
         self._suggest(event.value)
+        if self._preview is not None:
+            self._preview(event.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Give the text, if it can be used."""
