@@ -187,3 +187,10 @@ def test_sizes_are_readable(size, text):
 
 def test_memory_that_is_free_is_some():
     assert keep.available_memory() > 1 << 20
+
+
+@pytest.mark.parametrize(("batch", "blocks"), [(1, 1), (2, SIZES["heads"])])
+def test_what_fits_at_once_for_one_sentence_is_made_in_blocks_for_two(model, runs, monkeypatch, batch, blocks):
+    monkeypatch.setattr(trace_module, "BLOCK_CELLS", SIZES["heads"] * len(IDS) ** 2)
+    model.trace(ids=[IDS] * batch, budget=0)["encoder.0.self_attention.context"]
+    assert runs["Scores"] == blocks
