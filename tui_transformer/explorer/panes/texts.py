@@ -76,20 +76,27 @@ def title(session: Session, state: str, spent: str, width: int, inks: Inks) -> T
 
 
 def crumbs(session: Session, stop: str, scene: Scene | None, width: int, inks: Inks) -> Text:
-    """Layer ▸ sublayer ▸ step, its formula; at the right the head and how far one is."""
+    """Layer ▸ sublayer ▸ step, as far as there is room, its formula; at the right the head and how far one is."""
     program = session.trace.program
-    line = Text(" ", inks.plain)
-    if stop in program.by_name:
-        step = program.step(stop)
-        for group in dict.fromkeys(group for group in (step.layer, step.sublayer) if group != stop):
-            line.append(f"{group_title(group)} ▸ ", inks.quiet)
-    line.append(f" {step_text(stop).title if stop in program.by_name else stop_title(session, stop)} ", inks.marked)
+    head = "" if scene is None or scene.view.heads < 2 else f"head {scene.place.head} of {scene.view.heads}  "
+    right = Text(f"{head}{where(session, stop).removeprefix('step ').replace(' of ', '/')} ", inks.plain)
+    name = f" {step_text(stop).title if stop in program.by_name else stop_title(session, stop)} "
+    groups = _groups(session, stop)
+    while groups and cell_len(f" {''.join(groups)}{name}") >= width - right.cell_len:
+        groups.pop(0)
+    line = Text(" ", inks.plain).append("".join(groups), inks.quiet).append(name, inks.marked)
     if scene is not None and scene.view.formula:
         line.append(f"  {scene.view.formula}", inks.quiet)
-    head = "" if scene is None or scene.view.heads < 2 else f"head {scene.place.head} of {scene.view.heads}  "
-    return spread(
-        line, Text(f"{head}{where(session, stop).removeprefix('step ').replace(' of ', '/')} ", inks.plain), width
-    )
+    return spread(line, right, width)
+
+
+def _groups(session: Session, stop: str) -> list[str]:
+    """The layer and sublayer of a step, as they are written before it."""
+    program = session.trace.program
+    if stop not in program.by_name:
+        return []
+    step = program.step(stop)
+    return [f"{group_title(group)} ▸ " for group in dict.fromkeys((step.layer, step.sublayer)) if group != stop]
 
 
 def group_title(group: str) -> str:

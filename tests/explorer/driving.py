@@ -1,0 +1,165 @@
+"""The explorer driven from outside: keys in, text of the screen out."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from textual import events
+from textual.keys import _character_to_key
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tui_transformer.explorer.app import ExplorerApp
+from tui_transformer.explorer.main_screen import MainScreen
+from tui_transformer.explorer.preferences import Preferences
+from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.session import Session
+from tui_transformer.model.options import ModelOptions
+
+PATIENCE = 20.0
+"""Seconds after which a test gives up waiting, however busy the machine is."""
+
+WIDE, MEDIUM, NARROW, SMALL = (160, 45), (100, 30), (80, 24), (40, 12)
+
+
+@dataclass(eq=False)
+class Explorer:
+    """A running explorer."""
+
+    pilot: Pilot[None]
+    app: ExplorerApp
+
+    @property
+    def stage(self) -> MainScreen:
+        """The main screen, whatever lies over it."""
+        return next(screen for screen in self.app.screen_stack if isinstance(screen, MainScreen))
+
+    @property
+    def session(self) -> Session:
+        return self.stage.session
+
+    @property
+    def stop(self) -> str:
+        return self.stage.position.stop
+
+    @property
+    def text(self) -> str:
+        """What is on the screen."""
+        return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """How far one is, as the screen says it: `step 3 of 25`, or `3/25`."""
+        found = re.search(r"step (\d+) of (\d+)|(\d+)/(\d+) *$", self.text, re.MULTILINE)
+        assert found, self.text
+        numbers = [int(group) for group in found.groups() if group is not None]
+        return numbers[0], numbers[1]
+
+    @property
+    def messages(self) -> list[str]:
+        """The notices that were given."""
+        return [notice.message for notice in self.app._notifications]
+
+    async def keys(self, *keys: str) -> None:
+        """Press keys, each after what the one before set off on the screen's thread."""
+        for key in keys:
+            self.send(key)
+            await self.handled()
+
+    def send(self, *keys: str) -> None:
+        """Press keys without waiting for anything."""
+        for key in keys:
+            name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
+            self.app.post_message(events.Key(name, key if len(key) == 1 else None))
+
+    async def handled(self) -> None:
+        """Wait until the messages are handled that are there now, and those that they give rise to."""
+        for _ in range(2):
+            done = asyncio.Event()
+            self.app.call_later(done.set)
+            await asyncio.wait_for(done.wait(), PATIENCE)
+            await self.pilot.pause(0)
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, and wait until everything that they set off is done."""
+        await self.keys(*keys)
+        await self.settled()
+
+    async def settled(self) -> None:
+        """Wait until nothing is being computed or about to be."""
+        await self.until(self._is_settled)
+        await self.handled()
+
+    def _is_settled(self) -> bool:
+        soon = self.stage._soon
+        return not self.app.worker.busy and (soon is None or soon._task is None or soon._task.done())
+
+    async def until(self, condition: Callable[[], object], seconds: float = PATIENCE) -> None:
+        """Wait for a condition."""
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, f"waited {seconds} s in vain\n{self.text}"
+            await asyncio.sleep(0.005)
+            await self.pilot.pause(0)
+
+    async def shown(self, *texts: str) -> None:
+        """Wait until all these texts are on the screen."""
+        await self.until(lambda: all(text in self.text for text in texts))
+
+    async def write(self, text: str) -> None:
+        """Replace what the input that is focused holds."""
+        self.focused_input.value = text
+        await self.handled()
+
+    async def answer(self, text: str) -> None:
+        """Write into the input and press enter."""
+        await self.write(text)
+        await self.press("enter")
+
+    @property
+    def focused_input(self) -> Input:
+        focused = self.app.focused
+        assert isinstance(focused, Input), focused
+        return focused
+
+    async def go(self, stop: str) -> None:
+        """Step to a stop, forwards."""
+        while self.stop != stop:
+            before = self.stop
+            await self.keys("space")
+            await self.until(lambda: not self.app.worker.busy)
+            assert self.stop != before, f"no stop {stop}"
+        await self.settled()
+
+    async def resize(self, width: int, height: int) -> None:
+        await self.pilot.resize_terminal(width, height)
+        await self.handled()
+
+
+@asynccontextmanager
+async def exploring(
+    size: tuple[int, int] = NARROW,
+    *,
+    text: str | None = None,
+    ids: Iterable[int] | None = None,
+    preferences: Preferences | None = None,
+    session: Session | None = None,
+    budget: int | None = None,
+    **options: Any,
+) -> AsyncIterator[Explorer]:
+    """An explorer of a model, with the options of the command line."""
+    if session is None:
+        more = {} if budget is None else {"budget": budget}
+        session = open_session(ModelOptions(**options, **more), text, None if ids is None else tuple(ids))
+    app = ExplorerApp(session, preferences or Preferences())
+    async with app.run_test(size=size, notifications=True) as pilot:
+        explorer = Explorer(pilot, app)
+        await explorer.until(lambda: len(app.screen_stack) > 1)
+        await explorer.settled()
+        yield explorer

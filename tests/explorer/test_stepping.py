@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+
+from tui_transformer.guide.texts import step_text
+
+SIZES = [WIDE, MEDIUM, NARROW, SMALL]
+
+
+def named(stop: str) -> tuple[str, str]:
+    """What a stop may be called on the screen."""
+    return step_text(stop).title, step_text(stop).label
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_space_and_backspace_go_through_every_stop(size):
+    async with exploring(size) as explorer:
+        stops = explorer.session.stops
+        assert (stops[0], stops[-1]) == ("vocabulary", "text")
+        for number, stop in enumerate(stops, 1):
+            assert explorer.stop == stop
+            assert explorer.place == (number, len(stops))
+            assert any(word in explorer.text for word in named(stop))
+            await explorer.keys("space")
+        assert explorer.stop == "text"
+        for number, stop in reversed(list(enumerate(stops, 1))):
+            assert explorer.stop == stop
+            assert explorer.place == (number, len(stops))
+            await explorer.keys("backspace")
+        assert explorer.stop == "vocabulary"
+
+
+async def test_s_goes_by_sublayers_and_braces_by_layers():
+    async with exploring(WIDE, sizes={"layers": 3}) as explorer:
+        by_sublayer = ["vocabulary"]
+        while explorer.stop != "text":
+            await explorer.keys("s")
+            by_sublayer.append(explorer.stop)
+        for layer in range(3):
+            assert f"encoder.{layer}.self_attention.norm" in by_sublayer
+            assert f"encoder.{layer}.feed_forward.norm" in by_sublayer
+        for stop in reversed(by_sublayer):
+            assert explorer.stop == stop
+            await explorer.keys("S")
+
+        by_layer = ["vocabulary"]
+        while explorer.stop != "text":
+            await explorer.keys("}")
+            by_layer.append(explorer.stop)
+        assert [f"encoder.{layer}.feed_forward.norm" for layer in range(3)] == [
+            stop for stop in by_layer if stop.startswith("encoder.")
+        ]
+        for stop in reversed(by_layer):
+            assert explorer.stop == stop
+            await explorer.keys("{")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_brackets_go_through_the_heads_and_around(size):
+    async with exploring(size) as explorer:
+        await explorer.go("encoder.0.self_attention.weights")
+        heads = explorer.session.trace.program.shape(explorer.stop)[0]
+        for head in [*range(heads), 0]:
+            assert f"head {head} of {heads}" in explorer.text
+            await explorer.keys("]")
+        for head in [1, 0, heads - 1]:
+            assert f"head {head} of {heads}" in explorer.text
+            await explorer.keys("[")
+
+
+async def test_brackets_do_nothing_where_there_are_no_heads():
+    async with exploring() as explorer:
+        await explorer.press("]")
+        await explorer.go("embedding.output")
+        await explorer.press("]", "[", "[")
+        assert explorer.stop == "embedding.output"
+
+
+async def test_the_step_list_follows():
+    async with exploring(WIDE, sizes={"layers": 3}) as explorer:
+        steps = explorer.app.screen.query_one("#steps")
+        for stop in explorer.session.stops:
+            line = steps._steps[steps.cursor]
+            assert (line.stop, line.heading) == (stop, False)
+            top = steps.scroll_offset.y
+            assert top <= steps.cursor < top + steps.size.height
+            await explorer.keys("space")
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+async def test_moving_down_and_up_in_the_step_list_goes_through_every_stop(layers):
+    async with exploring(WIDE, sizes={"layers": layers}) as explorer:
+        await explorer.press("2")
+        stops = explorer.session.stops
+        for key, wanted in (("down", stops[1:]), ("up", stops[-2::-1])):
+            for stop in wanted:
+                await explorer.keys(key)
+                assert explorer.stop == stop
+        assert explorer.place == (1, len(stops))
+
+
+async def test_the_first_line_of_the_step_list_is_its_top_in_a_model_that_begins_with_a_layer():
+    async with exploring(WIDE, model="attention") as explorer:
+        await explorer.press("2", "up", "up", "down", "up")
+        assert explorer.stop == explorer.session.stops[0]
+        await explorer.press("home")
+        assert explorer.stop in explorer.session.stops
+
+
+async def test_a_click_on_a_closed_layer_opens_it():
+    async with exploring(WIDE, sizes={"layers": 3}) as explorer:
+        lines = explorer.text.splitlines()
+        closed = next(i for i, line in enumerate(lines) if "▸" in line and "1" in line)
+        await explorer.pilot.click(offset=(6, closed))
+        await explorer.settled()
+        assert explorer.stop.startswith("encoder.1.")
+        assert "query" in explorer.text
+
+
+async def test_the_position_survives_another_sentence():
+    async with exploring(WIDE) as explorer:
+        await explorer.go("encoder.0.self_attention.scaled")
+        await explorer.press("]", "down", "down", "right")
+        before = explorer.stage.position
+        await explorer.press("/")
+        await explorer.answer("the shore crashed the waves")
+        assert explorer.stage.position == before
+        assert "head 1 of 8" in explorer.text
+        assert "the shore crashed the waves" in explorer.text
+        assert explorer.session.trace.program.shape(explorer.stop) == (8, 5, 5)
+
+
+async def test_a_shorter_sentence_keeps_the_cell_inside():
+    async with exploring(WIDE) as explorer:
+        await explorer.go("encoder.0.self_attention.scaled")
+        await explorer.press("G")
+        assert explorer.stage.position.place.row == 7
+        await explorer.press("/")
+        await explorer.answer("waves")
+        assert explorer.stop == "encoder.0.self_attention.scaled"
+        assert explorer.stage.position.place.row == 0
+        await explorer.press("u")
+        assert explorer.session.trace.program.shape(explorer.stop) == (8, 8, 8)
+
+
+@pytest.mark.parametrize("bad", ["", "   ", "waves " * 5000], ids=["empty", "blank", "too long"])
+async def test_a_sentence_that_cannot_be_read_changes_nothing(bad):
+    async with exploring() as explorer:
+        await explorer.go("embedding.output")
+        before = explorer.session
+        await explorer.press("/")
+        await explorer.answer(bad)
+        assert "token" in explorer.app.screen.query_one("#problem").visual.plain
+        await explorer.press("escape")
+        assert explorer.session is before
+        assert explorer.stop == "embedding.output"
+        assert "The waves crashed" in explorer.text
+
+
+async def test_leaving_the_prompt_changes_nothing():
+    async with exploring() as explorer:
+        before = explorer.session
+        await explorer.press("/")
+        await explorer.write("the shore")
+        await explorer.press("escape")
+        assert explorer.session is before
