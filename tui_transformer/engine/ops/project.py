@@ -24,7 +24,7 @@ class Project(Op):
     @property
     def formula(self) -> str:
         """The product in the paper's letters."""
-        return f"{self.letter} = X W_{self.letter}"
+        return f"X W_{self.letter}"
 
     def axes(self, *inputs: Axes) -> Axes:
         """Heads × tokens × width of a head."""

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from tui_transformer.explorer.session import Session
 from tui_transformer.text.display import visible
 
-WORD_WIDTH = 16
+WORD_WIDTH = 12
 MOST_LIKELY = 3
 MOST_ROWS = 200
 
@@ -58,6 +58,10 @@ def ending(session: Session, report: Callable[[str], None]) -> Ending:
 class TextPane(Static, can_focus=True):
     """The text at the end."""
 
+    DEFAULT_CSS = """
+    TextPane { padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+
     def __init__(self, *, id: str | None = None) -> None:
         """Make an empty pane."""
         super().__init__("", id=id, markup=False)
@@ -72,6 +76,6 @@ class TextPane(Static, can_focus=True):
         for guess in end.guesses:
             text.append(set_cell_size(visible(guess.token), WORD_WIDTH), strong)
             for word, share in guess.likely:
-                text.append(f"  {set_cell_size(visible(word), WORD_WIDTH - 4)} {share:6.2%}", Style())
+                text.append(f"  {set_cell_size(visible(word), WORD_WIDTH)} {share:6.1%}", Style())
             text.append("\n")
         self.update(text)
