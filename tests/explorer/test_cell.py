@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from driving import NARROW, WIDE, Explorer, exploring
+
+from tui_transformer.explorer.panes.cell import CellPane
+from tui_transformer.views.step_view import index_of
+
+UNLIKE = {
+    "norm": "pre",
+    "activation": "gelu",
+    "bias": True,
+    "positions": "learned",
+    "tie_output": True,
+    "d_model": 6,
+    "heads": 2,
+    "d_ff": 5,
+}
+MODELS = {
+    "encoder": {"sizes": {"d_ff": 12}},
+    "attention": {"model": "attention"},
+    "decoder": {"model": "decoder", "vocab": "dog", "sizes": UNLIKE},
+    "float64": {"dtype": "float64", "sizes": {"scale_embedding": True, "bias": True, "d_ff": 9}},
+}
+GIVEN = ("tokens",)
+PRECISION = {"float32": 1e-5, "float64": 1e-12}
+
+
+def lines(explorer: Explorer) -> list[str]:
+    """The lines of the cell pane, in sight or not."""
+    pane = explorer.stage.query_one(CellPane)
+    assert pane._working is not None
+    return [pane._working.line(i, 60).text.plain for i in range(len(pane._working))]
+
+
+def value_at(explorer: Explorer) -> float:
+    """The number under the cursor, from the trace."""
+    trace, position = explorer.session.trace, explorer.stage.position
+    axes = trace.program.axes(position.stop)
+    region = tuple(range(i, i + 1) for i in index_of(axes, position.place))
+    return float(trace.window(position.stop, region).reshape(()))
+
+
+async def check_links(explorer: Explorer) -> int:
+    """Check where every line leads, follow one of each source and come back; how many lines there were."""
+    pane, home = explorer.stage.query_one(CellPane), explorer.stage.position
+    assert pane._working is not None
+    targets = [(i, pane._working.line(i, 60).target) for i in range(len(pane._working))]
+    links = {i: target for i, target in targets if target is not None}
+    for target in links.values():
+        cell = explorer.session.trace.window(target.name, tuple(range(i, i + 1) for i in target.index))
+        assert float(cell.reshape(())) == pytest.approx(target.value, rel=1e-6, abs=1e-12)
+    for index, target in {target.name: (i, target) for i, target in links.items()}.values():
+        pane.cursor = index
+        await explorer.keys("enter")
+        assert (explorer.stop, value_at(explorer)) == (target.name, pytest.approx(target.value))
+        assert pane.has_focus
+        await explorer.keys("escape")
+        assert explorer.stage.position == home
+    return len(links)
+
+
+@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS.keys())
+async def test_every_step_is_worked_out_and_its_terms_lead_to_their_cells(options):
+    text = "a dog bites" if options.get("vocab") else None if options.get("model") else "the waves crashed"
+    async with exploring(WIDE, text=text, **options) as explorer:
+        trace = explorer.session.trace
+        for stop in [name for name in explorer.session.stops if name in trace.program.by_name]:
+            while explorer.stop != stop:
+                await explorer.keys("space")
+            await explorer.keys("4", "G", "right", "5")
+            assert explorer.stage.query_one(CellPane).has_focus
+            shown = dict(re.findall(r"^(recomputed|stored|difference) +(\S+)", "\n".join(lines(explorer)), re.M))
+            numbers = {name: float(text.replace("−", "-").replace("∞", "inf")) for name, text in shown.items()}
+            assert numbers["stored"] == pytest.approx(value_at(explorer), rel=1e-7, abs=1e-8)
+            limit = PRECISION[str(explorer.session.model.backend.dtype)] * max(1.0, abs(value_at(explorer)))
+            assert not np.isfinite(numbers["stored"]) or abs(numbers["difference"]) <= limit
+            if stop not in GIVEN:
+                assert await check_links(explorer) > 0, stop
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_enter_goes_to_the_cell_and_esc_back_along_the_trail(size):
+    async with exploring(size) as explorer:
+        await explorer.go("encoder.0.self_attention.scores")
+        await explorer.press("enter")
+        assert explorer.stage.query_one(CellPane).has_focus
+        assert "shore" in explorer.text
+        await explorer.press("end")
+        assert "recomputed" in explorer.text
+        assert "difference" in explorer.text
+        await explorer.press("home", *["down"] * explorer.stage.query_one(CellPane)._working.first_target())
+        trail = [explorer.stage.position]
+        for _ in range(4):
+            await explorer.press("enter")
+            trail.append(explorer.stage.position)
+        assert len({position.stop for position in trail}) > 3
+        for position in reversed(trail[:-1]):
+            await explorer.press("escape")
+            assert explorer.stage.position == position
+        await explorer.press("escape")
+        assert not explorer.stage.query_one(CellPane).has_focus
+        assert explorer.stop == "encoder.0.self_attention.scores"
+
+
+async def test_terms_can_be_ordered_by_size():
+    async with exploring(WIDE) as explorer:
+        await explorer.go("encoder.0.self_attention.context")
+        await explorer.press("5")
+        words = ["the", "waves", "crashed", "forcefully", "against", "the", "shore", "!"]
+
+        def terms() -> list[str]:
+            return [
+                line.split()[0]
+                for line in lines(explorer)
+                if line.split()[:1] and line.split()[0] in words and len(line.split()) > 3
+            ]
+
+        assert terms() == words
+        await explorer.press("o")
+        assert sorted(terms()) == sorted(words)
+        assert terms() != words
+        await explorer.press("o")
+        assert terms() == words
+
+
+async def test_w_goes_to_the_weight_and_back():
+    async with exploring(NARROW) as explorer:
+        await explorer.go("encoder.0.feed_forward.hidden")
+        await explorer.press("w")
+        assert explorer.stop == "encoder.0.feed_forward.hidden.weight"
+        assert "encoder.0.feed_forward.hidden.weight" in explorer.text
+        assert "beside the steps" in explorer.text
+        await explorer.press("w")
+        assert explorer.stop == "encoder.0.feed_forward.hidden"
+        await explorer.press("w", "space")
+        assert explorer.stop == "encoder.0.feed_forward.activation"
+        await explorer.press("w")
+        assert any("no weights" in message for message in explorer.messages)
+
+
+async def test_the_arrows_move_the_cell_and_its_working():
+    async with exploring(WIDE) as explorer:
+        await explorer.go("embedding.output")
+        await explorer.press("j", "j", "l", "l", "l", "up", "left")
+        assert (explorer.stage.position.place.row, explorer.stage.position.place.column) == (1, 2)
+        assert any("waves 1" in line for line in lines(explorer))
+        await explorer.press("G", "end")
+        assert (explorer.stage.position.place.row, explorer.stage.position.place.column) == (7, 7)
