@@ -28,7 +28,7 @@ def test_a_signal_ends_a_trace_with_nothing_half_written(
 ) -> None:
     arguments = [*COMMAND, "trace", "--out", "a.npz", *LONG]
     with subprocess.Popen(arguments, env=environment, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        _wait_for_a_file(tmp_path)
+        _wait_for_bytes(tmp_path)
         process.send_signal(number)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 128 + number
@@ -36,9 +36,9 @@ def test_a_signal_ends_a_trace_with_nothing_half_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def _wait_for_a_file(folder: Path) -> None:
+def _wait_for_bytes(folder: Path) -> None:
     until = time.monotonic() + 30
-    while not any(folder.iterdir()):
+    while not any(path.stat().st_size for path in folder.iterdir()):
         assert time.monotonic() < until
         time.sleep(0.02)
 

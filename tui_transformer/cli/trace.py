@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy.random  # noqa: F401 - its import loses an interrupt: do it before anything is written
+
 from tui_transformer.cli.names import match, missing
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import note
