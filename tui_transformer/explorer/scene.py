@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ from tui_transformer.views.view import Scale, Tile, View
 
 SCREENFUL = 256
 """Rows and columns that are fetched at first where a matrix is not in memory as a whole."""
+
+LOOKING = 4
+"""Operations that it takes to find the extremes, per cell."""
 
 THUMB_ROWS, THUMB_COLUMNS = 12, 24
 MOST_THUMBS = 64
@@ -62,6 +66,14 @@ def gather(session: Session, position: Position, *, shared: bool, report: Callab
     tile = first_tile(trace, view, place)
     low, high = _range(trace, name, tile, shared=shared)
     return Scene(view, scale_for(view.kind, low, high), tile, place, working(session, name, place), seconds)
+
+
+def scene_cost(session: Session, name: str, *, shared: bool) -> int:
+    """About how many operations it takes to gather a scene: what is to be computed, and looking through it."""
+    trace = session.trace
+    names = _same_kind(trace, name) if shared else (name,)
+    steps = [each for each in names if each in trace.program.by_name]
+    return trace.pending(steps) + LOOKING * sum(math.prod(trace.program.shape(each)) for each in names)
 
 
 def working(session: Session, name: str, place: Place) -> Explanation:

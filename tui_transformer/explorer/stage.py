@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar, TypeVar
@@ -30,11 +31,11 @@ from tui_transformer.explorer.panes.chart import ChartPane
 from tui_transformer.explorer.panes.matrix import MatrixPane
 from tui_transformer.explorer.panes.sentence import SentencePane
 from tui_transformer.explorer.panes.steps import StepsPane
-from tui_transformer.explorer.panes.text import TextPane, ending
+from tui_transformer.explorer.panes.text import TextPane, ending, ending_cost
 from tui_transformer.explorer.panes.texts import PANES
 from tui_transformer.explorer.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.position import Position, next_stop
-from tui_transformer.explorer.scene import Scene, gather, thumbnails, working
+from tui_transformer.explorer.scene import Scene, gather, scene_cost, thumbnails, working
 from tui_transformer.explorer.session import TEXT, VOCABULARY, Session
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
@@ -85,6 +86,7 @@ class Stage(Screen[None]):
         self._doing = self._now = ""
         self._spent = 0.0
         self._soon: Timer | None = None
+        self._heads_due = False
 
     @property
     def session(self) -> Session:
@@ -157,35 +159,35 @@ class Stage(Screen[None]):
     def show_session(self) -> None:
         """Show what is explored anew, at the same position as far as it has one."""
         session = self.session
-        if self.position.stop not in session.stops and not self._is_weight(self.position.stop):
+        if not self._has(self.position.stop):
             self.position = Position(session.stops[0])
         if session.model.vocabulary is not None:
             self.query_one(VocabularyPane).show(session.model.vocabulary, session.encoding.ids)
+        self.trail = [position for position in self.trail if self._has(position.stop)]
+        self.scene = None
         self._spent = 0.0
         self.show_position()
 
-    def _is_weight(self, name: str) -> bool:
+    def _has(self, stop: str) -> bool:
         program = self.session.trace.program
-        return name in program.weights or name in program.givens
+        return stop in self.session.stops or stop in program.weights or stop in program.givens
 
     def show_position(self) -> None:
         """Show the stop and the cell that the position names."""
         session, position = self.session, self.position
-        for kind in ("heads", "chart", "tile", "cell"):
-            self.worker.cancel(kind)
+        self.worker.cancel()
+        if self._soon is not None:
+            self._soon.stop()
         self.set_class(position.stop == VOCABULARY, "-vocabulary")
         self.set_class(position.stop == TEXT, "-text")
         self.query_one(StepsPane).show_steps(session.trace.program, session.stops, position.stop)
         if position.stop in (VOCABULARY, TEXT):
             self._show_words(position.stop)
             return
-        shared, cost = self.shared_scale, session.trace.pending([position.stop]) if self._is_step() else 0
+        shared, cost = self.shared_scale, scene_cost(session, position.stop, shared=self.shared_scale)
         self.ask(
             "scene", cost, lambda task: gather(session, position, shared=shared, report=task.report), self._show_scene
         )
-
-    def _is_step(self) -> bool:
-        return self.position.stop in self.session.trace.program.by_name
 
     def _show_words(self, stop: str) -> None:
         """Show a stop that is words, not numbers."""
@@ -194,8 +196,9 @@ class Stage(Screen[None]):
         self.query_one(CellPane).clear()
         if stop == TEXT:
             session = self.session
-            cost = session.trace.pending(["output.probabilities"])
-            self.ask("text", cost, lambda task: ending(session, task.report), self.query_one(TextPane).show)
+            self.ask(
+                "text", ending_cost(session), lambda task: ending(session, task.report), self.query_one(TextPane).show
+            )
         self._settle()
 
     def _show_scene(self, scene: Scene) -> None:
@@ -263,13 +266,15 @@ class Stage(Screen[None]):
     def _show_later(self, *, heads: bool = False) -> None:
         if self._soon is not None:
             self._soon.stop()
-        self._soon = self.set_timer(SOON, lambda: self._show_details(heads=heads))
+        self._heads_due |= heads
+        self._soon = self.set_timer(SOON, self._show_details)
 
-    def _show_details(self, *, heads: bool) -> None:
-        if heads and self.scene is not None and self.scene.view.heads > 1:
+    def _show_details(self) -> None:
+        if self._heads_due and self.scene is not None and self.scene.view.heads > 1:
             session, name = self.session, self.scene.view.name
-            cost = 4 * session.trace.program.step_cells([session.trace.program.step(name)]) if self._is_step() else 0
+            cost = 4 * math.prod(session.trace.program.shape(name))
             self.ask("heads", cost, lambda task: thumbnails(session, name, task.report), self._show_heads)
+        self._heads_due = False
         self.show_chart()
 
     def _show_heads(self, tiles: tuple[Host, ...]) -> None:
@@ -401,11 +406,19 @@ class Stage(Screen[None]):
         """End a computation; else go back where a term was followed from; else to the matrix."""
         if self.worker.cancel():
             self._doing = ""
-            self.show_lines()
+            self._return_to_shown()
         elif self.trail:
             self.go(self.trail.pop())
         else:
             self.focus_pane("matrix")
+
+    def _return_to_shown(self) -> None:
+        """Go back to what is still on screen."""
+        if self.scene is not None:
+            self.position = Position(self.scene.view.name, self.scene.place)
+        elif self.position.stop not in (VOCABULARY, TEXT):
+            self.position = Position(self.session.stops[0])
+        self.show_position()
 
     def action_next_chart(self) -> None:
         """The next chart of those that fit the step."""

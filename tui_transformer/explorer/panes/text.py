@@ -17,6 +17,8 @@ from tui_transformer.text.display import visible
 WORD_WIDTH = 12
 MOST_LIKELY = 3
 MOST_ROWS = 200
+SORTING = 20
+"""Operations that sorting takes, per cell."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,12 @@ def ending(session: Session, report: Callable[[str], None]) -> Ending:
     )
     likely = tokenizer.decode([int(i) for i in best[:, 0]])
     return Ending(tokenizer.decode(session.encoding.ids), likely, guesses)
+
+
+def ending_cost(session: Session) -> int:
+    """About how many operations `ending` takes."""
+    rows, columns = session.trace.program.shape("output.probabilities")
+    return session.trace.pending(["output.probabilities"]) + SORTING * min(rows, MOST_ROWS) * columns
 
 
 class TextPane(Static, can_focus=True):
