@@ -1,0 +1,1 @@
+"""Measurements of what the program promises: `python -m benchmarks`."""

@@ -1,0 +1,34 @@
+"""Measure every subject in a process of its own: `python -m benchmarks [--quick] [SUBJECT…]`.
+
+The exit code says whether everything could be measured, not how fast the machine is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+
+from benchmarks.measure import QUICK
+
+SUBJECTS = ("start", "keys", "forward", "memory")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure what the program promises.")
+    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=f"{', '.join(SUBJECTS)}; all by default")
+    parser.add_argument(QUICK, action="store_true", help="fewer repetitions")
+    options = parser.parse_args()
+    unknown = [name for name in options.subjects if name not in SUBJECTS]
+    if unknown:
+        parser.error(f"no subject is called {unknown[0]!r}: use {', '.join(SUBJECTS)}")
+    flags = [QUICK] if options.quick else []
+    failed = 0
+    for name in options.subjects or SUBJECTS:
+        print(name, flush=True)
+        failed |= subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *flags], check=False).returncode
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""Pictures of the explorer, taken from the running program: `python screenshots/take.py [--out FOLDER] [NAME…]`.
+
+Each scene is written as an SVG and a PNG. The PNG is drawn with DejaVu Sans Mono where it is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from textual.pilot import Pilot
+
+    from tui_transformer.explorer.app import ExplorerApp
+
+FOLDER = Path(__file__).parent
+WIDE, NARROW = (160, 45), (80, 24)
+SENTENCE = "The waves crashed forcefully against the shore!"
+ATTENTION = "encoder.0.self_attention"
+FONT = "DejaVu Sans Mono"
+SETTLED = 0.3
+"""Seconds after which nothing moves: heads and chart follow the cell after a moment."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is to be seen.
+
+    Attributes:
+        stop: Where to step to.
+        keys: What is pressed there.
+        size: Columns and lines of the terminal.
+        model: A built-in model.
+        sizes: Its settings.
+        theme: The program's dark or light one.
+        color: Whether the terminal has colours.
+    """
+
+    stop: str
+    keys: tuple[str, ...] = ()
+    size: tuple[int, int] = WIDE
+    model: str = "encoder"
+    sizes: Mapping[str, Any] = field(default_factory=dict)
+    theme: str = "tui-dark"
+    color: bool = True
+
+
+TO_CELL = (*["down"] * 4, *["right"] * 6)
+MIDDLE = {"d_model": 64, "heads": 4, "layers": 2, "d_ff": 256}
+
+SCENES = {
+    "attention": Scene(f"{ATTENTION}.weights", ("right_square_bracket", "right_square_bracket", *TO_CELL)),
+    "positions": Scene("embedding.positions", ("down", "down", "right", "right"), sizes=MIDDLE),
+    "cell": Scene(f"{ATTENTION}.scaled", (*TO_CELL, "enter", "down", "enter")),
+    "masked": Scene("decoder.0.self_attention.weights", TO_CELL, model="decoder", sizes=MIDDLE),
+    "feed-forward": Scene("encoder.0.feed_forward.activation", ("down", "right")),
+    "narrow": Scene(f"{ATTENTION}.weights", TO_CELL, NARROW),
+    "narrow-cell": Scene(f"{ATTENTION}.weights", (*TO_CELL, "5"), NARROW),
+    "light": Scene(f"{ATTENTION}.weights", TO_CELL, theme="tui-light"),
+    "no-colour": Scene(f"{ATTENTION}.weights", TO_CELL, color=False),
+    "vocabulary": Scene("vocabulary", ("down", "down")),
+    "end": Scene("text"),
+    "settings": Scene("embedding.output", ("comma",)),
+    "help": Scene(f"{ATTENTION}.weights", ("question_mark",)),
+    "tour": Scene("vocabulary", ("t", *["space"] * 6)),
+    "attention-example": Scene(f"{ATTENTION}.weights", ("down", "right"), model="attention"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Take the scenes that are named, or all."""
+    parser = argparse.ArgumentParser(description="Take pictures of the explorer.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"scenes: {', '.join(SCENES)}; all by default")
+    parser.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="where to write them")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.names if name not in SCENES]
+    if unknown:
+        parser.error(f"no scene is called {unknown[0]!r}: use {', '.join(SCENES)}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as home:
+        use_terminal(home)
+        for name in options.names or SCENES:
+            write(options.out / name, asyncio.run(take(SCENES[name])))
+            print(options.out / f"{name}.png")  # noqa: T201 - the answer of the command
+
+
+def use_terminal(home: str) -> None:
+    """A terminal with all colours, and a user without preferences. Textual reads this when it is imported."""
+    os.environ.update({"TERM": "xterm-256color", "COLORTERM": "truecolor", "TEXTUAL_COLOR_SYSTEM": "truecolor"})
+    os.environ.update({f"XDG_{name}_HOME": home for name in ("CONFIG", "STATE", "CACHE", "DATA")})
+    os.environ.pop("TEXTUAL_THEME", None)
+
+
+async def take(scene: Scene) -> str:
+    """The scene as SVG."""
+    app = _app(scene)
+    async with app.run_test(size=scene.size) as pilot:
+        await _settle(pilot)
+        await _step_to(pilot, scene.stop)
+        for key in scene.keys:
+            await pilot.press(key)
+        await _settle(pilot)
+        return self_contained(app.export_screenshot())
+
+
+def _app(scene: Scene) -> ExplorerApp:
+    os.environ.pop("NO_COLOR", None)
+    if not scene.color:
+        os.environ["NO_COLOR"] = "1"
+    from tui_transformer.explorer.app import ExplorerApp
+    from tui_transformer.explorer.preferences import Preferences
+    from tui_transformer.explorer.run import open_session
+    from tui_transformer.model.options import ModelOptions
+
+    text = None if scene.model == "attention" else SENTENCE
+    options = ModelOptions(scene.model, device="cpu", sizes=scene.sizes)
+    return ExplorerApp(open_session(options, text, None), Preferences(scene.theme))
+
+
+async def _step_to(pilot: Pilot[Any], stop: str) -> None:
+    """Press space until the stop is reached."""
+    from tui_transformer.explorer.main_screen import MainScreen
+
+    screen = pilot.app.screen
+    if not isinstance(screen, MainScreen) or stop not in screen.session.stops:
+        raise LookupError(f"the model has no stop {stop}")
+    while screen.position.stop != stop:
+        await pilot.press("space")
+
+
+async def _settle(pilot: Pilot[Any]) -> None:
+    await pilot.pause(SETTLED)
+    while pilot.app.worker.busy:  # type: ignore[attr-defined]
+        await pilot.pause(SETTLED)
+
+
+def self_contained(svg: str) -> str:
+    """The picture without the web fonts and the addresses that the exporter writes into it."""
+    svg = re.sub(r"@font-face\s*\{[^}]*\}\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    return svg.replace("font-family: Fira Code, monospace", "font-family: 'DejaVu Sans Mono', Menlo, monospace")
+
+
+def write(path: Path, svg: str) -> None:
+    """Write PATH.svg and PATH.png."""
+    import resvg_py
+
+    path.with_suffix(".svg").write_text(svg, encoding="utf-8")
+    path.with_suffix(".png").write_bytes(resvg_py.svg_to_bytes(svg_string=svg, monospace_family=FONT))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "screenshots" / "take.py"
+PNG = b"\x89PNG\r\n\x1a\n"
+NAMESPACE = "http://www.w3.org/2000/svg"
+
+
+def take(out: Path, *names: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(SCRIPT), "--out", str(out), *names]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+def check(out: Path, name: str, text: str) -> None:
+    svg = (out / f"{name}.svg").read_text(encoding="utf-8")
+    assert text in svg
+    assert "//" not in svg.replace(NAMESPACE, "")
+    assert (out / f"{name}.png").read_bytes().startswith(PNG)
+
+
+def test_a_scene_is_taken_without_foreign_addresses(tmp_path: Path) -> None:
+    done = take(tmp_path, "narrow")
+    assert done.returncode == 0, done.stderr
+    check(tmp_path, "narrow", "self_attention.weights")
+
+
+def test_an_unknown_scene_is_refused_with_the_names_of_all(tmp_path: Path) -> None:
+    done = take(tmp_path, "nothing")
+    assert done.returncode == 2
+    assert "'nothing'" in done.stderr
+    assert "attention-example" in done.stderr
+
+
+@pytest.mark.slow
+def test_every_scene_can_be_taken(tmp_path: Path) -> None:
+    done = take(tmp_path)
+    assert done.returncode == 0, done.stderr
+    names = [Path(line).stem for line in done.stdout.split("\n") if line]
+    assert len(names) >= 12
+    for name in names:
+        check(tmp_path, name, "</svg>")
