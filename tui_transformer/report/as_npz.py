@@ -21,11 +21,19 @@ def write(file: BinaryIO, arrays: Iterable[tuple[str, Host]]) -> None:
     Raises:
         OSError: The file cannot take them.
     """
-    with zipfile.ZipFile(file, "w", allowZip64=True) as archive:
+    archive = zipfile.ZipFile(file, "w", allowZip64=True)
+    try:
         for name, array in arrays:
-            entry = zipfile.ZipInfo(f"{name}.npy", _EARLIEST)
-            with archive.open(entry, "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+            _add(archive, name, array)
+        archive.close()
+    except BaseException:
+        archive.fp = None  # an archive that is given up is not to be finished, which would hide the reason
+        raise
+
+
+def _add(archive: zipfile.ZipFile, name: str, array: Host) -> None:
+    with archive.open(zipfile.ZipInfo(f"{name}.npy", _EARLIEST), "w", force_zip64=True) as member:
+        np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
 
 
 def view_array(view: View) -> Host:
