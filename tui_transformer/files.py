@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -64,24 +64,18 @@ def _direct(path: Path) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def _renamed(path: Path) -> Iterator[BinaryIO]:
     target = path.resolve()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
-    temporary = Path(name)
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+        if target.exists():
+            temporary.chmod(target.stat().st_mode & 0o777)
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _reason(error: Exception) -> str:

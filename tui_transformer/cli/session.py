@@ -42,7 +42,7 @@ def open_session(flags: Flags, ids: tuple[int, ...] | None = None) -> Session:
     chosen = given if given is not None or flags.text is not None else ids
     found, words = _encoded(model, flags) if chosen is None else (chosen, _words(model, chosen))
     trace = model.trace(ids=found, budget=options.budget)
-    return Session(model, trace, Labels({"tokens": words}, lambda token: _word(model, token)))
+    return Session(model, trace, Labels({"tokens": words}, model.word))
 
 
 def _encoded(model: Model, flags: Flags) -> tuple[Sequence[int], tuple[str, ...]]:
@@ -58,10 +58,4 @@ def _encoded(model: Model, flags: Flags) -> tuple[Sequence[int], tuple[str, ...]
 
 
 def _words(model: Model, ids: Sequence[int]) -> tuple[str, ...]:
-    return tuple(_word(model, token) for token in ids)
-
-
-def _word(model: Model, token: int) -> str:
-    """The word of an ID, or the ID where the vocabulary has none."""
-    words = model.vocabulary
-    return words.words[token] if words is not None and 0 <= token < words.size else str(token)
+    return tuple(map(model.word, ids))

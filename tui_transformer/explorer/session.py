@@ -8,6 +8,7 @@ from typing import Any
 
 from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Edit, Trace
+from tui_transformer.errors import InputError
 from tui_transformer.guide.texts import Stop
 from tui_transformer.model import Model
 from tui_transformer.text.samples import sample_sentence
@@ -44,11 +45,9 @@ class Session:
         """The tokens and where they lie in the sentence."""
         if self.ids is None:
             return self.model.encode(self.text, cut=self.cut) if self.model.config.vocab_size else Encoding("", ())
-        words = self.model.vocabulary
-        name = words.word if words is not None else str
         tokens, start = [], 0
         for token_id in self.ids:
-            word = name(token_id)
+            word = self.model.word(token_id)
             tokens.append(Token(token_id, word, start, start + len(word)))
             start += len(word) + 1
         return Encoding(" ".join(token.text for token in tokens), tuple(tokens))
@@ -68,11 +67,9 @@ class Session:
     @cached_property
     def labels(self) -> Labels:
         """The words beside rows and columns."""
-        words = self.model.vocabulary
         if not self.encoding.tokens:
             return Labels()
-        tokens = {"tokens": tuple(token.text for token in self.encoding.tokens)}
-        return Labels(tokens, words.word) if words is not None else Labels(tokens)
+        return Labels({"tokens": tuple(token.text for token in self.encoding.tokens)}, self.model.word)
 
     @cached_property
     def stops(self) -> tuple[str, ...]:
@@ -83,11 +80,15 @@ class Session:
         return (VOCABULARY, *steps, TEXT)
 
     def with_text(self, text: str) -> Session:
-        """The same model on another sentence. Edits of weights stay; those of steps belong to the old sentence.
+        """The same model on another sentence, or on token IDs where it has no words.
+
+        Edits of weights stay; those of steps belong to the old sentence.
 
         Raises:
             InputError: The sentence cannot be read; this session is as it was.
         """
+        if self.model.vocabulary is None:
+            return self._checked(replace(self, text="", ids=_ids(text), edits=self._weight_edits()))
         return self._checked(replace(self, text=text, ids=None, edits=self._weight_edits()))
 
     def with_model(self, model: Model) -> Session:
@@ -106,8 +107,10 @@ class Session:
         """
         model = self.model.changed(vocabulary=load_vocabulary(where))
         words = model.vocabulary
-        known = words is None or not any(token.unknown for token in model.encode(self.text, cut=True).tokens)
-        text = self.text if known or words is None else sample_sentence(words)
+        if words is None:
+            return self._checked(replace(self, model=model, edits=()))
+        known = bool(self.text) and not any(token.unknown for token in model.encode(self.text, cut=True).tokens)
+        text = self.text if known else sample_sentence(words)
         return self._checked(replace(self, model=model, text=text, ids=None, edits=()))
 
     def for_tour(self, stop: Stop) -> Session:
@@ -147,6 +150,14 @@ class Session:
         """The session, once its sentence was read."""
         _ = session.trace
         return session
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    """Token IDs, separated by spaces or commas."""
+    try:
+        return tuple(int(part) for part in text.replace(",", " ").split())
+    except ValueError as error:
+        raise InputError("this model has no words: write token IDs, such as 4 5 6") from error
 
 
 _SHARED: frozenset[Any] = frozenset({"encoding", "base", "labels", "stops"})

@@ -93,6 +93,11 @@ class Model:
         """The words, where there are any."""
         return None if self.tokenizer is None else self.tokenizer.vocabulary
 
+    def word(self, token_id: int) -> str:
+        """The word of an ID; the ID itself where the vocabulary has none."""
+        words = self.vocabulary
+        return words.word(token_id) if words is not None and token_id < words.size else str(token_id)
+
     def program(self, length: int) -> Program:
         """The steps for a sentence of this many tokens."""
         return _program(self.family, self.config, length)

@@ -48,7 +48,7 @@ def ending(session: Session, report: Callable[[str], None]) -> Ending:
     shown = min(rows, MOST_ROWS)
     shares = trace.window(name, (range(shown), range(columns)))
     best = np.argsort(-shares, axis=1, kind="stable")[:, :MOST_LIKELY]
-    word = session.labels.word
+    word = session.model.word
     guesses = tuple(
         Guess(token.text, tuple((word(int(i)), float(row[i])) for i in order))
         for token, row, order in zip(session.encoding.tokens, shares, best, strict=False)
