@@ -10,6 +10,7 @@ from textual.app import App, ComposeResult
 
 from tui_transformer.explorer.widgets.ansi import ansi_strips
 from tui_transformer.explorer.widgets.chart import Chart
+from tui_transformer.explorer.widgets.chart_drawing import Inks, draw
 from tui_transformer.views import charts
 from tui_transformer.views.charts import BarChart, Histogram, LineChart, Series
 
@@ -176,3 +177,11 @@ def test_escape_sequences_become_styles() -> None:
     assert styles["b"] == base + Style(color="#010203")
     assert styles["c"] == base + Style(color="#010203", bold=True)
     assert styles["e"] == styles["f"] == base + Style(bgcolor="color(4)")
+
+
+def test_remarks_of_the_chart_library_are_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    flat = BarChart("flat", tuple("ab"), (1.0, 1.0 + 1e-15))
+    draw(flat, 60, 10, Inks((), None, None))
+    draw(Histogram("flat", (1.0, 1.0 + 1e-16), (3,)), 60, 10, Inks((), None, None))
+    draw(LineChart("flat", "x", "y", (Series("s", (0.0, 1.0), (1e300, 1e300)),)), 60, 10, Inks((), None, None))
+    assert capfd.readouterr() == ("", "")

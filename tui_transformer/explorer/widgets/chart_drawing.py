@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -52,13 +54,14 @@ def draw(chart: Chart, width: int, height: int, inks: Inks) -> str:
     """
     import plotext
 
-    plotext.terminal.limit(width=False, height=False)
-    figure = plotext.figure
-    figure.clear()
-    figure.plot_size(width, height)
-    figure.theme("colorless")
-    _DRAW[type(chart)](_Canvas(figure, width, height, inks), chart)
-    return str(figure.build().string())
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):  # its remarks would be printed over the screen
+        plotext.terminal.limit(width=False, height=False)
+        figure = plotext.figure
+        figure.clear()
+        figure.plot_size(width, height)
+        figure.theme("colorless")
+        _DRAW[type(chart)](_Canvas(figure, width, height, inks), chart)
+        return str(figure.build().string())
 
 
 def _draw_lines(canvas: _Canvas, chart: LineChart) -> None:
