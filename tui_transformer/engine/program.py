@@ -167,6 +167,10 @@ class Builder:
         """Declare a weight `name` of the current scope (once, though several steps may read it)."""
         return self._declare(self.weights, self.full(name), axes)
 
+    def shared_weight(self, name: str, *axes: Axis) -> str:
+        """Declare a weight by its whole name, whatever the scope: two embeddings may read one table."""
+        return self._declare(self.weights, name, axes)
+
     def given(self, name: str, *axes: Axis) -> str:
         """Declare an input from outside."""
         return self._declare(self.givens, name, axes)

@@ -13,10 +13,12 @@ import numpy as np
 from tui_transformer.engine.axis import Shape, shape_of, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
+from tui_transformer.engine.weights import Reader
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import check_regular, write_whole
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families import FAMILIES, Family, ModelConfig
+from tui_transformer.model.families.base import Stored, as_it_is
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.txt"
 LARGEST_CONFIG = 1 << 20
@@ -32,14 +34,19 @@ class TensorFile:
     tensors: Mapping[str, tuple[str, Shape, int, int]]
     data: Host
 
-    def read(self, name: str, shape: Shape) -> Host:
-        """A tensor of the file.
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all tensors."""
+        return frozenset(self.tensors)
+
+    def read(self, name: str) -> Host:
+        """A tensor of the file as it is stored.
 
         Raises:
-            InputError: It is missing, has another shape, a type that is not supported, or holds NaN or infinity.
+            InputError: It is missing, has a type that is not supported, or holds NaN or infinity.
         """
-        self.check(name, shape)
-        kind, _, start, stop = self.tensors[name]
+        self.shape(name)
+        kind, shape, start, stop = self.tensors[name]
         # A writer need not align its data, and arithmetic on unaligned numbers is slow: those are copied.
         tensor = np.require(self.data[start:stop].view(STORED[kind]).reshape(shape), requirements="A")
         if not np.isfinite(tensor).all():
@@ -48,17 +55,40 @@ class TensorFile:
             )
         return tensor
 
-    def check(self, name: str, shape: Shape) -> None:
-        """Raise InputError unless the tensor is there in this shape and a readable type."""
+    def shape(self, name: str) -> Shape:
+        """The shape of a tensor; InputError where it is missing or of a type that cannot be read."""
         if name not in self.tensors:
             raise InputError(f"{self.path}: tensor {name} is missing: the file does not fit its config.json")
-        kind, stored, _, _ = self.tensors[name]
-        if stored != shape:
-            raise InputError(
-                f"{self.path}: tensor {name} is {shape_text(stored)}, but config.json says {shape_text(shape)}"
-            )
+        kind, shape, _, _ = self.tensors[name]
         if kind not in STORED:
             raise InputError(f"{self.path}: tensor {name} is stored as {kind}: only {', '.join(STORED)} can be read")
+        return shape
+
+
+def reader(tensors: TensorFile, family: Family, config: ModelConfig, program: Program) -> Reader:
+    """Gives the weights of a program from a file.
+
+    Raises:
+        InputError: The file lacks a weight, or has one in another shape or type; at once, before anything is read.
+    """
+    names = tensors.names
+    places = {name: family.stored(config, name, names) for name in program.weights}
+    for name, axes in program.weights.items():
+        _check_shape(tensors, places[name], shape_of(axes))
+    return lambda name, _: places[name].take(tensors.read(places[name].name))
+
+
+def _check_shape(tensors: TensorFile, place: Stored, shape: Shape) -> None:
+    """Raise InputError unless a tensor gives a weight of this shape."""
+    stored = tensors.shape(place.name)
+    try:
+        found = place.take(np.broadcast_to(np.float32(0.0), stored)).shape
+    except (ValueError, IndexError):
+        found = ()
+    if found != shape:
+        made = "" if place.take is as_it_is else f", which gives {shape_text(found)}" if found else ""
+        wrong = f"tensor {place.name} is {shape_text(stored)}{made}"
+        raise InputError(f"{tensors.path}: {wrong}, but config.json says {shape_text(shape)}")
 
 
 def open_tensors(path: Path) -> TensorFile:
@@ -119,12 +149,6 @@ def _json(path: Path) -> dict[str, Any]:
 
 def _reason(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0]
-
-
-def check_weights(tensors: TensorFile, program: Program) -> None:
-    """Raise InputError unless the file has every weight of the program in its shape."""
-    for name, axes in program.weights.items():
-        tensors.check(name, shape_of(axes))
 
 
 def save(folder: Path, config: ModelConfig, weights: Mapping[str, Host], words: tuple[str, ...] = ()) -> None:

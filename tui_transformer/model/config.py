@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, one_of, shown, size_up_to, small, token_id, truth
-from tui_transformer.model.layers import ACTIVATIONS, NORM_PLACES, POSITIONS, Sizes
+from tui_transformer.model.layers import ACTIVATIONS, NORM_PLACES, POSITIONS
 
-Architecture = Literal["encoder", "decoder"]
-ARCHITECTURES = ("encoder", "decoder")
+Architecture = Literal["encoder", "decoder", "encoder-decoder"]
+ARCHITECTURES = ("encoder", "decoder", "encoder-decoder")
 MAX_LENGTH = 4096
 LARGEST_SIZE = 1 << 24
 """No size of a model that fits any computer is larger; a config that says more is a mistake."""
@@ -37,8 +37,10 @@ class Config:
     heads: int = 8
     d_ff: int = 128
     layers: int = 1
+    decoder_layers: int = 1
     max_length: int = MAX_LENGTH
     pad_id: int | None = None
+    start_id: int | None = None
     norm: str = "post"
     norm_epsilon: float = 1e-5
     activation: str = "relu"
@@ -56,13 +58,19 @@ class Config:
             raise UsageError(
                 f"d_model {self.d_model} is not divisible by {self.heads} heads: heads can be {_divisors(self.d_model)}"
             )
-        if self.pad_id is not None and self.pad_id >= self.vocab_size:
-            raise UsageError(f"pad_id {shown(self.pad_id)} is outside the vocabulary of {self.vocab_size}")
+        for key in ("pad_id", "start_id"):
+            if (getattr(self, key) or 0) >= self.vocab_size:
+                raise UsageError(f"{key} {shown(getattr(self, key))} is outside the vocabulary of {self.vocab_size}")
+
+    @property
+    def has_decoder(self) -> bool:
+        """Whether a decoder reads a sequence of its own beside the encoder's output."""
+        return self.architecture == "encoder-decoder"
 
     @property
     def stack(self) -> str:
-        """The name that the layers' steps begin with."""
-        return self.architecture
+        """The name that the steps of the first layers begin with."""
+        return "decoder" if self.architecture == "decoder" else "encoder"
 
     @property
     def masks_future(self) -> bool:
@@ -70,14 +78,11 @@ class Config:
         return self.causal or self.architecture == "decoder"
 
     @property
-    def sizes(self) -> Sizes:
-        """What the layers need."""
-        return Sizes(self.d_model, self.heads, self.d_ff, self.bias, self.activation, self.norm, self.norm_epsilon)
-
-    @property
     def summary(self) -> str:
         """The sizes in one line."""
         layers = f"{self.layers} layer" + ("s" if self.layers > 1 else "")
+        if self.has_decoder:
+            layers = f"{self.layers} + {self.decoder_layers} layers"
         heads = f"{self.heads} head" + ("s" if self.heads > 1 else "")
         return f"{self.architecture} · d_model {self.d_model} · {heads} · d_ff {self.d_ff} · {layers}"
 
@@ -89,14 +94,15 @@ class Config:
     def from_json(cls, raw: Mapping[str, Any]) -> Config:
         """The configuration that a `config.json` describes; keys that are not known are left alone."""
         known = {field.name for field in dataclasses.fields(cls)}
-        return cls(**{key: value for key, value in raw.items() if key in known})
+        layers = {"decoder_layers": raw["layers"]} if "layers" in raw else {}
+        return cls(**layers | {key: value for key, value in raw.items() if key in known})
 
 
 _CHECKS: Mapping[str, Check] = {
     "architecture": one_of(ARCHITECTURES),
     **dict.fromkeys(("vocab_size", "d_model", "heads", "d_ff", "max_length"), size_up_to(LARGEST_SIZE)),
-    "layers": size_up_to(MOST_LAYERS),
-    "pad_id": token_id,
+    **dict.fromkeys(("layers", "decoder_layers"), size_up_to(MOST_LAYERS)),
+    **dict.fromkeys(("pad_id", "start_id"), token_id),
     "norm": one_of(NORM_PLACES),
     "norm_epsilon": small,
     "activation": one_of(tuple(ACTIVATIONS)),

@@ -1,6 +1,7 @@
 """The layers, written like the paper: one line a step, a shape where the shape changes.
 
-n tokens (queries), m keys, d model width, h heads, d_k width of a head, f feed-forward width, v vocabulary.
+n tokens (queries), m keys, d model width, h heads, g key/value heads, d_k width of a head, f feed-forward width,
+v vocabulary.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.ops import (
     Add,
     Context,
-    Embed,
+    Gate,
     Gelu,
+    GeluTanh,
     Given,
     LayerNorm,
     Linear,
@@ -23,40 +25,82 @@ from tui_transformer.engine.ops import (
     Op,
     Project,
     Relu,
+    RmsNorm,
+    Rotate,
     Scale,
     Scores,
-    Sinusoid,
+    Silu,
     Softmax,
     Unembed,
 )
 from tui_transformer.engine.program import Builder
 
-ACTIVATIONS: dict[str, Callable[[], Op]] = {"relu": Relu, "gelu": Gelu}
+ACTIVATIONS: dict[str, Callable[[], Op]] = {"relu": Relu, "gelu": Gelu, "gelu_tanh": GeluTanh, "silu": Silu}
 POSITIONS = ("sinusoidal", "learned", "none")
 NORM_PLACES = ("post", "pre")
+ATTENTION_MATRICES = frozenset({"query", "key", "value", "output"})
+FEED_FORWARD_MATRICES = frozenset({"hidden", "feed_forward.output"})
+ALL_MATRICES = ATTENTION_MATRICES | FEED_FORWARD_MATRICES
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """What every layer of a stack has in common."""
+class Norm:
+    """Which norm: layer norm (Ba et al. 2016) or RMS norm (Zhang & Sennrich 2019), and its ε."""
+
+    epsilon: float
+    kind: str = "layer"
+
+
+@dataclass(frozen=True)
+class Rotary:
+    """Rotary positions (Su et al. 2021): the first `width` columns of a head are turned by place · frequency."""
+
+    frequencies: tuple[float, ...]
+
+    @property
+    def width(self) -> int:
+        """Columns that are turned: two for every frequency."""
+        return 2 * len(self.frequencies)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What every layer of a stack has in common.
+
+    Attributes:
+        d_model: Width of the residual stream.
+        heads: Query heads.
+        d_ff: Width inside the feed-forward layer.
+        norm: Which norm.
+        place: "post": norm(x + f(x)); "pre": x + f(norm(x)).
+        activation: A key of `ACTIVATIONS`.
+        head_width: d_k.
+        kv_heads: Key and value heads; each serves heads ÷ kv_heads query heads.
+        bias: The matrices that have a bias.
+        gated: The activation of one product gates another (Shazeer 2020).
+        rotary: Rotary positions, where the model has them.
+        head_norm: Norm of every query and key head, where the model has it.
+        scaled: Scores are divided by √d_k.
+    """
 
     d_model: int
     heads: int
     d_ff: int
-    bias: bool
+    norm: Norm
+    place: str
     activation: str
-    norm: str
-    epsilon: float
+    head_width: int
+    kv_heads: int
+    bias: frozenset[str] = frozenset()
+    gated: bool = False
+    rotary: Rotary | None = None
+    head_norm: Norm | None = None
+    scaled: bool = True
 
     @property
     def model(self) -> Axis:
         """The axis of the residual stream."""
         return Axis("model", self.d_model)
-
-    @property
-    def head_width(self) -> int:
-        """d_k."""
-        return self.d_model // self.heads
 
 
 @dataclass(frozen=True)
@@ -68,107 +112,172 @@ class Sequence:
     visible: str
 
 
-def sequence(build: Builder, label: str, length: int, prefix: str = "") -> Sequence:
+Bias = Callable[[Builder, str, Sequence, Sequence], str]
+"""Adds a step `biased` after the scaled scores, and gives its name."""
+
+
+def sequence(build: Builder, label: str, length: int) -> Sequence:
     """The inputs of a token sequence: IDs, places 0, 1, 2 … and which are real tokens (not padding)."""
     axis = Axis("token", length, label)
-    ids = build.given(f"{prefix}input.ids", axis)
-    tokens = build("tokens", Given(), ids)
+    prefix = f"{build.scope}." if build.scope else ""
+    tokens = build("tokens", Given(), build.given(f"{prefix}input.ids", axis))
     return Sequence(tokens, build.given(f"{prefix}input.places", axis), build.given(f"{prefix}input.visible", axis))
 
 
-def embedding(
-    build: Builder, tokens: Sequence, vocabulary: Axis, sizes: Sizes, positions: str, max_length: int, *, scaled: bool
+def attention(
+    build: Builder,
+    x: str,
+    memory: str,
+    queries: Sequence,
+    keys: Sequence,
+    layout: Layout,
+    mask: Mask,
+    bias: Bias | None = None,
 ) -> str:
-    """Rows of the table, plus positional encoding (Vaswani et al. 2017, §3.4 and §3.5)."""
-    build = build.within("embedding")
-    table = build.weight("tokens.weight", vocabulary, sizes.model)
-    scale = math.sqrt(sizes.d_model) if scaled else 1.0
-    words = build("tokens", Embed(scale), tokens.tokens, table)  # n → n × d
-    if positions == "none":
-        build.alias("output", words)
-        return words
-    if positions == "learned":
-        rows = build.weight("positions.weight", Axis("position", max_length), sizes.model)
-        places = build("positions", Embed(ids="pos"), tokens.places, rows)  # n × d
-    else:
-        places = build("positions", Sinusoid(sizes.d_model), tokens.places)  # n × d
-    return build("output", Add("token + position"), words, places)
-
-
-def attention(build: Builder, x: str, memory: str, queries: Sequence, keys: Sequence, sizes: Sizes, mask: Mask) -> str:
     """softmax(Q Kᵀ ÷ √d_k) V in every head, heads side by side, times W_O (Vaswani et al. 2017, §3.2)."""
-    query = build("query", Project(sizes.head_width, "Q"), x, *_matrix(build, "query", sizes, sizes.model))
-    key = build("key", Project(sizes.head_width, "K"), memory, *_matrix(build, "key", sizes, sizes.model))
-    value = build("value", Project(sizes.head_width, "V"), memory, *_matrix(build, "value", sizes, sizes.model))
-    context = scaled_dot_product(build, query, key, value, (queries.places, keys.places, keys.visible), mask)
+    query = _heads(build, "query", "Q", x, layout.heads, layout)  # n × d → h × n × d_k
+    key = _heads(build, "key", "K", memory, layout.kv_heads, layout)  # m × d → g × m × d_k
+    value = _heads(build, "value", "V", memory, layout.kv_heads, layout)
+    if layout.head_norm is not None:
+        query, key = (_head_norm(build, name, layout.head_norm, layout) for name in (query, key))
+    if layout.rotary is not None:
+        query = build("query_rotated", Rotate(layout.rotary.frequencies), query, queries.places)
+        key = build("key_rotated", Rotate(layout.rotary.frequencies), key, keys.places)
+    context = dot_product(build, query, key, value, queries, keys, mask, scaled=layout.scaled, bias=bias)
     concat = build("concat", MergeHeads(), context)  # h × n × d_k → n × h·d_k
-    return build("output", Linear("concat W_O"), concat, *_matrix(build, "output", sizes, sizes.model))  # n × d
+    inner = Axis("heads · width", layout.heads * layout.head_width)
+    return build("output", Linear("concat W_O"), concat, *_matrix(build, "output", inner, layout.model, layout))
 
 
-def scaled_dot_product(
-    build: Builder, query: str, key: str, value: str, places: tuple[str, str, str], mask: Mask
+def dot_product(
+    build: Builder,
+    query: str,
+    key: str,
+    value: str,
+    queries: Sequence,
+    keys: Sequence,
+    mask: Mask,
+    *,
+    scaled: bool = True,
+    bias: Bias | None = None,
 ) -> str:
     """softmax(Q Kᵀ ÷ √d_k) V (Vaswani et al. 2017, equation 1)."""
     width = build.known[query][-1].size
-    scores = build("scores", Scores(), query, key)  # h × n × m
-    scaled = build("scaled", Scale(1.0 / math.sqrt(width), f"÷ √{width}"), scores)
-    masked = build("masked", mask, scaled, *places)
+    share = build.known[query][0].size // build.known[key][0].size
+    scale = Scale(1.0 / math.sqrt(width), f"÷ √{width}") if scaled else Scale(1.0, "not divided")
+    scores = build("scores", Scores(share), query, key)  # h × n × m
+    states = build("scaled", scale, scores)
+    if bias is not None:
+        states = bias(build, states, queries, keys)
+    masked = build("masked", mask, states, queries.places, keys.places, keys.visible)
     weights = build("weights", Softmax(), masked)
-    return build("context", Context(), weights, value)  # h × n × d_k
+    return build("context", Context(share), weights, value)  # h × n × d_k
 
 
-def feed_forward(build: Builder, x: str, sizes: Sizes) -> str:
-    """f(x W₁ + b₁) W₂ + b₂ at every token (Vaswani et al. 2017, §3.3)."""
-    inner = Axis("feed-forward", sizes.d_ff)
-    hidden = build("hidden", Linear("x W₁"), x, *_matrix(build, "hidden", sizes, inner))  # n × f
-    active = build("activation", ACTIVATIONS[sizes.activation](), hidden)
-    return build("output", Linear("a W₂"), active, *_matrix(build, "output", sizes, sizes.model, inner))  # n × d
+def feed_forward(build: Builder, x: str, layout: Layout) -> str:
+    """f(x W₁ + b₁) W₂ + b₂ at every token (Vaswani et al. 2017, §3.3); gated: (f(x W_g) · x W₁) W₂ (Shazeer 2020)."""
+    inner = Axis("feed-forward", layout.d_ff)
+    hidden = build("hidden", Linear("x W₁"), x, *_matrix(build, "hidden", layout.model, inner, layout))
+    if layout.gated:
+        gate = build("gate", Linear("x W_g"), x, *_matrix(build, "gate", layout.model, inner, layout))
+        active = build("activation", ACTIVATIONS[layout.activation](), gate)
+        active = build("gated", Gate(), active, hidden)
+    else:
+        active = build("activation", ACTIVATIONS[layout.activation](), hidden)
+    weights = _matrix(build, "output", inner, layout.model, layout, key="feed_forward.output")
+    return build("output", Linear("a W₂"), active, *weights)  # n × f → n × d
 
 
-def norm(build: Builder, x: str, sizes: Sizes, name: str = "norm") -> str:
-    """Layer norm with its own γ and β."""
-    weight, bias = build.weight(f"{name}.weight", sizes.model), build.weight(f"{name}.bias", sizes.model)
-    return build(name, LayerNorm(sizes.epsilon), x, weight, bias)
+def norm(build: Builder, x: str, layout: Layout, name: str = "norm") -> str:
+    """The layout's norm with weights of its own."""
+    return apply_norm(build, name, x, layout.norm, layout.model)
 
 
-def sublayer(build: Builder, x: str, sizes: Sizes, apply: Callable[[Builder, str], str]) -> str:
+def apply_norm(build: Builder, name: str, x: str, kind: Norm, axis: Axis) -> str:
+    """Layer norm with γ and β, or RMS norm with γ alone."""
+    weight = build.weight(f"{name}.weight", axis)
+    if kind.kind == "rms":
+        return build(name, RmsNorm(kind.epsilon), x, weight)
+    return build(name, LayerNorm(kind.epsilon), x, weight, build.weight(f"{name}.bias", axis))
+
+
+def sublayer(build: Builder, x: str, layout: Layout, apply: Callable[[Builder, str], str]) -> str:
     """Add & norm around a sublayer: norm(x + f(x)) where the norm comes after, x + f(norm(x)) where it comes before."""
-    if sizes.norm == "pre":
-        return build("residual", Add(), x, apply(build, norm(build, x, sizes)))
-    return norm(build, build("residual", Add(), x, apply(build, x)), sizes)
+    if layout.place == "pre":
+        return build("residual", Add(), x, apply(build, norm(build, x, layout)))
+    return norm(build, build("residual", Add(), x, apply(build, x)), layout)
 
 
-def encoder_layer(build: Builder, x: str, tokens: Sequence, sizes: Sizes, mask: Mask) -> str:
-    """Self-attention, add & norm, feed-forward, add & norm (Vaswani et al. 2017, figure 1)."""
+def self_attention(
+    build: Builder, x: str, tokens: Sequence, layout: Layout, mask: Mask, bias: Bias | None = None
+) -> str:
+    """Attention to the same sequence, add & norm."""
 
     def attend(inner: Builder, states: str) -> str:
-        return attention(inner, states, states, tokens, tokens, sizes, mask)
+        return attention(inner, states, states, tokens, tokens, layout, mask, bias)
 
-    x = sublayer(build.within("self_attention"), x, sizes, attend)
-    x = sublayer(build.within("feed_forward"), x, sizes, lambda inner, states: feed_forward(inner, states, sizes))
+    return sublayer(build.within("self_attention"), x, layout, attend)
+
+
+def cross_attention(build: Builder, x: str, memory: str, tokens: Sequence, source: Sequence, layout: Layout) -> str:
+    """Attention from the decoder's tokens to the encoder's output, add & norm."""
+
+    def attend(inner: Builder, states: str) -> str:
+        return attention(inner, states, memory, tokens, source, layout, Mask())
+
+    return sublayer(build.within("cross_attention"), x, layout, attend)
+
+
+def encoder_layer(
+    build: Builder, x: str, tokens: Sequence, layout: Layout, mask: Mask, bias: Bias | None = None
+) -> str:
+    """Self-attention, add & norm, feed-forward, add & norm (Vaswani et al. 2017, figure 1)."""
+    x = self_attention(build, x, tokens, layout, mask, bias)
+    x = sublayer(build.within("feed_forward"), x, layout, lambda inner, states: feed_forward(inner, states, layout))
     build.alias("output", x)
     return x
 
 
-def encoder(build: Builder, x: str, tokens: Sequence, layers: int, sizes: Sizes, mask: Mask) -> str:
-    """N layers, and a last norm where the norms come before the sublayers."""
-    for i in range(layers):
-        x = encoder_layer(build.within(str(i)), x, tokens, sizes, mask)
-    return norm(build, x, sizes) if sizes.norm == "pre" else x
+def decoder_layer(
+    build: Builder, x: str, memory: str, tokens: Sequence, source: Sequence, layout: Layout, bias: Bias | None = None
+) -> str:
+    """Masked self-attention, cross-attention, feed-forward, each with add & norm (Vaswani et al. 2017, figure 1)."""
+    x = self_attention(build, x, tokens, layout, Mask(causal=True), bias)
+    x = cross_attention(build, x, memory, tokens, source, layout)
+    x = sublayer(build.within("feed_forward"), x, layout, lambda inner, states: feed_forward(inner, states, layout))
+    build.alias("output", x)
+    return x
 
 
-def output_head(build: Builder, x: str, vocabulary: Axis, sizes: Sizes, *, tied: bool) -> str:
-    """A logit for every word, then shares that sum to 1."""
+def logits(
+    build: Builder, x: str, vocabulary: Axis, model: Axis, *, tied: str | None, bias: bool, scale: float = 1.0
+) -> str:
+    """A logit for every word, then shares that sum to 1.
+
+    `tied` names the embedding table that is used again; None for a matrix of its own.
+    """
     build = build.within("output")
-    bias = (build.weight("logits.bias", vocabulary),) if sizes.bias and not tied else ()
-    if tied:
-        logits = build("logits", Unembed(), x, "embedding.tokens.weight")  # n × v
+    biases = (build.weight("logits.bias", vocabulary),) if bias else ()
+    if tied is not None:
+        scores = build("logits", Unembed(scale), x, tied, *biases)  # n × v
     else:
-        logits = build("logits", Linear("x W"), x, build.weight("logits.weight", sizes.model, vocabulary), *bias)
-    return build("probabilities", Softmax(), logits)
+        scores = build("logits", Linear("x W"), x, build.weight("logits.weight", model, vocabulary), *biases)
+    return build("probabilities", Softmax(), scores)
 
 
-def _matrix(build: Builder, name: str, sizes: Sizes, out: Axis, inner: Axis | None = None) -> tuple[str, ...]:
-    """The weight `name.weight` (in × out) and, where the model has biases, `name.bias`."""
-    weight = build.weight(f"{name}.weight", inner or sizes.model, out)
-    return (weight, build.weight(f"{name}.bias", out)) if sizes.bias else (weight,)
+def _heads(build: Builder, name: str, letter: str, x: str, heads: int, layout: Layout) -> str:
+    """A projection, split into heads."""
+    out = Axis("heads · width", heads * layout.head_width)
+    return build(name, Project(layout.head_width, letter), x, *_matrix(build, name, layout.model, out, layout))
+
+
+def _head_norm(build: Builder, step: str, kind: Norm, layout: Layout) -> str:
+    """The norm of every head of a query or key."""
+    name = step.rpartition(".")[2] + "_norm"
+    return apply_norm(build, name, step, kind, Axis("head width", layout.head_width))
+
+
+def _matrix(build: Builder, name: str, inner: Axis, out: Axis, layout: Layout, key: str = "") -> tuple[str, ...]:
+    """The weight `name.weight` (in × out) and, where the layout has one, `name.bias`."""
+    weight = build.weight(f"{name}.weight", inner, out)
+    return (weight, build.weight(f"{name}.bias", out)) if (key or name) in layout.bias else (weight,)

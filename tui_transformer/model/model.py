@@ -22,12 +22,12 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint
 from tui_transformer.model.checks import shown
 from tui_transformer.model.config import Config
-from tui_transformer.model.families import ATTENTION, VANILLA, Family, ModelConfig
+from tui_transformer.model.families import ATTENTION, VANILLA, Family, Lengths, ModelConfig
 from tui_transformer.model.families.attention import AttentionConfig, example_weights
 from tui_transformer.text.tokenizer import Encoding, Tokenizer, tokenizer_for
 from tui_transformer.text.vocabulary import Vocabulary, load_vocabulary
 
-BUILT_IN = ("encoder", "decoder", "attention")
+BUILT_IN = ("encoder", "decoder", "encoder-decoder", "attention")
 DEFAULT_SEED = 0
 SMALL = 1_000_000
 """Weights of a model that is computed before a GPU would have been started."""
@@ -98,9 +98,14 @@ class Model:
         words = self.vocabulary
         return words.word(token_id) if words is not None and token_id < words.size else str(token_id)
 
-    def program(self, length: int) -> Program:
-        """The steps for a sentence of this many tokens."""
-        return _program(self.family, self.config, length)
+    @property
+    def has_decoder(self) -> bool:
+        """Whether there is a second sequence, which a decoder reads beside the encoder's output."""
+        return self.config.has_decoder
+
+    def program(self, length: int, decoder_length: int = 1) -> Program:
+        """The steps for a sentence of this many tokens (and, beside an encoder, so many of the decoder)."""
+        return _program(self.family, self.config, Lengths(length, decoder_length if self.has_decoder else 0))
 
     def encode(self, text: str, *, cut: bool = False) -> Encoding:
         """The tokens of a text.
@@ -120,6 +125,8 @@ class Model:
         text: str | None = None,
         *,
         ids: Sequence[int] | Sequence[Sequence[int]] | None = None,
+        decoder_text: str | None = None,
+        decoder_ids: Sequence[int] | Sequence[Sequence[int]] | None = None,
         budget: int = DEFAULT_BUDGET,
         cut: bool = False,
     ) -> Trace:
@@ -129,6 +136,8 @@ class Model:
             text: A sentence.
             ids: Token IDs instead, or a batch of equally long rows of them. A run of the pad ID at the end of a row
                 is padding and is masked.
+            decoder_text: What a decoder beside an encoder has written so far; its start token is put in front.
+            decoder_ids: Token IDs of the decoder instead, start token included. By default the start token alone.
             budget: Bytes that may be kept.
             cut: Leave out tokens past the model's length instead of refusing.
 
@@ -139,16 +148,47 @@ class Model:
         if not self.config.vocab_size:
             if text is not None or ids is not None:
                 raise InputError(f"{self.name} reads no tokens: its Q, K and V are given")
-            return self._trace(_givens(np.zeros((1, self.config.max_length), dtype=np.int64), None), budget)
+            return self._trace(self._givens(np.zeros((1, self.config.max_length), dtype=np.int64)), budget)
         if (text is None) == (ids is None):
             raise UsageError("give either a text or token IDs")
         rows = self._checked(ids if text is None else [self.encode(text, cut=cut).ids])
-        masked = self.config.pad_id if getattr(self.config, "padding_mask", True) else None
-        return self._trace({"input.ids": rows, **_givens(rows, masked)}, budget)
+        return self._trace(self._givens(rows) | self._decoder_givens(rows, decoder_text, decoder_ids), budget)
+
+    def _givens(self, rows: Host, prefix: str = "") -> dict[str, Host]:
+        """IDs, their places, and which are visible: all but a run of the pad ID at the end."""
+        pad_id = self.config.pad_id if getattr(self.config, "padding_mask", True) else None
+        visible = np.ones(rows.shape, dtype=np.bool_)
+        if pad_id is not None:
+            visible = np.logical_or.accumulate((rows != pad_id)[:, ::-1], axis=1)[:, ::-1]
+            visible[:, 0] |= bool(prefix)  # a decoder may begin with the pad ID
+        values = {
+            "ids": rows,
+            "places": self.family.places(rows, self.config.pad_id),
+            "visible": visible,
+            "segments": np.zeros_like(rows),
+        }
+        return {f"{prefix}input.{name}": value for name, value in values.items()}
+
+    def _decoder_givens(self, source: Host, text: str | None, ids: Sequence[Any] | None) -> dict[str, Host]:
+        """The same for the decoder's tokens, as many sentences as the source has."""
+        if not self.has_decoder:
+            if text is not None or ids is not None:
+                raise InputError(f"{self.name} has no encoder beside its decoder: it reads one sentence")
+            return {}
+        if text is not None and ids is not None:
+            raise UsageError("give either a text or token IDs to the decoder")
+        start = [self.config.start_id or 0] * (ids is None)
+        rows = self._checked(ids if ids is not None else [[*start, *(() if text is None else self.encode(text).ids)]])
+        if rows.shape[0] == 1:
+            rows = np.broadcast_to(rows, (source.shape[0], rows.shape[1]))
+        if rows.shape[0] != source.shape[0]:
+            raise InputError(f"{rows.shape[0]} decoder sentences do not fit {source.shape[0]} source sentences")
+        return self._givens(rows, "decoder.")
 
     def _trace(self, givens: Mapping[str, Host], budget: int) -> Trace:
-        length = next(iter(givens.values())).shape[1]
-        program = self.program(length)
+        length = givens["input.places"].shape[1]
+        program = self.program(length, givens.get("decoder.input.ids", givens["input.places"]).shape[1])
+        givens = {name: givens[name] for name in program.givens}
         needed = max((math.prod(step.shape) for step in program.steps if not step.square), default=0)
         trace = Trace(program, self.weights, givens, budget)
         needed *= self.backend.dtype.itemsize * trace.batch
@@ -215,17 +255,8 @@ class Model:
 
 
 @functools.lru_cache(maxsize=32)
-def _program(family: Family, config: ModelConfig, length: int) -> Program:
-    return family.program(config, length)
-
-
-def _givens(rows: Host, pad_id: int | None) -> dict[str, Host]:
-    """Places 0, 1, 2 …, and which tokens are visible: all but a run of the pad ID at the end."""
-    places = np.broadcast_to(np.arange(rows.shape[1], dtype=np.int64), rows.shape)
-    visible = np.ones(rows.shape, dtype=np.bool_)
-    if pad_id is not None:
-        visible = np.logical_or.accumulate((rows != pad_id)[:, ::-1], axis=1)[:, ::-1]
-    return {"input.places": places, "input.visible": visible}
+def _program(family: Family, config: ModelConfig, lengths: Lengths) -> Program:
+    return family.program(config, lengths)
 
 
 def _built_in(
@@ -237,7 +268,8 @@ def _built_in(
         return _attention_example(device, dtype, sizes)
     _check_settings(sizes, Config)
     words = _vocabulary(vocabulary or "waves")
-    given: dict[str, Any] = {"architecture": name, "vocab_size": words.size, "pad_id": words.pad_id}
+    start = {"start_id": words.ids.get("[BOS]", 0)} if name == "encoder-decoder" else {}
+    given: dict[str, Any] = {"architecture": name, "vocab_size": words.size, "pad_id": words.pad_id, **start}
     config = Config(**given | dict(sizes))
     return _assemble(name, VANILLA, config, random_weights(seed), words, device, dtype, seed=seed)
 
@@ -256,10 +288,10 @@ def _from_folder(folder: Path, vocabulary: str | Path | Vocabulary | None, devic
         raise InputError(f"{folder}: no such folder, and no built-in model ({', '.join(BUILT_IN)})")
     family, config = checkpoint.read_config(folder)
     tensors = checkpoint.open_tensors(folder / checkpoint.WEIGHTS)
-    checkpoint.check_weights(tensors, _program(family, config, 1))
+    read = checkpoint.reader(tensors, family, config, _program(family, config, Lengths(1, 1)))
     own = folder / checkpoint.VOCABULARY
     words = _vocabulary(vocabulary or own) if vocabulary or own.exists() else None
-    return _assemble(folder.resolve().name, family, config, tensors.read, words, device, dtype, folder=folder)
+    return _assemble(folder.resolve().name, family, config, read, words, device, dtype, folder=folder)
 
 
 def _is_folder(path: Path) -> bool:
@@ -285,7 +317,7 @@ def _assemble(
         raise InputError(
             f"vocabulary {words.name} has {words.size} words, the model {config.vocab_size} embedding rows"
         )
-    count = _program(family, config, 1).weight_count()
+    count = _program(family, config, Lengths(1, 1)).weight_count()
     backend = choose_backend(device, dtype, small=count < SMALL)
     _check_memory(count * backend.dtype.itemsize, f"{count:,} weights need", "choose smaller sizes")
     tokenizer = None if words is None else tokenizer_for(words)
@@ -305,7 +337,7 @@ def _check_settings(sizes: Iterable[str], config: type) -> None:
 
 def _settings(config: ModelConfig) -> dict[str, Any]:
     """The settings of a built-in model that are not given by its vocabulary."""
-    given = {"architecture", "vocab_size", "pad_id", "model_type"}
+    given = {"architecture", "vocab_size", "pad_id", "start_id", "model_type"}
     return {key: value for key, value in config.to_json().items() if key not in given}
 
 

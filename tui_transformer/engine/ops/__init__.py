@@ -4,17 +4,23 @@ from tui_transformer.engine.ops.add import Add
 from tui_transformer.engine.ops.base import Op
 from tui_transformer.engine.ops.context import Context
 from tui_transformer.engine.ops.embed import Embed
+from tui_transformer.engine.ops.gate import Gate
 from tui_transformer.engine.ops.gelu import Gelu
+from tui_transformer.engine.ops.gelu_tanh import GeluTanh
 from tui_transformer.engine.ops.given import Given
 from tui_transformer.engine.ops.layer_norm import LayerNorm
 from tui_transformer.engine.ops.linear import Linear
 from tui_transformer.engine.ops.mask import Mask
 from tui_transformer.engine.ops.merge_heads import MergeHeads
+from tui_transformer.engine.ops.norm_of_sum import NormOfSum
 from tui_transformer.engine.ops.parameter import Parameter
 from tui_transformer.engine.ops.project import Project
 from tui_transformer.engine.ops.relu import Relu
+from tui_transformer.engine.ops.rms_norm import RmsNorm
+from tui_transformer.engine.ops.rotate import Rotate
 from tui_transformer.engine.ops.scale import Scale
 from tui_transformer.engine.ops.scores import Scores
+from tui_transformer.engine.ops.silu import Silu
 from tui_transformer.engine.ops.sinusoid import Sinusoid
 from tui_transformer.engine.ops.softmax import Softmax
 from tui_transformer.engine.ops.unembed import Unembed
@@ -23,18 +29,24 @@ __all__ = [
     "Add",
     "Context",
     "Embed",
+    "Gate",
     "Gelu",
+    "GeluTanh",
     "Given",
     "LayerNorm",
     "Linear",
     "Mask",
     "MergeHeads",
+    "NormOfSum",
     "Op",
     "Parameter",
     "Project",
     "Relu",
+    "RmsNorm",
+    "Rotate",
     "Scale",
     "Scores",
+    "Silu",
     "Sinusoid",
     "Softmax",
     "Unembed",

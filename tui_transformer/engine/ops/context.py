@@ -9,11 +9,17 @@ from tui_transformer.engine.axis import Axes, Region, Shape, shape_of
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Working, product
 from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.ops.grouped import grouped, key_heads, ungrouped, whole_groups
 
 
 @dataclass(frozen=True)
 class Context(Op):
-    """weights · V in every head. Inputs: weights (h × n × m), V (h × m × d_k). Result: h × n × d_k."""
+    """weights · V in every head. Inputs: weights (h × n × m), V (g × m × d_k). Result: h × n × d_k.
+
+    `share` heads read one value head; 1 unless values are grouped.
+    """
+
+    share: int = 1
 
     @property
     def formula(self) -> str:
@@ -31,26 +37,35 @@ class Context(Op):
         batch, heads, rows, _ = weights.shape
         merged = backend.empty((batch, rows, heads, value.shape[-1]), weights.dtype)
         result = merged.swapaxes(1, 2)
-        backend.xp.matmul(weights, value, out=result)
+        if heads == value.shape[1]:
+            backend.xp.matmul(weights, value, out=result)
+        else:
+            result[...] = ungrouped(backend.xp.matmul(grouped(weights, value.shape[1]), value[:, :, None]))
         return result
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: C = A V."""
         weights, value = inputs
-        matmul = backend.xp.matmul
-        return matmul(gradient, value.swapaxes(-1, -2)), matmul(weights.swapaxes(-1, -2), gradient)
+        matmul, groups = backend.xp.matmul, value.shape[1]
+        rows, shares = grouped(gradient, groups), grouped(weights, groups)
+        toward_value = matmul(shares.swapaxes(-1, -2), rows).sum(axis=2)
+        return ungrouped(matmul(rows, value[:, :, None].swapaxes(-1, -2))), toward_value
+
+    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
+        """Heads that share a key head are computed together."""
+        return whole_groups(region, self.share)
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         """The rows of the weights, and all rows of V."""
         heads, rows, columns = region
         keys = range(inputs[0][-1])
-        return (heads, rows, keys), (heads, keys, columns)
+        return (heads, rows, keys), (key_heads(heads, self.share), keys, columns)
 
     def explain(self, index: Index, *sources: Source) -> Working:
         """Σ weight · value over the keys."""
         head, row, column = index
         weights, value = sources
-        total = product("Σ weight · v", weights.factor(head, row, None), value.factor(head, None, column))
+        total = product("Σ weight · v", weights.factor(head, row, None), value.factor(head // self.share, None, column))
         return Working((total,), total.total)
 
     def flops(self, *inputs: Axes) -> int:

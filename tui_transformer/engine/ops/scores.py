@@ -9,11 +9,17 @@ from tui_transformer.engine.axis import Axes, Region, Shape, shape_of
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Working, product
 from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.ops.grouped import grouped, key_heads, ungrouped, whole_groups
 
 
 @dataclass(frozen=True)
 class Scores(Op):
-    """Q Kᵀ in every head (Vaswani et al. 2017, §3.2.1). Inputs: Q (h × n × d_k), K (h × m × d_k). Result: h × n × m."""
+    """Q Kᵀ in every head (Vaswani et al. 2017, §3.2.1). Inputs: Q (h × n × d_k), K (g × m × d_k). Result: h × n × m.
+
+    `share` query heads read one key head; 1 unless keys are grouped.
+    """
+
+    share: int = 1
 
     @property
     def formula(self) -> str:
@@ -29,24 +35,35 @@ class Scores(Op):
         """One product a head."""
         query, key = inputs
         out = backend.empty((*query.shape[:-1], key.shape[-2]), query.dtype)
-        return backend.xp.matmul(query, key.swapaxes(-1, -2), out=out)
+        if query.shape[1] == key.shape[1]:
+            return backend.xp.matmul(query, key.swapaxes(-1, -2), out=out)
+        groups = key.shape[1]
+        backend.xp.matmul(grouped(query, groups), key[:, :, None].swapaxes(-1, -2), out=grouped(out, groups))
+        return out
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: S = Q Kᵀ."""
         query, key = inputs
-        return backend.xp.matmul(gradient, key), backend.xp.matmul(gradient.swapaxes(-1, -2), query)
+        matmul, groups = backend.xp.matmul, key.shape[1]
+        rows, queries = grouped(gradient, groups), grouped(query, groups)
+        toward_key = matmul(rows.swapaxes(-1, -2), queries).sum(axis=2)
+        return ungrouped(matmul(rows, key[:, :, None])), toward_key
+
+    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
+        """Heads that share a key head are computed together."""
+        return whole_groups(region, self.share)
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         """The rows of Q and the rows of K."""
         heads, rows, columns = region
         inner = range(inputs[0][-1])
-        return (heads, rows, inner), (heads, columns, inner)
+        return (heads, rows, inner), (key_heads(heads, self.share), columns, inner)
 
     def explain(self, index: Index, *sources: Source) -> Working:
         """Σ q k over the width of the head."""
         head, row, column = index
         query, key = sources
-        total = product("Σ q · k", query.factor(head, row, None), key.factor(head, column, None))
+        total = product("Σ q · k", query.factor(head, row, None), key.factor(head // self.share, column, None))
         return Working((total,), total.total)
 
     def flops(self, *inputs: Axes) -> int:

@@ -18,15 +18,17 @@ BASE = 10000.0
 class Sinusoid(Op):
     """PE[pos][2i] = sin(pos / 10000^(2i/d)), PE[pos][2i+1] = cos(the same) (Vaswani et al. 2017, §3.5).
 
-    Input: positions (n). Result: n × width. Angles are taken in float64 and rounded once.
+    Input: positions (n). Result: n × width. Angles are taken in float64 and rounded once. `halves` puts all sines
+    before all cosines, as Marian does.
     """
 
     width: int
+    halves: bool = False
 
     @property
     def formula(self) -> str:
         """Sine in even, cosine in odd columns."""
-        return "sin, cos (pos ÷ 10000^(2i/d))"
+        return "sines, then cosines (pos ÷ 10000^(2i/d))" if self.halves else "sin, cos (pos ÷ 10000^(2i/d))"
 
     def axes(self, *inputs: Axes) -> Axes:
         """Tokens × model width."""
@@ -38,8 +40,11 @@ class Sinusoid(Op):
         pairs = xp.arange((self.width + 1) // 2, dtype=xp.float64)
         angles = inputs[0][..., None] / BASE ** (2.0 * pairs / self.width)
         encoding = xp.empty((*inputs[0].shape, self.width), dtype=backend.dtype)
-        encoding[..., 0::2] = xp.sin(angles)
-        encoding[..., 1::2] = xp.cos(angles)[..., : self.width // 2]
+        sines, cosines = (
+            (slice(0, pairs.size), slice(pairs.size, None)) if self.halves else (slice(0, None, 2), slice(1, None, 2))
+        )
+        encoding[..., sines] = xp.sin(angles)
+        encoding[..., cosines] = xp.cos(angles)[..., : self.width // 2]
         return encoding
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
@@ -58,12 +63,14 @@ class Sinusoid(Op):
         """Position, divisor, angle, and the function of the column's parity."""
         row, column = index
         position = sources[0].operand(row)
-        divisor = BASE ** (2 * (column // 2) / self.width)
+        half = (self.width + 1) // 2
+        pair, is_cosine = (column % half, column >= half) if self.halves else (column // 2, bool(column % 2))
+        divisor = BASE ** (2 * pair / self.width)
         angle = position.value / divisor
-        function, result = ("cos", math.cos(angle)) if column % 2 else ("sin", math.sin(angle))
+        function, result = ("cos", math.cos(angle)) if is_cosine else ("sin", math.sin(angle))
         items = (
             Value("pos", position.value, position),
-            Value("2i", 2 * (column // 2), note=f"of d = {self.width}"),
+            Value("2i", 2 * pair, note=f"of d = {self.width}"),
             Value("10000^(2i/d)", divisor),
             Value("pos ÷ 10000^(2i/d)", angle, note="radians"),
             Value(function, result),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tui_transformer.engine.axis import Axes, Region, Shape, shape_of
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Source, Working, product
+from tui_transformer.engine.explanation import Index, Source, Value, Working, product
 from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias
 
 
@@ -15,13 +15,15 @@ from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias
 class Unembed(Op):
     """x Eᵀ (+ b): a token's logit is the product of x with the token's embedding row (Press & Wolf 2017).
 
-    Inputs: x (n × d), E (v × d) and, where there is one, b (v). Result: n × v.
+    Inputs: x (n × d), E (v × d) and, where there is one, b (v). Result: n × v. T5 scales x by d^(−1/2) first.
     """
+
+    scale: float = 1.0
 
     @property
     def formula(self) -> str:
         """The product with the transposed table."""
-        return "x Eᵀ"
+        return "x Eᵀ" if self.scale == 1.0 else f"x Eᵀ · {self.scale:.6g}"
 
     def axes(self, *inputs: Axes) -> Axes:
         """Tokens × vocabulary."""
@@ -32,6 +34,8 @@ class Unembed(Op):
         x, table = inputs[:2]
         rows = flat(x)
         result = backend.xp.matmul(rows, table.T, out=backend.empty((rows.shape[0], table.shape[0]), x.dtype))
+        if self.scale != 1.0:
+            result *= self.scale
         for bias in inputs[2:]:
             result += bias
         return result.reshape(*x.shape[:-1], table.shape[0])
@@ -40,8 +44,9 @@ class Unembed(Op):
         """forward: y = x Eᵀ + b."""
         x, table = inputs[:2]
         rows = flat(gradient)
-        toward_x = backend.xp.matmul(rows, table).reshape(x.shape)
         toward_bias = (rows.sum(axis=0),) if len(inputs) > 2 else ()
+        rows = rows * self.scale
+        toward_x = backend.xp.matmul(rows, table).reshape(x.shape)
         return toward_x, backend.xp.matmul(rows.T, flat(x)), *toward_bias
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
@@ -55,7 +60,10 @@ class Unembed(Op):
         row, column = index
         x, table = sources[:2]
         total = product("Σ x E", x.factor(row, None), table.factor(column, None))
-        return plus_bias(total, column, sources[2:])
+        if self.scale == 1.0:
+            return plus_bias(total, column, sources[2:])
+        items = (total, Value("scale", self.scale, note="d_model^(−1/2)"))
+        return Working(items, total.total * self.scale)
 
     def flops(self, *inputs: Axes) -> int:
         """Two a product term, one a bias."""

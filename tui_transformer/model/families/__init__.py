@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from tui_transformer.model.families.attention import ATTENTION
-from tui_transformer.model.families.base import Family, ModelConfig
+from tui_transformer.model.families.base import Family, Lengths, ModelConfig
 from tui_transformer.model.families.vanilla import VANILLA
 
 FAMILIES: Mapping[str, Family] = {family.model_type: family for family in (VANILLA, ATTENTION)}
 
-__all__ = ["ATTENTION", "FAMILIES", "VANILLA", "Family", "ModelConfig"]
+__all__ = ["ATTENTION", "FAMILIES", "VANILLA", "Family", "Lengths", "ModelConfig"]

@@ -13,8 +13,8 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Mask, Parameter
 from tui_transformer.engine.program import Builder, Program
 from tui_transformer.model.checks import size_up_to, truth
-from tui_transformer.model.families.base import Family
-from tui_transformer.model.layers import scaled_dot_product
+from tui_transformer.model.families.base import Family, Lengths
+from tui_transformer.model.layers import Sequence, dot_product
 
 LARGEST = 4096
 SCOPE = "encoder.0.self_attention"
@@ -39,6 +39,16 @@ class AttentionConfig:
         truth("causal", self.causal)
 
     @property
+    def has_decoder(self) -> bool:
+        """There is one sequence."""
+        return False
+
+    @property
+    def start_id(self) -> int | None:
+        """There is no decoder."""
+        return None
+
+    @property
     def max_length(self) -> int:
         """Q, K and V have a fixed length."""
         return self.length
@@ -59,7 +69,7 @@ class AttentionConfig:
         return cls(**{key: raw[key] for key in ("length", "width", "causal") if key in raw})
 
 
-def program(config: AttentionConfig, _: int) -> Program:
+def program(config: AttentionConfig, _: Lengths) -> Program:
     """Q, K, V → scores → weights → context (Vaswani et al. 2017, equation 1)."""
     build = Builder()
     head, tokens, width = Axis("head", 1), Axis("token", config.length, "tokens"), Axis("head width", config.width)
@@ -70,7 +80,8 @@ def program(config: AttentionConfig, _: int) -> Program:
         build(name, Parameter(), build.weight(f"{name}.weight", head, tokens, width))
         for name in ("query", "key", "value")
     )
-    scaled_dot_product(build, query, key, value, (places, places, visible), Mask(causal=config.causal))
+    given = Sequence("", places, visible)
+    dot_product(build, query, key, value, given, given, Mask(causal=config.causal))
     return build.program()
 
 

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
+from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
+
+
+class Lengths(NamedTuple):
+    """How many tokens a program is built for; `decoder` is 0 where there is one sequence only."""
+
+    tokens: int
+    decoder: int = 0
 
 
 class ModelConfig(Protocol):
@@ -28,6 +38,14 @@ class ModelConfig(Protocol):
         """The ID of padding, if there is one."""
 
     @property
+    def has_decoder(self) -> bool:
+        """Whether a decoder reads a sequence of its own beside the encoder's output."""
+
+    @property
+    def start_id(self) -> int | None:
+        """What that decoder's sequence begins with."""
+
+    @property
     def summary(self) -> str:
         """The sizes in one line."""
 
@@ -35,10 +53,51 @@ class ModelConfig(Protocol):
         """The keys of `config.json`."""
 
 
+def as_it_is(tensor: Host) -> Host:
+    """The tensor, stored in × out."""
+    return tensor
+
+
+def transposed(tensor: Host) -> Host:
+    """A tensor that is stored out × in, as in × out."""
+    return tensor.T
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Where a weight of a program is in a checkpoint, and how it is made from the tensor there (a view, no copy)."""
+
+    name: str
+    take: Callable[[Host], Host] = as_it_is
+
+
+def counted(rows: Host, pad_id: int | None) -> Host:
+    """Places 0, 1, 2 … of the tokens of every row."""
+    del pad_id
+    return np.broadcast_to(np.arange(rows.shape[1], dtype=np.int64), rows.shape)
+
+
+def under_own_name(config: Any, name: str, names: frozenset[str]) -> Stored:
+    """A weight that is in the file under the name that it has in the program."""
+    del config, names
+    return Stored(name)
+
+
 @dataclass(frozen=True)
 class Family:
-    """How to read a configuration of a family, and the program that it describes for sentences of a length."""
+    """How to read a configuration of a family, and the program that it describes for sentences of a length.
+
+    Attributes:
+        model_type: As in `config.json`.
+        read: Makes the configuration from the JSON object.
+        program: Builds the steps.
+        stored: Where the weight of a program is in the file, given its name and the names in the file; by default under
+            its own name.
+        places: The places of tokens, where they are not 0, 1, 2 …
+    """
 
     model_type: str
     read: Callable[[Mapping[str, Any]], ModelConfig]
-    program: Callable[[Any, int], Program]
+    program: Callable[[Any, Lengths], Program]
+    stored: Callable[[Any, str, frozenset[str]], Stored] = under_own_name
+    places: Callable[[Host, int | None], Host] = counted

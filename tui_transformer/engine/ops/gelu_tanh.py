@@ -1,0 +1,64 @@
+"""GELU by tanh: the approximation that GPT-2 was trained with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tui_transformer.engine.axis import Axes
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.explanation import Index, Source, Value, Working
+from tui_transformer.engine.ops.base import Gradients, Op
+
+RATE, CUBIC = math.sqrt(2.0 / math.pi), 0.044715
+
+
+@dataclass(frozen=True)
+class GeluTanh(Op):
+    """x · (1 + tanh(√(2/π) (x + 0.044715 x³))) ÷ 2 (Hendrycks & Gimpel 2016, §2)."""
+
+    overwrites: ClassVar[bool] = True
+
+    @property
+    def formula(self) -> str:
+        """The approximation."""
+        return "x · (1 + tanh(√(2/π)(x + 0.044715 x³))) ÷ 2"
+
+    def axes(self, *inputs: Axes) -> Axes:
+        """Those of the input."""
+        return inputs[0]
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        """X times its share."""
+        share = self._share(backend, inputs[0])
+        return backend.xp.multiply(inputs[0], share, out=share if out is None else out)
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = x s(x); ∂x = s + x · 2 s (1 − s) · √(2/π) (1 + 3 · 0.044715 x²)."""
+        x, share = inputs[0], self._share(backend, inputs[0])
+        slope = RATE * (1.0 + 3.0 * CUBIC * x * x)
+        return (gradient * (share + x * 2.0 * share * (1.0 - share) * slope),)
+
+    def _share(self, backend: Backend, x: Array) -> Array:
+        """(1 + tanh(…)) ÷ 2."""
+        inner = backend.xp.multiply(x, x, out=backend.like(x))
+        inner *= CUBIC
+        inner += 1.0
+        inner *= x
+        inner *= RATE
+        backend.xp.tanh(inner, out=inner)
+        inner += 1.0
+        inner *= 0.5
+        return inner
+
+    def explain(self, index: Index, *sources: Source) -> Working:
+        """The value and its share."""
+        cell = sources[0].operand(*index)
+        share = 0.5 * (1.0 + math.tanh(RATE * (cell.value + CUBIC * cell.value**3)))
+        items = (Value("x", cell.value, cell), Value("share", share, note="(1 + tanh(…)) ÷ 2"))
+        return Working(items, cell.value * share)
+
+    def flops(self, *inputs: Axes) -> int:
+        """Eight elementwise operations."""
+        return 8 * super().flops(*inputs)
