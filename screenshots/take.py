@@ -58,7 +58,7 @@ MIDDLE = {"d_model": 64, "heads": 4, "layers": 2, "d_ff": 256}
 SCENES = {
     "attention": Scene(f"{ATTENTION}.weights", ("right_square_bracket", "right_square_bracket", *TO_CELL)),
     "positions": Scene("embedding.positions", ("down", "down", "right", "right"), sizes=MIDDLE),
-    "cell": Scene(f"{ATTENTION}.scaled", (*TO_CELL, "enter", "down", "enter")),
+    "cell": Scene(f"{ATTENTION}.scaled", (*TO_CELL, "enter", "enter", "enter"), sizes=MIDDLE),
     "masked": Scene("decoder.0.self_attention.weights", TO_CELL, model="decoder", sizes=MIDDLE),
     "feed-forward": Scene("encoder.0.feed_forward.activation", ("down", "right")),
     "narrow": Scene(f"{ATTENTION}.weights", TO_CELL, NARROW),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,8 @@ NAMESPACE = "http://www.w3.org/2000/svg"
 
 def take(out: Path, *names: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(SCRIPT), "--out", str(out), *names]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
 def check(out: Path, name: str, text: str) -> None:

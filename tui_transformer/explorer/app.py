@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
@@ -46,7 +47,8 @@ class ExplorerApp(App[None]):
         self._session, self._preferences = session, preferences
         for theme in THEMES:
             self.register_theme(theme)
-        self.theme = preferences.theme if preferences.theme in self.available_themes else THEMES[0].name
+        wanted = (preferences.theme, os.environ.get("TEXTUAL_THEME"), THEMES[0].name)
+        self.theme = next(name for name in wanted if name in self.available_themes)
         self.animation_level = "none"
 
     def post(self, function: Callable[..., Any], *arguments: Any) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from textual import on
 
 from tui_transformer.engine.trace import Edit
@@ -59,17 +60,25 @@ class MainScreen(Stage):
         hint = "token IDs" if session.model.vocabulary is None else f"up to {session.model.config.max_length:,} tokens"
         value = session.text or " ".join(token.text for token in session.encoding.tokens)
 
+        position, trail = self.position, self.trail
+
         def check(text: str) -> None:
-            self.history.current = session.with_text(text)
+            self.history.current = session if text == value else session.with_text(text)
+
+        def show() -> None:
+            self.position, self.trail = position, trail
+            self.show_session()
 
         def preview(text: str) -> None:
             with suppress(InputError):
                 check(text)
-                self.show_session()
+                show()
 
         def finish(text: str | None) -> None:
             changed, self.history.current = self.history.current, session
-            self.change(changed) if text is not None else self.show_session()
+            if text is not None and changed is not session:
+                self.history.push(changed)
+            show()
 
         self.app.push_screen(PromptScreen("Sentence", value=value, hint=hint, check=check, preview=preview), finish)
 
@@ -126,7 +135,8 @@ class MainScreen(Stage):
         changed: list[Session] = []
 
         def check(text: str) -> None:
-            changed[:] = [session.with_edit(Edit(name, index, _read_number(text)))]
+            value = _read_number(text, session.model.backend.dtype)
+            changed[:] = [session.with_edit(Edit(name, index, value))]
 
         stored = "" if scene.working is None else repr(scene.working.stored)
         where = f"{name}[{', '.join(map(str, index))}]"
@@ -157,7 +167,9 @@ class MainScreen(Stage):
     def _write(self, view: View, name: str) -> None:
         if not name.strip():
             raise InputError("give the file a name")
-        export(view, Path(name.strip()).expanduser())
+        with suppress(RuntimeError, ValueError):
+            name = str(Path(name.strip()).expanduser())
+        export(view, Path(name.strip()))
 
     def action_copy_cell(self) -> None:
         """The value of the cell to the clipboard."""
@@ -242,12 +254,12 @@ class MainScreen(Stage):
         self.focus_pane("matrix")
 
 
-def _read_number(text: str) -> float:
-    """A finite number as a person writes it."""
+def _read_number(text: str, dtype: np.dtype[Any]) -> float:
+    """A number as a person writes it, finite in the model's precision."""
     try:
         value = float(text.strip().replace("−", "-").replace(",", "."))
     except ValueError as error:
         raise InputError(f"{text!r} is not a number") from error
-    if not math.isfinite(value):
-        raise InputError("the cell has to stay finite")
+    if not abs(value) <= float(np.finfo(dtype).max):
+        raise InputError(f"{text!r} does not fit into {dtype}: the cell has to stay finite")
     return value

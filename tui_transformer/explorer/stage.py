@@ -12,7 +12,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.events import Resize
+from textual.events import DescendantFocus, Resize
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.timer import Timer
@@ -135,11 +135,27 @@ class Stage(Screen[None]):
         """Go to a pane; where one is shown at a time, it becomes the one."""
         if name not in self.panes():
             return
+        self._activate(name)
+        self.set_focus(self._focus_of(name))
+
+    def _activate(self, name: str) -> None:
         self.active = name
         for pane in PANES:
             self.set_class(pane == name, f"-active-{pane}")
-        self.set_focus(self._focus_of(name))
         self.show_lines()
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """A click goes to a pane as its digit does."""
+        inside = dict.fromkeys(PANES) | {VOCABULARY: "matrix", TEXT: "matrix"}
+        name = next((node.id for node in event.widget.ancestors_with_self if node.id in inside), None)
+        if name is not None and (pane := inside[name] or name) != self.active:
+            self._activate(pane)
+
+    def _focus_matrix(self) -> None:
+        """Where the matrix is the active pane, what is shown in its place gets the keys."""
+        focused = self.focused
+        if self.active == "matrix" and (focused is None or self.query_one("#middle") in focused.ancestors):
+            self.set_focus(self._focus_of("matrix"))
 
     def panes(self) -> list[str]:
         """The panes that the stop has."""
@@ -180,6 +196,7 @@ class Stage(Screen[None]):
             self._soon.stop()
         self.set_class(position.stop == VOCABULARY, "-vocabulary")
         self.set_class(position.stop == TEXT, "-text")
+        self._focus_matrix()
         self.query_one(StepsPane).show_steps(session.trace.program, session.stops, position.stop)
         if position.stop in (VOCABULARY, TEXT):
             self._show_words(position.stop)
@@ -221,8 +238,6 @@ class Stage(Screen[None]):
         """The texts now, heads and chart a moment later."""
         if self.active not in self.panes():
             self.focus_pane("matrix")
-        elif self.active == "matrix":
-            self.set_focus(self._focus_of("matrix"))
         self.show_lines()
         self._show_later(heads=True)
 

@@ -15,6 +15,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
+from tui_transformer.explorer.screens.line_input import LineInput
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
@@ -52,7 +53,7 @@ class VocabularyPane(Vertical):
 
     def compose(self) -> ComposeResult:
         """Search line above, words below."""
-        yield Input(placeholder="f finds a word", id="search")
+        yield LineInput(placeholder="f finds a word", id="search")
         yield LineList(id="entries")
 
     @property

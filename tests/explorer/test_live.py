@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from driving import NARROW, WIDE, Explorer, exploring
+
+from tui_transformer.explorer.screens.choice import Choice
+from tui_transformer.explorer.screens.settings import SettingsScreen
+
+OUTPUT = "encoder.0.output"
+
+
+async def set_settings(explorer: Explorer, **values: object) -> None:
+    """Change settings in the form and apply them."""
+    await explorer.keys(",")
+    await explorer.until(lambda: isinstance(explorer.app.screen, SettingsScreen))
+    form = explorer.app.screen
+    for key, value in values.items():
+        control = form.query_one(f"#{key}")
+        if isinstance(control, Choice):
+            control.index = control.values.index(str(value))
+        else:
+            control.value = str(value)
+    await explorer.keys("ctrl+s")
+    await explorer.until(
+        lambda: explorer.app.screen is explorer.stage or form.query_one("#status").has_class("problem")
+    )
+    await explorer.settled()
+
+
+CHANGES = {
+    "seed": ({"seed": 7}, lambda model: model.seed == 7),
+    "sizes": (
+        {"d_model": 6, "heads": 3, "d_ff": 10, "layers": 2},
+        lambda model: (model.config.d_model, model.config.heads, model.config.layers) == (6, 3, 2),
+    ),
+    "norm": ({"norm": "pre"}, lambda model: model.config.norm == "pre"),
+    "mask": ({"causal": "on"}, lambda model: model.config.causal),
+    "precision": ({"dtype": "float64"}, lambda model: str(model.backend.dtype) == "float64"),
+    "positions": ({"positions": "learned"}, lambda model: model.config.positions == "learned"),
+    "vocabulary": ({"vocabulary": "english"}, lambda model: model.vocabulary.name == "english"),
+}
+
+
+@pytest.mark.parametrize(("values", "holds"), CHANGES.values(), ids=CHANGES.keys())
+async def test_a_setting_changes_the_model_and_can_be_undone(values, holds: Callable[..., bool]):
+    async with exploring(NARROW) as explorer:
+        await explorer.go("encoder.0.self_attention.weights")
+        before, values_before = explorer.session, explorer.session.trace["output.logits"]
+        await set_settings(explorer, **values)
+        assert holds(explorer.session.model)
+        assert explorer.stop == "encoder.0.self_attention.weights"
+        after = explorer.session.trace["output.logits"]
+        assert after.shape != values_before.shape or not np.array_equal(after, values_before)
+        await explorer.press("u")
+        assert explorer.session is before
+        await explorer.press("U")
+        assert holds(explorer.session.model)
+
+
+async def test_settings_that_cannot_be_are_refused_in_the_form():
+    async with exploring(WIDE) as explorer:
+        before = explorer.session
+        await set_settings(explorer, heads=3)
+        assert "not divisible by 3 heads" in explorer.text
+        await explorer.press("escape")
+        assert explorer.session is before
+
+
+async def test_a_stop_that_is_gone_with_its_layer_is_left():
+    async with exploring(WIDE, sizes={"layers": 3}) as explorer:
+        await explorer.go("encoder.2.self_attention.scores")
+        await explorer.press("5", "enter", "enter")
+        await set_settings(explorer, layers=1)
+        assert explorer.stop in (*explorer.session.stops, *explorer.session.trace.program.weights)
+        for _ in range(5):
+            await explorer.press("escape")
+        await explorer.press("space", "4", "c", "w", "escape")
+        assert explorer.session.model.config.layers == 1
+
+
+EDITS = [
+    ("encoder", "encoder.0.feed_forward.hidden.weight", "encoder.0.feed_forward.hidden"),
+    ("encoder", "embedding.tokens.weight", "embedding.tokens"),
+    ("encoder", "encoder.0.self_attention.scores", "encoder.0.self_attention.scores"),
+    ("encoder", "embedding.output", "embedding.output"),
+    ("attention", "encoder.0.self_attention.query", "encoder.0.self_attention.query"),
+    ("attention", "encoder.0.self_attention.key", "encoder.0.self_attention.key"),
+    ("attention", "encoder.0.self_attention.value.weight", "encoder.0.self_attention.value"),
+]
+
+
+@pytest.mark.parametrize(("model", "name", "stop"), EDITS, ids=[name for _, name, _ in EDITS])
+async def test_an_edit_changes_what_is_downstream_and_is_undone(model, name, stop):
+    async with exploring(NARROW, model=model, sizes={"causal": False} if model == "attention" else {}) as explorer:
+        await explorer.go(stop)
+        if name != stop:
+            await explorer.press("w")
+        assert explorer.stop == name
+        await explorer.press("down")
+        base, last = explorer.session, explorer.session.trace.program.steps[-1].name
+        await explorer.press("e")
+        await explorer.answer("-2,5")
+        edited = explorer.session
+        reached = edited.trace.program.downstream([name])
+        for step in edited.trace.program.steps:
+            same = np.array_equal(edited.trace[step.name], base.trace[step.name])
+            assert same or step.name in reached
+        assert not np.array_equal(edited.trace[last], base.trace[last])
+        assert (edited.trace[name] == -2.5).sum() == 1
+        assert "set by hand" in explorer.text
+        assert explorer.stop == name
+        await explorer.press("u")
+        assert explorer.session is base
+        assert "set by hand" not in explorer.text
+        await explorer.press("U")
+        assert explorer.session is edited
+        assert "set by hand" in explorer.text
+
+
+@pytest.mark.parametrize("bad", ["", "seven", "nan", "inf", "-1e400", "1e39", "1 2", "[b]0[/b]"])
+async def test_what_is_no_number_is_refused(bad):
+    async with exploring(NARROW) as explorer:
+        await explorer.go("embedding.output")
+        before = explorer.session
+        await explorer.press("e")
+        await explorer.answer(bad)
+        assert explorer.app.screen is not explorer.stage
+        assert "\n" not in explorer.app.screen.query_one("#problem").visual.plain.strip() != ""
+        await explorer.press("escape")
+        assert explorer.session is before
+
+
+async def test_token_ids_are_not_edited_by_e():
+    async with exploring(NARROW) as explorer:
+        await explorer.go("tokens")
+        await explorer.press("e")
+        assert explorer.app.screen is explorer.stage
+        assert "there is no number to edit here" in explorer.messages
+
+
+async def test_values_that_overflow_are_shown():
+    async with exploring(WIDE) as explorer:
+        await explorer.go("embedding.tokens")
+        await explorer.press("e")
+        await explorer.answer("3e38")
+        while explorer.stop != "text":
+            await explorer.press("space", "c", "c", "5", "4")
+        while explorer.stop != "embedding.tokens":
+            await explorer.keys("backspace")
+        assert not np.isfinite(explorer.session.trace["encoder.0.self_attention.scores"]).all()
+
+
+async def test_undo_and_redo_without_a_change_say_so():
+    async with exploring(NARROW) as explorer:
+        await explorer.press("u", "U")
+        assert "there is nothing to undo" in explorer.messages
+        assert "there is nothing to redo" in explorer.messages
+
+
+async def test_another_vocabulary_is_chosen_where_the_vocabulary_is():
+    async with exploring(NARROW) as explorer:
+        await explorer.go("embedding.output")
+        await explorer.press("v")
+        assert explorer.stop == "vocabulary"
+        await explorer.press("v")
+        await explorer.answer("nonesuch")
+        assert "no vocabulary is called" in explorer.text
+        await explorer.answer("dog")
+        assert explorer.session.model.vocabulary.name == "dog"
+        assert "a dog bites a man" in explorer.text
+        assert "Vocabulary dog" in explorer.text
+        await explorer.press("u")
+        assert "The waves crashed" in explorer.text
+
+
+async def test_a_changed_vocabulary_file_is_read_again(tmp_path: Path):
+    path = tmp_path / "mine.txt"
+    path.write_text("red green blue")
+    async with exploring(WIDE, vocab=str(path), text="red blue") as explorer:
+        assert explorer.session.model.vocabulary.size == 4
+        path.write_text("red green blue yellow")
+        await explorer.press("v", "enter")
+        assert explorer.session.model.vocabulary.size == 5
+        assert "yellow" in explorer.text
+        path.write_text("red")
+        await explorer.press("v", "enter")
+        assert explorer.session.model.vocabulary.size == 2
+        assert explorer.session.text == "red"
+        path.unlink()
+        await explorer.press("v", "enter")
+        assert "does not exist" in explorer.app.screen.query_one("#problem").visual.plain
+        await explorer.press("escape")
+        assert explorer.session.model.vocabulary.size == 2
+
+
+async def test_ids_give_way_to_a_sentence_with_another_vocabulary():
+    async with exploring(NARROW, ids=[1, 2, 3]) as explorer:
+        assert "the waves crashed" in explorer.text
+        await explorer.press("v")
+        await explorer.answer("dog")
+        assert "a dog bites a man" in explorer.text
+
+
+async def test_typing_shows_the_sentence_and_leaving_brings_everything_back():
+    async with exploring(WIDE) as explorer:
+        await explorer.go("encoder.0.self_attention.scores")
+        await explorer.press("]", "G", "end", "enter", "enter")
+        before, position, trail = explorer.session, explorer.stage.position, list(explorer.stage.trail)
+        await explorer.press("/", "ctrl+u", "w", "a", "v", "e", "s")
+        assert explorer.session.text == "waves"
+        assert explorer.session.trace.program.shape("tokens") == (1,)
+        await explorer.press("escape")
+        assert explorer.session is before
+        assert (explorer.stage.position, explorer.stage.trail) == (position, trail)
+        await explorer.press("u")
+        assert "there is nothing to undo" in explorer.messages
+
+
+async def test_the_same_sentence_again_changes_nothing():
+    async with exploring(NARROW) as explorer:
+        await explorer.go("embedding.output")
+        await explorer.press("e")
+        await explorer.answer("1")
+        edited = explorer.session
+        await explorer.press("/", "enter")
+        assert explorer.session is edited
+
+
+async def test_edits_of_weights_outlive_the_sentence_and_those_of_steps_do_not():
+    async with exploring(NARROW) as explorer:
+        await explorer.go("embedding.tokens")
+        await explorer.press("e")
+        await explorer.answer("1")
+        await explorer.press("w", "e")
+        await explorer.answer("2")
+        await explorer.press("/")
+        await explorer.answer("the shore")
+        assert [edit.name for edit in explorer.session.edits] == ["embedding.tokens.weight"]
+
+
+async def test_without_positions_the_order_of_words_does_not_matter():
+    rows = []
+    for text in ("a dog bites a man", "a man bites a dog"):
+        async with exploring(NARROW, vocab="dog", text=text, sizes={"positions": "none"}) as explorer:
+            values = explorer.session.trace[OUTPUT]
+            rows.append({tuple(np.round(row, 5)) for row in values.tolist()})
+    assert rows[0] == rows[1]
+
+
+async def test_a_folder_without_words_takes_token_ids(reference):
+    async with exploring(NARROW, model=str(reference.folder), ids=[1, 2, 3]) as explorer:
+        assert explorer.session.model.vocabulary is None
+        await explorer.press("/")
+        await explorer.answer("4, 5")
+        assert explorer.session.encoding.ids == (4, 5)
+        await explorer.press("/")
+        await explorer.answer("four")
+        assert "write token IDs" in explorer.text

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from driving import NARROW, SMALL, WIDE, exploring
+
+from tui_transformer.explorer.panes.vocabulary import VocabularyPane
+from tui_transformer.text.vocabulary import Vocabulary
+
+WEIGHT = "embedding.tokens.weight"
+PAUSE = 0.5
+"""Seconds within which a key is answered, on a machine that does other things, too."""
+
+
+def word_list(path: Path, count: int) -> str:
+    path.write_text(" ".join(f"word{i}" for i in range(1, count)))
+    return str(path)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW, SMALL])
+async def test_a_word_is_found_and_its_embedding_shown(size):
+    async with exploring(size, vocab="english") as explorer:
+        words = explorer.session.model.vocabulary
+        await explorer.press("f", *"sea", "enter")
+        entries = explorer.stage.query_one(VocabularyPane).entries
+        assert entries.has_focus
+        assert "sea" in explorer.text
+        assert "found" in explorer.text or size == SMALL
+        await explorer.press("enter")
+        assert explorer.stop == WEIGHT
+        assert explorer.stage.position.place.row == words.ids["sea"]
+        assert WEIGHT in explorer.text
+        await explorer.press("escape")
+        assert explorer.stop == "vocabulary"
+        assert entries.has_focus
+
+
+async def test_letters_typed_into_the_search_do_nothing_else():
+    async with exploring(NARROW) as explorer:
+        await explorer.press("f", *"qsnpev{/,xt")
+        assert explorer.stop == "vocabulary"
+        assert explorer.focused_input.value == "qsnpev{/,xt"
+        assert "0 found" in explorer.text
+        await explorer.press("enter", "enter", "f", "ctrl+u", "enter")
+        assert "found" not in explorer.text
+        assert "crashed" in explorer.text
+
+
+async def test_the_words_of_the_sentence_are_marked_as_it_changes():
+    async with exploring(NARROW) as explorer:
+        assert "in the sentence 2 times" in explorer.text
+        await explorer.press("/")
+        await explorer.answer("shore shore shore")
+        assert "in the sentence 3 times" in explorer.text
+
+
+@pytest.mark.parametrize("count", [30_000, 250_000])
+async def test_a_large_vocabulary_opens_and_scrolls_and_calls_for_what_is_on_screen_only(
+    count, tmp_path, monkeypatch: pytest.MonkeyPatch
+):
+    path = word_list(tmp_path / "large.txt", count)
+    async with exploring(NARROW, vocab=path, text="word1 word2 word3") as explorer:
+        asked: list[int] = []
+        word = Vocabulary.word
+        monkeypatch.setattr(Vocabulary, "word", lambda self, number: asked.append(number) or word(self, number))
+        for keys, last in (
+            (["end"], count - 1),
+            (["home"], 0),
+            (["pagedown"] * 5, explorer.stage.query_one(VocabularyPane).entries.size.height * 5 - 5),
+        ):
+            started = time.perf_counter()
+            await explorer.keys(*keys)
+            assert time.perf_counter() - started < PAUSE * len(keys)
+            assert f"{last}  " in explorer.text
+        assert len(asked) < 1000
+        started = time.perf_counter()
+        await explorer.keys("f", "7")
+        await explorer.keys("7")
+        assert time.perf_counter() - started < 4 * PAUSE
+        assert f"{sum('77' in str(i) for i in range(count)):,} found" in explorer.text
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_a_large_vocabulary_is_stepped_through_without_a_pause(size, tmp_path):
+    path = word_list(tmp_path / "large.txt", 250_000)
+    async with exploring(size, vocab=path, text="word1 word2 word3 word249999") as explorer:
+        slowest = 0.0
+        for key in ["space"] * 25 + ["backspace"] * 25 + ["]", "end", "G", "5", "down", "1", "4", "6", "c", "c", "4"]:
+            started = time.perf_counter()
+            await explorer.keys(key)
+            slowest = max(slowest, time.perf_counter() - started)
+        assert slowest < PAUSE
+        await explorer.press("f", *"word249999", "enter", "enter")
+        assert explorer.stage.position.place.row == 249_999
+        await explorer.press("G", "w", "e", "escape")
