@@ -97,7 +97,7 @@ CONFIGS = {
     "not text": (b"\xff\xfe\x00{}", "not JSON"),
     "a list": (b"[1, 2]", "not a JSON object"),
     "null": (b"null", "not a JSON object"),
-    "no model_type": (b"{}", "model_type None is not supported: vanilla, attention are"),
+    "no model_type": (b"{}", "model_type None is not supported: vanilla, attention, "),
     "unknown model_type": (b'{"model_type": "mamba"}', "model_type 'mamba' is not supported"),
     "model_type a list": (b'{"model_type": ["vanilla"]}', "model_type ['vanilla'] is not supported"),
     "wrong type": (b'{"model_type": "vanilla", "d_model": "8"}', "d_model '8' is not a whole number"),

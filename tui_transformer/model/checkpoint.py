@@ -72,10 +72,15 @@ def reader(tensors: TensorFile, family: Family, config: ModelConfig, program: Pr
         InputError: The file lacks a weight, or has one in another shape or type; at once, before anything is read.
     """
     names = tensors.names
-    places = {name: family.stored(config, name, names) for name in program.weights}
+    places = {name: _place(family, config, name, names) for name in program.weights}
     for name, axes in program.weights.items():
         _check_shape(tensors, places[name], shape_of(axes))
     return lambda name, _: places[name].take(tensors.read(places[name].name))
+
+
+def _place(family: Family, config: ModelConfig, name: str, names: frozenset[str]) -> Stored:
+    """Where a weight is: under its own name, as this program saves it, or where the family has it."""
+    return Stored(name) if name in names else family.stored(config, name, names)
 
 
 def _check_shape(tensors: TensorFile, place: Stored, shape: Shape) -> None:

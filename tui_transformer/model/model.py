@@ -288,6 +288,7 @@ def _from_folder(folder: Path, vocabulary: str | Path | Vocabulary | None, devic
         raise InputError(f"{folder}: no such folder, and no built-in model ({', '.join(BUILT_IN)})")
     family, config = checkpoint.read_config(folder)
     tensors = checkpoint.open_tensors(folder / checkpoint.WEIGHTS)
+    config = family.fitted(config, tensors.names)
     read = checkpoint.reader(tensors, family, config, _program(family, config, Lengths(1, 1)))
     own = folder / checkpoint.VOCABULARY
     words = _vocabulary(vocabulary or own) if vocabulary or own.exists() else None

@@ -4,8 +4,20 @@ from collections.abc import Mapping
 
 from tui_transformer.model.families.attention import ATTENTION
 from tui_transformer.model.families.base import Family, Lengths, ModelConfig
+from tui_transformer.model.families.bert import BERT
+from tui_transformer.model.families.distilbert import DISTILBERT
+from tui_transformer.model.families.roberta import ROBERTA
 from tui_transformer.model.families.vanilla import VANILLA
 
-FAMILIES: Mapping[str, Family] = {family.model_type: family for family in (VANILLA, ATTENTION)}
+FAMILIES: Mapping[str, Family] = {
+    family.model_type: family
+    for family in (
+        VANILLA,
+        ATTENTION,
+        BERT,
+        DISTILBERT,
+        ROBERTA,
+    )
+}
 
 __all__ = ["ATTENTION", "FAMILIES", "VANILLA", "Family", "Lengths", "ModelConfig"]

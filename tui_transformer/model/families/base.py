@@ -83,6 +83,12 @@ def under_own_name(config: Any, name: str, names: frozenset[str]) -> Stored:
     return Stored(name)
 
 
+def as_read(config: ModelConfig, names: frozenset[str]) -> ModelConfig:
+    """The configuration that `config.json` gives, whatever tensors the file has."""
+    del names
+    return config
+
+
 @dataclass(frozen=True)
 class Family:
     """How to read a configuration of a family, and the program that it describes for sentences of a length.
@@ -94,6 +100,7 @@ class Family:
         stored: Where the weight of a program is in the file, given its name and the names in the file; by default under
             its own name.
         places: The places of tokens, where they are not 0, 1, 2 …
+        fitted: The configuration with what only the names in the file tell, such as whether there is an output head.
     """
 
     model_type: str
@@ -101,3 +108,4 @@ class Family:
     program: Callable[[Any, Lengths], Program]
     stored: Callable[[Any, str, frozenset[str]], Stored] = under_own_name
     places: Callable[[Host, int | None], Host] = counted
+    fitted: Callable[[Any, frozenset[str]], ModelConfig] = as_read

@@ -1,0 +1,208 @@
+"""Encoders that were trained to fill in masked words (Devlin et al. 2018): what BERT, DistilBERT and RoBERTa share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from tui_transformer.engine.axis import Axis
+from tui_transformer.engine.ops import Linear, Mask
+from tui_transformer.engine.program import Builder, Program
+from tui_transformer.errors import UsageError
+from tui_transformer.model.checks import Check, one_of, shown, size_up_to, small, token_id, truth
+from tui_transformer.model.config import LARGEST_SIZE, MOST_LAYERS
+from tui_transformer.model.embedding import Embedding, embed
+from tui_transformer.model.families.base import Lengths, Stored, as_it_is, transposed
+from tui_transformer.model.layers import ACTIVATIONS, ALL_MATRICES, Layout, Norm, encoder_layer, logits, norm, sequence
+
+NAMES_OF_ACTIVATIONS: Mapping[str, str] = {
+    "gelu": "gelu",
+    "gelu_python": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+}
+"""The activations, as these files name them."""
+
+ONLY: Mapping[str, object] = {
+    "is_decoder": False,
+    "add_cross_attention": False,
+    "is_encoder_decoder": False,
+    "position_embedding_type": "absolute",
+    "pruned_heads": {},
+}
+"""Settings that change the computation, and the one value that is computed here."""
+
+MATRICES = frozenset({"query", "key", "value", "output", "hidden", "logits"})
+"""Steps whose weight is stored out × in."""
+
+OLD_ENDINGS = {"weight": "gamma", "bias": "beta"}
+"""What the weights of a layer norm were called once."""
+
+
+@dataclass(frozen=True)
+class MaskedWordConfig:
+    """Sizes and choices of the encoder. A family gives the names that they have in its `config.json`.
+
+    Attributes:
+        position_rows: Rows of the table of positions.
+        segments: Segments (token types), 0 for none.
+        activation: A key of `NAMES_OF_ACTIVATIONS`.
+        sinusoidal: Positions are sines and cosines and not in the file.
+        tie_output: The head uses the embedding table again.
+        head: The file has the head that gives a logit for every word; only its tensors tell.
+
+    Raises:
+        UsageError: A size or choice that cannot be; the message names it as the file does.
+    """
+
+    model_type: ClassVar[str]
+    keys: ClassVar[Mapping[str, str]]
+
+    vocab_size: int = 30522
+    d_model: int = 768
+    heads: int = 12
+    d_ff: int = 3072
+    layers: int = 12
+    position_rows: int = 512
+    segments: int = 0
+    pad_id: int | None = 0
+    activation: str = "gelu"
+    norm_epsilon: float = 1e-12
+    sinusoidal: bool = False
+    tie_output: bool = True
+    head: bool = False
+
+    def __post_init__(self) -> None:
+        for field, key in self.keys.items():
+            _CHECKS[field](key, getattr(self, field))
+        if self.d_model % self.heads:
+            width, heads = self.keys["d_model"], self.keys["heads"]
+            raise UsageError(f"{width} {self.d_model} is not divisible by {heads} {self.heads}")
+        if (self.pad_id or 0) >= self.vocab_size:
+            key = self.keys["pad_id"]
+            raise UsageError(f"{key} {shown(self.pad_id)} is outside the vocabulary of {self.vocab_size}")
+
+    @property
+    def max_length(self) -> int:
+        """A position for every token."""
+        return self.position_rows
+
+    @property
+    def has_decoder(self) -> bool:
+        """There is one sequence."""
+        return False
+
+    @property
+    def start_id(self) -> int | None:
+        """There is no decoder."""
+        return None
+
+    @property
+    def head_activation(self) -> str:
+        """The activation in the head."""
+        return self.activation
+
+    @property
+    def summary(self) -> str:
+        """The sizes in one line."""
+        heads, layers = _counted(self.heads, "head"), _counted(self.layers, "layer")
+        return f"{self.model_type} · d_model {self.d_model} · {heads} · d_ff {self.d_ff} · {layers}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys of `config.json`."""
+        return {"model_type": self.model_type, **{key: getattr(self, field) for field, key in self.keys.items()}}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The configuration that a `config.json` describes; keys that change nothing are left alone."""
+        for key, only in ONLY.items():
+            if raw.get(key, only) != only:
+                raise UsageError(f"{key} {shown(raw[key])} is not supported, only {shown(only)}")
+        return cls(**{field: raw[key] for field, key in cls.keys.items() if key in raw})
+
+
+_CHECKS: Mapping[str, Check] = {
+    **dict.fromkeys(("vocab_size", "d_model", "heads", "d_ff", "position_rows", "segments"), size_up_to(LARGEST_SIZE)),
+    "layers": size_up_to(MOST_LAYERS),
+    "pad_id": token_id,
+    "activation": one_of(tuple(NAMES_OF_ACTIVATIONS)),
+    "norm_epsilon": small,
+    **dict.fromkeys(("sinusoidal", "tie_output"), truth),
+}
+
+
+def program(config: MaskedWordConfig, lengths: Lengths) -> Program:
+    """Tokens → embedding → N layers, and where the file has the head → logits (Devlin et al. 2018, §3)."""
+    build, layout = Builder(), layout_of(config)
+    vocabulary = Axis("vocabulary", config.vocab_size)
+    tokens = sequence(build, "tokens", lengths.tokens)
+    x = embed(build, tokens, vocabulary, layout, _embedding(config))
+    encoder = build.within("encoder")
+    for i in range(config.layers):
+        x = encoder_layer(encoder.within(str(i)), x, tokens, layout, Mask())
+    if config.head:
+        _head(build, x, config, layout, vocabulary)
+    return build.program()
+
+
+def layout_of(config: MaskedWordConfig) -> Layout:
+    """What the layers need of the configuration: the 2017 paper's encoder, with every bias."""
+    return Layout(
+        d_model=config.d_model,
+        heads=config.heads,
+        d_ff=config.d_ff,
+        norm=Norm(config.norm_epsilon),
+        place="post",
+        activation=NAMES_OF_ACTIVATIONS[config.activation],
+        head_width=config.d_model // config.heads,
+        kv_heads=config.heads,
+        bias=ALL_MATRICES,
+    )
+
+
+def _embedding(config: MaskedWordConfig) -> Embedding:
+    return Embedding(
+        positions="sinusoidal" if config.sinusoidal else "learned",
+        max_length=config.position_rows,
+        segments=config.segments,
+        norm=Norm(config.norm_epsilon),
+    )
+
+
+def _head(build: Builder, x: str, config: MaskedWordConfig, layout: Layout, vocabulary: Axis) -> None:
+    """A matrix, activation and norm of its own, then a logit for every word."""
+    inner = build.within("output.transform")
+    weight = inner.weight("hidden.weight", layout.model, layout.model)
+    x = inner("hidden", Linear("x W"), x, weight, inner.weight("hidden.bias", layout.model))  # n × d
+    x = inner("activation", ACTIVATIONS[NAMES_OF_ACTIVATIONS[config.head_activation]](), x)
+    x = norm(inner, x, layout)
+    tied = "embedding.tokens.weight" if config.tie_output else None
+    logits(build, x, vocabulary, layout.model, tied=tied, bias=True)  # n × v
+
+
+def find(tensors: Mapping[str, str], prefix: str, name: str, names: frozenset[str]) -> Stored:
+    """Where a weight is, by a table of steps ({} stands for the layer) and the names that their tensors have.
+
+    Files of the encoder alone leave out `prefix`; old files have `gamma` and `beta`; a head keeps its bias beside or
+    inside its `decoder`.
+    """
+    step, _, kind = name.rpartition(".")
+    tensor = tensors[re.sub(r"\d+", "{}", step)].format(*re.findall(r"\d+", step))
+    bases = (tensor, tensor.removeprefix(prefix), tensor.removesuffix(".decoder"))
+    spellings = [f"{base}.{ending}" for base in bases for ending in (kind, OLD_ENDINGS[kind])]
+    take = transposed if kind == "weight" and step.rpartition(".")[2] in MATRICES else as_it_is
+    return Stored(next((each for each in spellings if each in names), spellings[0]), take)
+
+
+def has(tensors: Mapping[str, str], prefix: str, name: str, names: frozenset[str]) -> bool:
+    """Whether a file has a weight, under its own name or the family's."""
+    return name in names or find(tensors, prefix, name, names).name in names
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("s" if number > 1 else "")

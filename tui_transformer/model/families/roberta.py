@@ -1,0 +1,74 @@
+"""RoBERTa: BERT with other training, and places that count from behind the pad ID (Liu et al. 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from tui_transformer.engine.backend import Host
+from tui_transformer.errors import UsageError
+from tui_transformer.model.checks import shown
+from tui_transformer.model.families.base import Family, Stored
+from tui_transformer.model.families.bert import ENCODER, KEYS
+from tui_transformer.model.families.masked_words import MaskedWordConfig, find, has, program
+
+PREFIX = "roberta."
+
+TENSORS: Mapping[str, str] = {
+    **{step: PREFIX + tensor for step, tensor in ENCODER.items()},
+    "output.transform.hidden": "lm_head.dense",
+    "output.transform.norm": "lm_head.layer_norm",
+    "output.logits": "lm_head.decoder",
+}
+
+
+@dataclass(frozen=True)
+class RobertaConfig(MaskedWordConfig):
+    """Sizes and choices of a RoBERTa."""
+
+    model_type: ClassVar[str] = "roberta"
+    keys: ClassVar[Mapping[str, str]] = KEYS
+
+    vocab_size: int = 50265
+    segments: int = 2
+    pad_id: int | None = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pad_id is None or self.max_length < 1:
+            rows = self.position_rows
+            raise UsageError(
+                f"pad_token_id {shown(self.pad_id)} leaves no position: they count from it, up to {rows} rows"
+            )
+
+    @property
+    def max_length(self) -> int:
+        """The first token is at the place after the pad ID, so the rows before are not for tokens."""
+        return self.position_rows - (self.pad_id or 0) - 1
+
+    @property
+    def head_activation(self) -> str:
+        """GELU, whatever the layers have."""
+        return "gelu"
+
+
+def places(rows: Host, pad_id: int | None) -> Host:
+    """Tokens count from the pad ID + 1, and padding stays at the pad ID."""
+    real = rows != pad_id
+    return np.where(real, np.cumsum(real, axis=1), 0) + (pad_id or 0)
+
+
+def stored(_: RobertaConfig, name: str, names: frozenset[str]) -> Stored:
+    """Where a weight is in the file."""
+    return find(TENSORS, PREFIX, name, names)
+
+
+def fitted(config: RobertaConfig, names: frozenset[str]) -> RobertaConfig:
+    """With the head, where the file has it."""
+    return replace(config, head=has(TENSORS, PREFIX, "output.transform.hidden.weight", names))
+
+
+ROBERTA = Family("roberta", RobertaConfig.from_json, program, stored, places, fitted)
