@@ -42,6 +42,7 @@ ACTIONS = (
     Action("sublayer.next", "s", "step('sublayer', 1)", "Next sublayer", "sublayer", "s S"),
     Action("sublayer.back", "S", "step('sublayer', -1)", "Previous sublayer"),
     Action("sentence.edit", "slash", "sentence", "Edit the sentence", "sentence", "/"),
+    Action("target.edit", "T", "target", "Edit the target of an encoder–decoder"),
     Action("vocabulary.open", "v", "vocabulary", "Show the vocabulary", "vocabulary", "v"),
     Action("help", "question_mark,f1", "help", "Help on the focused pane", "help", "?"),
     Action("quit", "q", "app.quit", "Quit", "quit", "q"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -57,13 +58,30 @@ class MainScreen(Stage):
         if not session.model.config.vocab_size:
             self.say("this model reads no sentence: edit Q, K and V with e")
             return
-        hint = "token IDs" if session.model.vocabulary is None else f"up to {session.model.config.max_length:,} tokens"
-        value = session.text or " ".join(token.text for token in session.encoding.tokens)
+        value = session.text or session.encoding.text
+        title = "Source sentence" if session.model.has_decoder else "Sentence"
+        self._ask_sentence(title, value, session.with_text)
 
+    def action_target(self) -> None:
+        """Write another target for a decoder beside an encoder."""
+        found = self.session.decoder_encoding
+        if found is None:
+            self.say("this model reads one sentence")
+            return
+        with_words = self.session.model.vocabulary is not None
+        value = self.session.decoder_text if with_words else found.text
+        self._ask_sentence(
+            "Target, after the start token" if with_words else "Target", value, self.session.with_decoder_text
+        )
+
+    def _ask_sentence(self, title: str, value: str, changed_by: Callable[[str], Session]) -> None:
+        """Ask for a text, and let every pane follow while it is typed."""
+        session = self.session
+        hint = "token IDs" if session.model.vocabulary is None else f"up to {session.model.config.max_length:,} tokens"
         position, trail = self.position, self.trail
 
         def check(text: str) -> None:
-            self.history.current = session if text == value else session.with_text(text)
+            self.history.current = session if text == value else changed_by(text)
 
         def show() -> None:
             self.position, self.trail = position, trail
@@ -80,11 +98,11 @@ class MainScreen(Stage):
                 self.history.push(changed)
             show()
 
-        self.app.push_screen(PromptScreen("Sentence", value=value, hint=hint, check=check, preview=preview), finish)
+        self.app.push_screen(PromptScreen(title, value=value, hint=hint, check=check, preview=preview), finish)
 
     @on(SentencePane.Opened)
-    def _sentence_clicked(self) -> None:
-        self.action_sentence()
+    def _sentence_clicked(self, event: SentencePane.Opened) -> None:
+        self.action_target() if event.which else self.action_sentence()
 
     def action_settings(self) -> None:
         """Sizes, seed, masks, vocabulary, precision and device."""

@@ -20,6 +20,10 @@ VOCABULARY, TEXT = "vocabulary", "text"
 """The stops before the first step and after the last."""
 
 
+SOURCE, TARGET = "tokens", "decoder tokens"
+"""The names of the token sequences."""
+
+
 @dataclass(frozen=True, eq=False)
 class Session:
     """One state of what is explored. Never changed: every change makes a new one, so undo is a list of them.
@@ -31,6 +35,8 @@ class Session:
         edits: Cells set by hand.
         budget: Bytes that the trace may keep.
         cut: A sentence that is too long is cut instead of refused.
+        decoder_text: What a decoder beside an encoder has written so far, without its start token.
+        decoder_ids: Its token IDs instead, start token included.
     """
 
     model: Model
@@ -39,25 +45,48 @@ class Session:
     edits: tuple[Edit, ...] = ()
     budget: int = DEFAULT_BUDGET
     cut: bool = False
+    decoder_text: str = ""
+    decoder_ids: tuple[int, ...] | None = None
 
     @cached_property
     def encoding(self) -> Encoding:
         """The tokens and where they lie in the sentence."""
         if self.ids is None:
             return self.model.encode(self.text, cut=self.cut) if self.model.config.vocab_size else Encoding("", ())
+        return self._written(self.ids)
+
+    @cached_property
+    def decoder_encoding(self) -> Encoding | None:
+        """The decoder's tokens, where it has a sequence of its own."""
+        if not self.model.has_decoder:
+            return None
+        if self.decoder_ids is not None:
+            return self._written(self.decoder_ids)
+        text = self.model.encode(self.decoder_text, cut=self.cut).ids if self.decoder_text.strip() else ()
+        return self._written((self.model.config.start_id or 0, *text))
+
+    def _written(self, ids: tuple[int, ...]) -> Encoding:
+        """Token IDs as a sentence of their words."""
         tokens, start = [], 0
-        for token_id in self.ids:
+        for token_id in ids:
             word = self.model.word(token_id)
             tokens.append(Token(token_id, word, start, start + len(word)))
             start += len(word) + 1
         return Encoding(" ".join(token.text for token in tokens), tuple(tokens))
+
+    @property
+    def sequences(self) -> dict[str, Encoding]:
+        """The token sequences by name: one, or source and target."""
+        target = {} if self.decoder_encoding is None else {TARGET: self.decoder_encoding}
+        return ({SOURCE: self.encoding} if self.encoding.tokens else {}) | target
 
     @cached_property
     def base(self) -> Trace:
         """The trace without edits."""
         if not self.model.config.vocab_size:
             return self.model.trace(budget=self.budget)
-        return self.model.trace(ids=self.encoding.ids, budget=self.budget)
+        target = None if self.decoder_encoding is None else self.decoder_encoding.ids
+        return self.model.trace(ids=self.encoding.ids, decoder_ids=target, budget=self.budget)
 
     @cached_property
     def trace(self) -> Trace:
@@ -67,9 +96,8 @@ class Session:
     @cached_property
     def labels(self) -> Labels:
         """The words beside rows and columns."""
-        if not self.encoding.tokens:
-            return Labels()
-        return Labels({"tokens": tuple(token.text for token in self.encoding.tokens)}, self.model.word)
+        words = {name: tuple(token.text for token in found.tokens) for name, found in self.sequences.items()}
+        return Labels(words, self.model.word) if words else Labels()
 
     @cached_property
     def stops(self) -> tuple[str, ...]:
@@ -90,6 +118,17 @@ class Session:
         if self.model.vocabulary is None:
             return self._checked(replace(self, text="", ids=_ids(text), edits=self._weight_edits()))
         return self._checked(replace(self, text=text, ids=None, edits=self._weight_edits()))
+
+    def with_decoder_text(self, text: str) -> Session:
+        """The same model and source with another target, or token IDs where there are no words.
+
+        Raises:
+            InputError: The text cannot be read; this session is as it was.
+        """
+        edits = self._weight_edits()
+        if self.model.vocabulary is None:
+            return self._checked(replace(self, decoder_text="", decoder_ids=_ids(text), edits=edits))
+        return self._checked(replace(self, decoder_text=text, decoder_ids=None, edits=edits))
 
     def with_model(self, model: Model) -> Session:
         """Another model on the same sentence, without edits.
@@ -160,5 +199,5 @@ def _ids(text: str) -> tuple[int, ...]:
         raise InputError("this model has no words: write token IDs, such as 4 5 6") from error
 
 
-_SHARED: frozenset[Any] = frozenset({"encoding", "base", "labels", "stops"})
+_SHARED: frozenset[Any] = frozenset({"encoding", "decoder_encoding", "base", "labels", "stops"})
 """What an edit leaves as it is."""

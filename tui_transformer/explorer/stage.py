@@ -29,7 +29,7 @@ from tui_transformer.explorer.panes import texts
 from tui_transformer.explorer.panes.cell import CellPane
 from tui_transformer.explorer.panes.chart import ChartPane
 from tui_transformer.explorer.panes.matrix import MatrixPane
-from tui_transformer.explorer.panes.sentence import SentencePane
+from tui_transformer.explorer.panes.sentence import Sentence, SentencePane
 from tui_transformer.explorer.panes.steps import StepsPane
 from tui_transformer.explorer.panes.text import TextPane, ending, ending_cost
 from tui_transformer.explorer.panes.texts import PANES
@@ -259,17 +259,18 @@ class Stage(Screen[None]):
             if self._lines.get(name) != content:
                 self._lines[name] = content
                 self.query_one(f"#{name}", Static).update(content, layout=name == "about")
-        self.query_one(SentencePane).show(session.encoding, *self._tokens_under_cursor())
+        self.query_one(SentencePane).show(self._sentences())
 
-    def _tokens_under_cursor(self) -> tuple[int | None, int | None]:
-        """The tokens that the cursor's row and column stand for."""
-        if self.scene is None:
-            return None, None
-        view, place = self.scene.view, self.scene.place
-        tokens = len(self.session.encoding.tokens)
-        row = place.row if view.rows.name in ("token", "query") and view.rows.size == tokens else None
-        column = place.column if view.columns.name == "key" and view.columns.size == tokens else None
-        return row, column
+    def _sentences(self) -> list[Sentence]:
+        """The token sequences, with the tokens that the cursor's row and column stand for."""
+        scene = self.scene
+        if scene is None:
+            return [Sentence(encoding) for encoding in self.session.sequences.values()]
+        rows, columns, place = scene.view.rows.sequence, scene.view.columns.sequence, scene.place
+        return [
+            Sentence(encoding, place.row if rows == name else None, place.column if columns == name else None)
+            for name, encoding in self.session.sequences.items()
+        ]
 
     def _inks(self) -> texts.Inks:
         return texts.Inks(

@@ -61,8 +61,8 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
     return View(
         name=name,
         title=name,
-        rows=Axis(rows.name, rows.size, labels.of(rows)),
-        columns=Axis(columns.name, columns.size, labels.of(columns)),
+        rows=Axis(rows.name, rows.size, labels.of(rows), rows.sequence),
+        columns=Axis(columns.name, columns.size, labels.of(columns), columns.sequence),
         kind="diverging" if step is None or step.op.signed else "sequential",
         window=window,
         formula="" if step is None else step.op.formula,

@@ -15,11 +15,15 @@ ScaleKind = Literal["sequential", "diverging"]
 
 @dataclass(frozen=True)
 class Axis:
-    """One side of a matrix: what it counts, how many there are, and the label of each (made on demand)."""
+    """One side of a matrix: what it counts, how many there are, and the label of each (made on demand).
+
+    `sequence` names the token sequence that it stands for, "" for none.
+    """
 
     name: str
     size: int
     label: Callable[[int], str]
+    sequence: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -16,8 +17,25 @@ from tui_transformer.text.display import visible
 from tui_transformer.text.tokenizer import Encoding, Token
 
 
+@dataclass(frozen=True)
+class Sentence:
+    """Tokens, and those that the cursor's row and column stand for."""
+
+    encoding: Encoding
+    row: int | None = None
+    column: int | None = None
+
+    def since(self, first: int) -> Iterator[tuple[int, Token]]:
+        """The tokens from a place on, with their places."""
+        return ((place, self.encoding.tokens[place]) for place in range(first, len(self.encoding.tokens)))
+
+    def mark(self, place: int) -> Style:
+        """How a token stands out in the written sentence."""
+        return Style(bold=place == self.row, underline=place in (self.row, self.column))
+
+
 class SentencePane(Widget, can_focus=True):
-    """Two lines: the sentence as it was written, and its tokens with their IDs."""
+    """Two lines: the sentence as it was written and its tokens with their IDs, or the tokens of source and target."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "sentence--quiet",
@@ -42,42 +60,52 @@ class SentencePane(Widget, can_focus=True):
     """
 
     class Opened(Message):
-        """The user wants to write another sentence."""
+        """The user wants to write another sentence: the first (0) or the second."""
+
+        def __init__(self, which: int) -> None:
+            super().__init__()
+            self.which = which
 
     def __init__(self, *, id: str | None = None) -> None:
         """Make a pane without a sentence."""
         super().__init__(id=id)
-        self._encoding = Encoding("", ())
-        self._row: int | None = None
-        self._column: int | None = None
+        self._sentences: tuple[Sentence, ...] = ()
 
-    def show(self, encoding: Encoding, row: int | None, column: int | None) -> None:
-        """Show a sentence; `row` and `column` are the tokens that the cursor's row and column stand for."""
-        self._encoding, self._row, self._column = encoding, row, column
+    def show(self, sentences: Sequence[Sentence]) -> None:
+        """Show one sentence with its tokens, or the tokens of a source and a target."""
+        self._sentences = tuple(sentences)
         self.refresh()
 
-    def on_click(self, _: Click) -> None:
-        """Open the sentence for editing."""
-        self.post_message(self.Opened())
+    def on_click(self, event: Click) -> None:
+        """Open the sentence that is clicked for editing."""
+        place = event.get_content_offset(self)
+        last = len(self._sentences) - 1
+        self.post_message(self.Opened(max(min(place.y if place and last else 0, last), 0)))
 
     def render(self) -> Text:
-        """The two lines, beginning so that the current token is in view."""
-        if not self._encoding.tokens:
+        """The lines, beginning so that the current token is in view."""
+        if not self._sentences:
             return Text("This model reads no sentence: its matrices are given.", self.rich_style, no_wrap=True)
-        first, plain = self._first_shown(), self.rich_style
-        quiet = self.get_component_rich_style("sentence--quiet")
-        start = Text("… " if first else "", quiet)
-        lines = Text("\n", plain).join([self._written(first, start, plain), self._chips(first, start, quiet)])
+        quiet, plain = self.get_component_rich_style("sentence--quiet"), self.rich_style
+        only = self._sentences[0] if len(self._sentences) == 1 else None
+        parts = [] if only is None else [self._written(only, plain, quiet)]
+        names = ("",) if only is not None else ("source ", "target ")
+        parts += [
+            self._chips(sentence, Text(name, quiet), quiet)
+            for sentence, name in zip(self._sentences, names, strict=False)
+        ]
+        lines = Text("\n", plain).join(parts)
         lines.no_wrap, lines.overflow = True, "crop"
         return lines
 
-    def _written(self, first: int, start: Text, plain: Style) -> Text:
+    def _written(self, sentence: Sentence, plain: Style, quiet: Style) -> Text:
         """The sentence as it was written, as far as the line goes."""
-        text, shown = self._encoding.text, start.copy()
+        text, first = sentence.encoding.text, self._first_shown(sentence)
+        shown = Text("… " if first else "", quiet)
         unknown = plain + self.get_component_rich_style("sentence--unknown", partial=True) + Style(underline=True)
-        at = self._encoding.tokens[first].start if first else 0
-        for place, token in self._from(first):
-            style = unknown if token.unknown else plain + self._mark(place)
+        at = sentence.encoding.tokens[first].start if first else 0
+        for place, token in sentence.since(first):
+            style = unknown if token.unknown else plain + sentence.mark(place)
             shown.append(visible(text[at : token.start]), plain)
             shown.append(visible(text[token.start : token.end]), style)
             at = max(at, token.end)
@@ -85,13 +113,14 @@ class SentencePane(Widget, can_focus=True):
                 return shown
         return shown.append(visible(text[at : at + self.size.width]), plain)
 
-    def _chips(self, first: int, start: Text, quiet: Style) -> Text:
-        """The tokens with their IDs, as far as the line goes."""
+    def _chips(self, sentence: Sentence, shown: Text, quiet: Style) -> Text:
+        """The tokens with their IDs after what is shown already, as far as the line goes."""
         chip = self.get_component_rich_style("sentence--chip")
         unknown = chip + self.get_component_rich_style("sentence--unknown", partial=True)
-        marked = {self._column: "sentence--column", self._row: "sentence--row"}
-        shown = start.copy()
-        for place, token in self._from(first):
+        marked = {sentence.column: "sentence--column", sentence.row: "sentence--row"}
+        first = self._first_shown(sentence)
+        shown.append("… " if first else "", quiet)
+        for place, token in sentence.since(first):
             style = self.get_component_rich_style(marked[place]) if place in marked else chip
             shown.append(f" {_written_token(token)} ", unknown if token.unknown and place not in marked else style)
             shown.append(f"{token.id}  ", quiet)
@@ -99,19 +128,13 @@ class SentencePane(Widget, can_focus=True):
                 break
         return shown
 
-    def _from(self, first: int) -> Iterator[tuple[int, Token]]:
-        return ((place, self._encoding.tokens[place]) for place in range(first, len(self._encoding.tokens)))
-
-    def _mark(self, place: int) -> Style:
-        return Style(bold=place == self._row, underline=place in (self._row, self._column))
-
-    def _first_shown(self) -> int:
+    def _first_shown(self, sentence: Sentence) -> int:
         """The first token to draw, so that the current one fits in the width."""
-        current = self._row if self._row is not None else self._column or 0
-        first, room = min(current, max(len(self._encoding.tokens) - 1, 0)), self.size.width - 6
+        tokens = sentence.encoding.tokens
+        current = sentence.row if sentence.row is not None else sentence.column or 0
+        first, room = min(current, max(len(tokens) - 1, 0)), self.size.width - 6
         while first > 0:
-            token = self._encoding.tokens[first]
-            room -= cell_len(_written_token(token)) + len(str(token.id)) + 4
+            room -= cell_len(_written_token(tokens[first])) + len(str(tokens[first].id)) + 4
             if room < 0:
                 return min(first + 1, current)
             first -= 1

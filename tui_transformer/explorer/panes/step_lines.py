@@ -45,8 +45,7 @@ def _lines(program: Program, stops: tuple[str, ...], current: str) -> tuple[Step
 def _layer_lines(program: Program, layer: str, stops: list[str], *, is_open: bool) -> Iterator[StepLine]:
     if not _closable(layer):
         for stop in stops:
-            words = step_text(stop)
-            yield StepLine(stop, words.label, _detail(program, stop))
+            yield StepLine(stop, _label(stop), _detail(program, stop))
         return
     title = f"{step_text(layer).label} {layer.rpartition('.')[2]}"
     yield StepLine(stops[-1], title, heading=True, closed=not is_open, first=stops[0])
@@ -57,6 +56,12 @@ def _layer_lines(program: Program, layer: str, stops: list[str], *, is_open: boo
         yield StepLine(inside[-1], step_text(sublayer).label, depth=1, heading=True, first=inside[0])
         for stop in inside:
             yield StepLine(stop, step_text(stop).title, formula_text(program, stop), depth=2)
+
+
+def _label(stop: str) -> str:
+    """What a stop outside the layers is called; the decoder's own embedding says that it is the decoder's."""
+    label = step_text(stop).label
+    return f"Decoder {label[:1].lower()}{label[1:]}" if stop.startswith("decoder.") else label
 
 
 def formula_text(program: Program, stop: str) -> str:

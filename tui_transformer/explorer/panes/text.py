@@ -49,12 +49,13 @@ def ending(session: Session, report: Callable[[str], None]) -> Ending:
     shares = trace.window(name, (range(shown), range(columns)))
     best = np.argsort(-shares, axis=1, kind="stable")[:, :MOST_LIKELY]
     word = session.model.word
+    written = session.decoder_encoding or session.encoding
     guesses = tuple(
         Guess(token.text, tuple((word(int(i)), float(row[i])) for i in order))
-        for token, row, order in zip(session.encoding.tokens, shares, best, strict=False)
+        for token, row, order in zip(written.tokens, shares, best, strict=False)
     )
     likely = tokenizer.decode([int(i) for i in best[:, 0]])
-    return Ending(tokenizer.decode(session.encoding.ids), likely, guesses)
+    return Ending(tokenizer.decode(written.ids), likely, guesses)
 
 
 def ending_cost(session: Session) -> int:
