@@ -15,6 +15,9 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Source
 
 BATCH, HEADS, ROWS, KEYS, MODEL, WIDTH, WORDS = 2, 3, 4, 5, 6, 2, 7
+SHARE = 3
+"""Query heads that read one key head, where heads are grouped."""
+
 Rng = np.random.Generator
 
 
@@ -82,13 +85,18 @@ def places(size: int) -> Given:
     return Given(np.broadcast_to(np.arange(size), (BATCH, size)), differentiable=False)
 
 
+def far_places(rng: Rng) -> Given:
+    """Places that do not begin at 0, other ones in every sentence."""
+    return Given(places(ROWS).values + rng.integers(0, 100, (BATCH, 1)), differentiable=False)
+
+
 def away_from_zero(rng: Rng) -> Given:
     values = rng.standard_normal((BATCH, ROWS, MODEL))
     return Given(values + 0.1 * np.sign(values))
 
 
-def shares(rng: Rng) -> Given:
-    values = rng.random((BATCH, HEADS, ROWS, KEYS))
+def shares(rng: Rng, heads: int = HEADS) -> Given:
+    values = rng.random((BATCH, heads, ROWS, KEYS))
     return Given(values / values.sum(axis=-1, keepdims=True))
 
 
@@ -112,6 +120,23 @@ def norm_inputs(rng: Rng) -> tuple[Given, ...]:
     return normal(rng, ROWS, MODEL), weight(rng, MODEL), weight(rng, MODEL)
 
 
+def sum_inputs(rng: Rng, parts: int) -> tuple[Given, ...]:
+    return *(normal(rng, ROWS, MODEL) for _ in range(parts)), weight(rng, MODEL), weight(rng, MODEL)
+
+
+def rotated(rng: Rng, width: int, *frequencies: float) -> Case:
+    return Case(ops.Rotate(frequencies), (normal(rng, HEADS, ROWS, width), far_places(rng)))
+
+
+def grouped_scores(rng: Rng, groups: int) -> Case:
+    query, key = normal(rng, SHARE * groups, ROWS, WIDTH), normal(rng, groups, KEYS, WIDTH)
+    return Case(ops.Scores(SHARE), (query, key))
+
+
+def grouped_context(rng: Rng, groups: int) -> Case:
+    return Case(ops.Context(SHARE), (shares(rng, SHARE * groups), normal(rng, groups, KEYS, WIDTH)))
+
+
 def product_inputs(rng: Rng, *, bias: bool, turned: bool = False) -> tuple[Given, ...]:
     columns = HEADS * WIDTH
     matrix = weight(rng, columns, MODEL) if turned else weight(rng, MODEL, columns)
@@ -122,9 +147,13 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "add": lambda rng: Case(ops.Add(), (normal(rng, ROWS, MODEL), normal(rng, ROWS, MODEL))),
     "add three": lambda rng: Case(ops.Add(), tuple(normal(rng, ROWS, MODEL) for _ in range(3))),
     "context": lambda rng: Case(ops.Context(), (shares(rng), normal(rng, HEADS, KEYS, WIDTH))),
+    "context of a single group": lambda rng: grouped_context(rng, 1),
+    "context of grouped heads": lambda rng: grouped_context(rng, 2),
     "embed": lambda rng: Case(ops.Embed(), (whole_numbers(rng, 3, ROWS), weight(rng, WORDS, MODEL))),
     "embed scaled": lambda rng: Case(ops.Embed(2.5), (whole_numbers(rng, WORDS, ROWS), weight(rng, WORDS, MODEL))),
+    "gate": lambda rng: Case(ops.Gate(), (normal(rng, ROWS, MODEL), normal(rng, ROWS, MODEL))),
     "gelu": lambda rng: Case(ops.Gelu(), (normal(rng, ROWS, MODEL),)),
+    "gelu by tanh": lambda rng: Case(ops.GeluTanh(), (normal(rng, ROWS, MODEL),)),
     "given": lambda rng: Case(ops.Given(), (whole_numbers(rng, WORDS, ROWS),)),
     "layer norm": lambda rng: Case(ops.LayerNorm(1e-3), norm_inputs(rng)),
     "linear": lambda rng: Case(ops.Linear(), product_inputs(rng, bias=False)),
@@ -132,16 +161,31 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "mask": lambda rng: Case(ops.Mask(), mask_inputs(rng)),
     "mask causal": lambda rng: Case(ops.Mask(causal=True), mask_inputs(rng)),
     "merge heads": lambda rng: Case(ops.MergeHeads(), (normal(rng, HEADS, ROWS, WIDTH),)),
+    "norm of a sum": lambda rng: Case(ops.NormOfSum(1e-3, 3), sum_inputs(rng, 3)),
+    "norm of one part": lambda rng: Case(ops.NormOfSum(1e-3, 1), sum_inputs(rng, 1)),
     "parameter": lambda rng: Case(ops.Parameter(), (weight(rng, HEADS, ROWS, WIDTH),)),
     "project": lambda rng: Case(ops.Project(WIDTH, "Q"), product_inputs(rng, bias=False)),
     "project with bias": lambda rng: Case(ops.Project(WIDTH, "K"), product_inputs(rng, bias=True)),
     "relu": lambda rng: Case(ops.Relu(), (away_from_zero(rng),)),
+    "RMS norm": lambda rng: Case(ops.RmsNorm(1e-3), (normal(rng, ROWS, MODEL), weight(rng, MODEL))),
+    "RMS norm of heads": lambda rng: Case(ops.RmsNorm(), (normal(rng, HEADS, ROWS, WIDTH), weight(rng, WIDTH))),
+    "rotate": lambda rng: rotated(rng, 4, 1.0, 0.01),
+    "rotate in part": lambda rng: rotated(rng, 5, 0.3, 0.02),
     "scale": lambda rng: Case(ops.Scale(0.3, "× 0.3"), (normal(rng, HEADS, ROWS, KEYS),)),
     "scores": lambda rng: Case(ops.Scores(), (normal(rng, HEADS, ROWS, WIDTH), normal(rng, HEADS, KEYS, WIDTH))),
+    "scores of a single group": lambda rng: grouped_scores(rng, 1),
+    "scores of grouped heads": lambda rng: grouped_scores(rng, 2),
+    "silu": lambda rng: Case(ops.Silu(), (normal(rng, ROWS, MODEL),)),
     "sinusoid": lambda rng: Case(ops.Sinusoid(MODEL), (whole_numbers(rng, 50, ROWS),)),
+    "sinusoid in halves": lambda rng: Case(ops.Sinusoid(MODEL, halves=True), (whole_numbers(rng, 50, ROWS),)),
+    "sinusoid in uneven halves": lambda rng: Case(
+        ops.Sinusoid(MODEL + 1, halves=True), (whole_numbers(rng, 50, ROWS),)
+    ),
     "sinusoid of odd width": lambda rng: Case(ops.Sinusoid(MODEL + 1), (whole_numbers(rng, 50, ROWS),)),
     "softmax": lambda rng: Case(ops.Softmax(), (partly_hidden(rng),)),
     "softmax of logits": lambda rng: Case(ops.Softmax(), (normal(rng, ROWS, WORDS),)),
     "unembed": lambda rng: Case(ops.Unembed(), product_inputs(rng, bias=False, turned=True)),
+    "unembed scaled": lambda rng: Case(ops.Unembed(0.4), product_inputs(rng, bias=False, turned=True)),
+    "unembed scaled with bias": lambda rng: Case(ops.Unembed(0.4), product_inputs(rng, bias=True, turned=True)),
     "unembed with bias": lambda rng: Case(ops.Unembed(), product_inputs(rng, bias=True, turned=True)),
 }

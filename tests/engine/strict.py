@@ -35,6 +35,7 @@ FUNCTIONS = (
     "sin",
     "sqrt",
     "subtract",
+    "tanh",
     "where",
     "zeros_like",
 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from op_cases import BATCH, CASES, Case
+from op_cases import BATCH, CASES, SHARE, Case, Given
 
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import Region, slices, within
@@ -102,11 +103,12 @@ def named_operands(item: Sum | Value) -> Iterator[Operand]:
         yield item.source
 
 
-def named_inputs(case: Case) -> set[str]:
+def named_inputs(case: Case, index: tuple[int, ...]) -> set[str]:
     """The inputs that an explanation has to name: all but what only says which cell is hidden, or where a given is."""
     if isinstance(case.op, ops.Given):
         return set()
-    return {"0"} if isinstance(case.op, ops.Mask) else {str(i) for i in range(len(case.inputs))}
+    stays = isinstance(case.op, ops.Rotate) and index[-1] >= 2 * case.op.half
+    return {"0"} if stays or isinstance(case.op, ops.Mask) else {str(i) for i in range(len(case.inputs))}
 
 
 def test_an_explanation_gives_the_cell_from_the_cells_it_names(case):
@@ -117,7 +119,7 @@ def test_an_explanation_gives_the_cell_from_the_cells_it_names(case):
         working = case.op.explain(index, *sources)
         assert working.result == pytest.approx(float(whole[item][index]), rel=1e-12, abs=1e-12)
         operands = [operand for entry in working.items for operand in named_operands(entry)]
-        assert {operand.name for operand in operands} == named_inputs(case)
+        assert {operand.name for operand in operands} == named_inputs(case, index)
         for operand in operands:
             assert operand.value == sources[int(operand.name)].cell(*operand.index)
 
@@ -190,6 +192,11 @@ def test_there_is_a_formula_and_a_cost(case):
         ("add three", 2 * 4 * 6),
         ("merge heads", 0),
         ("embed", 0),
+        ("scores of grouped heads", 6 * 4 * 5 * (2 * 2)),
+        ("context of grouped heads", 6 * 4 * 2 * (2 * 5)),
+        ("gate", 4 * 6),
+        ("norm of a sum", 4 * 6 * (7 + 2)),
+        ("unembed scaled with bias", 4 * 6 * (2 * 6 + 2)),
     ],
 )
 def test_the_cost_counts_products_and_sums(name, cost, rng):
@@ -210,3 +217,93 @@ def test_softmax_of_a_row_of_minus_infinity_is_zero():
 def test_softmax_does_not_overflow():
     shares = ops.Softmax().forward(F32, np.array([[[1e30, 1e30, -1e30]]], dtype=np.float32))
     assert shares.tolist() == [[[0.5, 0.5, 0.0]]]
+
+
+@pytest.mark.parametrize("kind", ["scores", "context"])
+def test_grouped_heads_are_as_key_heads_repeated(kind, rng):
+    case = CASES[f"{kind} of grouped heads"](rng)
+    first, second = case.on(F64)
+    repeated = np.repeat(second, SHARE, axis=1)
+    single = type(case.op)()
+    np.testing.assert_allclose(result_of(case), single.forward(F64, first, repeated), rtol=1e-12)
+    share = rng.standard_normal(result_of(case).shape)
+    found, wanted = (op.backward(F64, share, None, first, keys) for op, keys in ((case.op, second), (single, repeated)))
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-12)
+    np.testing.assert_allclose(found[1], wanted[1].reshape(BATCH, 2, SHARE, *second.shape[2:]).sum(axis=2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["scores", "context"])
+@pytest.mark.parametrize(
+    ("heads", "computed", "keys"),
+    [
+        (range(1, 2), range(1, 2), range(1)),
+        (range(5, 6), range(5, 6), range(1, 2)),
+        (range(2, 4), range(6), range(2)),
+        (range(1, 3), range(3), range(1)),
+        (range(3, 6), range(3, 6), range(1, 2)),
+        (range(4, 4), range(3, 6), range(1, 2)),
+    ],
+)
+def test_a_window_reads_only_the_key_heads_of_its_heads(kind, heads, computed, keys, rng):
+    case = CASES[f"{kind} of grouped heads"](rng)
+    region = (heads, range(1, 3), range(2))
+    wide = case.op.widen(region, case.shapes, case.shape)
+    assert wide == (computed, *region[1:])
+    read = case.op.reads(wide, case.shapes)
+    assert (read[0][0], read[1][0]) == (computed, keys)
+    parts = [x[given.region(part)] for x, given, part in zip(case.on(F64), case.inputs, read, strict=True)]
+    made = case.op.forward(F64, *parts)[within(region, wide)]
+    np.testing.assert_allclose(made, result_of(case)[slices(region)], rtol=1e-12)
+
+
+def test_rotation_keeps_lengths_and_leaves_place_0_and_the_other_columns(rng):
+    case = CASES["rotate in part"](rng)
+    x, places = case.on(F64)
+    turned = case.op.forward(F64, x, places)
+    np.testing.assert_allclose(np.hypot(turned[..., :2], turned[..., 2:4]), np.hypot(x[..., :2], x[..., 2:4]))
+    assert np.array_equal(turned[..., 4:], x[..., 4:])
+    assert np.array_equal(case.op.forward(F64, x, np.zeros_like(places)), x)
+
+
+def test_products_of_rotated_vectors_depend_on_the_distance_alone(rng):
+    op, pair = ops.Rotate((1.0, 0.02)), rng.standard_normal((1, 1, 2, 4))
+    near, far = (op.forward(F64, pair, np.array([places])) for places in ([3, 8], [90, 95]))
+    assert (near[0, 0, 0] @ near[0, 0, 1]) == pytest.approx(far[0, 0, 0] @ far[0, 0, 1], rel=1e-10)
+
+
+def test_a_pair_is_turned_by_place_times_frequency():
+    turned = ops.Rotate((0.5, 0.25)).forward(F64, np.array([[[[1.0, 0.0, 0.0, 2.0]]]]), np.array([[3]]))
+    wanted = [math.cos(1.5), -2 * math.sin(0.75), math.sin(1.5), 2 * math.cos(0.75)]
+    np.testing.assert_allclose(turned[0, 0, 0], wanted)
+
+
+def test_norm_of_a_sum_is_the_layer_norm_of_the_sum(rng):
+    case = CASES["norm of a sum"](rng)
+    *parts, gamma, beta = case.on(F64)
+    assert np.array_equal(
+        result_of(case), ops.LayerNorm(1e-3).forward(F64, ops.Add().forward(F64, *parts), gamma, beta)
+    )
+
+
+def test_rows_have_the_root_mean_square_1_after_rms_norm(rng):
+    rows = ops.RmsNorm(1e-12).forward(F64, 30 * rng.standard_normal((2, 4, 6)), np.ones(6))
+    np.testing.assert_allclose(np.sqrt((rows**2).mean(axis=-1)), 1, rtol=1e-10)
+
+
+@pytest.mark.parametrize("width", [6, 7])
+def test_sines_and_cosines_in_halves_are_the_interleaved_ones(width):
+    places = np.array([[0, 1, 40]])
+    mixed, halves = (ops.Sinusoid(width, halves=each).forward(F64, places) for each in (False, True))
+    assert np.array_equal(halves, np.concatenate([mixed[..., ::2], mixed[..., 1::2]], axis=-1))
+
+
+@pytest.mark.parametrize(("op", "at_1"), [(ops.Silu(), 0.7310585786), (ops.GeluTanh(), 0.8411919906)])
+def test_activations_at_0_at_1_and_far_out(op, at_1):
+    found = op.forward(F64, np.array([[[0.0, 1.0, 1e50, -1e50]]]))[0, 0]
+    np.testing.assert_allclose(found, [0.0, at_1, 1e50, 0.0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("op", [ops.Silu(), ops.GeluTanh(), ops.Gelu()])
+def test_an_activation_far_out_is_explained(op):
+    source = Given(np.array([[1e300, -1e300]]), batched=False).source("0", 0)
+    assert [op.explain((0, column), source).result for column in (0, 1)] == [1e300, 0.0]

@@ -55,7 +55,8 @@ class GeluTanh(Op):
     def explain(self, index: Index, *sources: Source) -> Working:
         """The value and its share."""
         cell = sources[0].operand(*index)
-        share = 0.5 * (1.0 + math.tanh(RATE * (cell.value + CUBIC * cell.value**3)))
+        inner = RATE * cell.value * (1.0 + CUBIC * cell.value * cell.value)
+        share = 0.5 * (1.0 + math.tanh(inner))
         items = (Value("x", cell.value, cell), Value("share", share, note="(1 + tanh(…)) ÷ 2"))
         return Working(items, cell.value * share)
 

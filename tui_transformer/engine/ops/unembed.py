@@ -62,9 +62,12 @@ class Unembed(Op):
         total = product("Σ x E", x.factor(row, None), table.factor(column, None))
         if self.scale == 1.0:
             return plus_bias(total, column, sources[2:])
-        items = (total, Value("scale", self.scale, note="d_model^(−1/2)"))
-        return Working(items, total.total * self.scale)
+        biases = [bias.operand(column) for bias in sources[2:]]
+        added = (Value("+ b", bias.value, bias) for bias in biases)
+        items = (total, Value("· scale", self.scale, note="d_model^(−1/2)"), *added)
+        return Working(items, total.total * self.scale + sum(bias.value for bias in biases))
 
     def flops(self, *inputs: Axes) -> int:
-        """Two a product term, one a bias."""
-        return super().flops(*inputs) * (2 * shape_of(inputs[1])[1] + len(inputs) - 2)
+        """Two a product term, one a scale, one a bias."""
+        terms = 2 * shape_of(inputs[1])[1] + (self.scale != 1.0) + len(inputs) - 2
+        return super().flops(*inputs) * terms
