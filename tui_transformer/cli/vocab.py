@@ -11,7 +11,7 @@ from tui_transformer.text.display import cells, fit, visible
 from tui_transformer.text.tokenizer import Token, tokenizer_for
 from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies, load_vocabulary
 
-KINDS = {"words": "whole words", "wordpiece": "word pieces"}
+KINDS = {"words": "whole words", "wordpiece": "word pieces", "pieces": "pieces of a tokenizer"}
 
 
 def show_list() -> None:

@@ -15,9 +15,11 @@ WORDS = 6
 
 
 def sample_sentence(vocabulary: Vocabulary) -> str:
-    """A sentence that the vocabulary knows: its own, or its first ordinary words."""
+    """A sentence that the vocabulary knows: its own, or its first ordinary words; pieces can write any."""
     if vocabulary.name in SENTENCES:
         return SENTENCES[vocabulary.name]
+    if vocabulary.kind == "pieces":
+        return SENTENCES["waves"]
     special = vocabulary.special_ids
     whole = (word for i, word in enumerate(vocabulary.words) if i not in special and word.isalnum())
     words = [word for word, _ in zip(whole, range(WORDS), strict=False)]

@@ -1,6 +1,6 @@
 """Tokenizers: text to tokens with IDs and places in the text, and back.
 
-Both kinds here are made from a `Vocabulary` by `tokenizer_for`; anything that has the methods of `Tokenizer` serves
+All kinds are made from a `Vocabulary` by `tokenizer_for`; anything that has the methods of `Tokenizer` serves
 the rest of the program.
 """
 
@@ -12,13 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.vocabulary import SPECIAL_WORDS, UNKNOWN, Vocabulary, normal_form
 
 if TYPE_CHECKING:
     import tokenizers
+
+    from tui_transformer.text.tokenizer_file import PieceVocabulary
 
 MAX_CHARACTERS = 1_000_000
 _JOINERS = frozenset("\u200c\u200d")
@@ -94,12 +96,12 @@ class WordTokenizer:
 
     def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
         """Split a text into words; see `Tokenizer.encode`."""
-        _check_length(text)
+        check_length(text)
         matches = self._matches(text)
         tokens = tuple(map(self._token, islice(matches, max_tokens)))
         left = sum(1 for _ in matches)
         if left and not cut:
-            raise _too_many(len(tokens) + left, max_tokens)
+            raise too_many(len(tokens) + left, max_tokens)
         return Encoding(text, tokens, left)
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -119,7 +121,7 @@ class WordTokenizer:
         word = normal_form(written)
         token_id = self.vocabulary.ids.get(word)
         if token_id is None:
-            return Token(self.vocabulary.unknown_id, written, *match.span(), unknown=True)
+            return Token(self.vocabulary.ids[UNKNOWN], written, *match.span(), unknown=True)
         return Token(token_id, word, *match.span())
 
     @cached_property
@@ -158,14 +160,14 @@ class WordPieceTokenizer:
 
     def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
         """Split a text into word pieces; see `Tokenizer.encode`. A cut text keeps its [SEP]."""
-        _check_length(text)
+        check_length(text)
         if max_tokens is not None and not cut:
             _refuse_many_words(text, max_tokens)
-        pieces = self._rust.encode(_SURROGATES.sub("\ufffd", text))
+        pieces = self._rust.encode(without_surrogates(text))
         frame = self._frame(len(text))
         left = 0 if max_tokens is None else max(0, len(pieces) + len(frame) - max_tokens)
         if left and (not cut or left > len(pieces)):
-            raise _too_many(len(pieces) + len(frame), max_tokens)
+            raise too_many(len(pieces) + len(frame), max_tokens)
         kept = islice(zip(pieces.ids, pieces.offsets, strict=True), len(pieces) - left)
         tokens = (self._token(text, token_id, *offsets) for token_id, offsets in kept)
         return Encoding(text, (*frame[:1], *tokens, *frame[1:]), left)
@@ -204,7 +206,13 @@ def _has_capitals(vocabulary: Vocabulary) -> bool:
     return any(_CAPITAL.search(word) for word in vocabulary.words if not word.startswith("["))
 
 
-def _check_length(text: str) -> None:
+def without_surrogates(text: str) -> str:
+    """The text in as many characters, without those that UTF-8 cannot write."""
+    return _SURROGATES.sub("\ufffd", text)
+
+
+def check_length(text: str) -> None:
+    """Raise InputError for more than `MAX_CHARACTERS`."""
     if len(text) > MAX_CHARACTERS:
         raise InputError(f"the text has {len(text):,} characters, the limit is {MAX_CHARACTERS:,}: use a shorter one")
 
@@ -213,10 +221,11 @@ def _refuse_many_words(text: str, limit: int) -> None:
     """Refuse before the work what has more words than tokens are allowed, as each word is one piece or more."""
     words = sum(1 for _ in _WORD.finditer(text))
     if words > limit:
-        raise _too_many(words, limit, "at least ")
+        raise too_many(words, limit, "at least ")
 
 
-def _too_many(count: int, limit: int | None, precision: str = "") -> InputError:
+def too_many(count: int, limit: int | None, precision: str = "") -> InputError:
+    """The refusal of a text of so many tokens."""
     return InputError(f"the text has {precision}{count:,} tokens, the limit is {limit:,}: use a shorter one")
 
 
@@ -244,7 +253,17 @@ def _merge(pieces: Iterable[str]) -> list[str]:
     return words
 
 
-_KINDS: dict[str, Callable[[Vocabulary], Tokenizer]] = {"words": WordTokenizer, "wordpiece": WordPieceTokenizer}
+def _by_pieces(vocabulary: Vocabulary) -> Tokenizer:
+    from tui_transformer.text.tokenizer_file import PieceTokenizer
+
+    return PieceTokenizer(cast("PieceVocabulary", vocabulary))
+
+
+_KINDS: dict[str, Callable[[Vocabulary], Tokenizer]] = {
+    "words": WordTokenizer,
+    "wordpiece": WordPieceTokenizer,
+    "pieces": _by_pieces,
+}
 
 
 def tokenizer_for(vocabulary: Vocabulary) -> Tokenizer:

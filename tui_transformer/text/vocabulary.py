@@ -19,7 +19,9 @@ from typing import Literal
 from tui_transformer.errors import InputError
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import read_text
+from tui_transformer.text.pieces import piece_text
 
+VOCABULARY_FILE = "vocabulary.txt"
 UNKNOWN, PADDING = "[UNK]", "[PAD]"
 SPECIAL_WORDS = (UNKNOWN, PADDING, "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]")
 MAX_ENTRIES = 2_000_000
@@ -38,14 +40,14 @@ class Vocabulary:
         name: What to call it: the built-in name, or the file's name.
         words: The word of each ID.
         repeated: How many entries of the file came again and were ignored.
-        kind: Whole words, or word pieces.
+        kind: Whole words, word pieces, or the pieces of a tokenizer's own file (`tokenizer_file.PieceVocabulary`).
         path: The file it came from, where there is one.
     """
 
     name: str
     words: tuple[str, ...] = field(repr=False)
     repeated: int
-    kind: Literal["words", "wordpiece"]
+    kind: Literal["words", "wordpiece", "pieces"]
     path: Path | None
 
     @property
@@ -59,7 +61,7 @@ class Vocabulary:
         return {word: token_id for token_id, word in enumerate(self.words)}
 
     @property
-    def unknown_id(self) -> int:
+    def unknown_id(self) -> int | None:
         """The ID of [UNK], which stands for every word that is not here."""
         return self.ids[UNKNOWN]
 
@@ -72,6 +74,19 @@ class Vocabulary:
     def special_ids(self) -> frozenset[int]:
         """The IDs of the special words that occur, [UNK] among them."""
         return frozenset(self.ids[word] for word in SPECIAL_WORDS if word in self.ids)
+
+    @property
+    def rows(self) -> int:
+        """The rows that an embedding table must have."""
+        return self.size
+
+    def reading(self, token_id: int) -> str:
+        """What the word of an ID stands for: `##ing` is "ing, inside a word"."""
+        return piece_text(self.word(token_id), "word pieces" if self.kind == "wordpiece" else "words")
+
+    def file(self) -> tuple[str, str]:
+        """The name and content of the file that this can be read from again."""
+        return VOCABULARY_FILE, "\n".join(self.words) + "\n"
 
     def word(self, token_id: int) -> str:
         """Give the word of an ID.
@@ -97,7 +112,7 @@ class Vocabulary:
 
     @cached_property
     def _search_keys(self) -> list[str]:
-        return normal_form("\n".join(self.words)).split("\n")
+        return normal_form("\n".join(word.replace("\n", " ") for word in self.words)).split("\n")
 
 
 def _rank(key: str, wanted: str) -> int:
@@ -122,7 +137,7 @@ def _folder() -> Path:
 
 
 def load_vocabulary(where: str | Path) -> Vocabulary:
-    """Open a vocabulary by its built-in name, or by the path of a file.
+    """Open a vocabulary by its built-in name, or by the path of a file: a list, a `tokenizer.json` or a `vocab.json`.
 
     A built-in name comes before a file of that name in the current folder; `./NAME` is the file.
 
@@ -135,7 +150,13 @@ def load_vocabulary(where: str | Path) -> Vocabulary:
     if isinstance(where, str) and not _names_a_file(where):
         raise _unknown_name(where)
     path = _expanded(Path(where))
-    return parse_vocabulary(read_text(path), path.name, path)
+    return _pieces(path) if path.suffix == ".json" else parse_vocabulary(read_text(path), path.name, path)
+
+
+def _pieces(path: Path) -> Vocabulary:
+    from tui_transformer.text.tokenizer_file import load_pieces
+
+    return load_pieces(path)
 
 
 def _names_a_file(where: str) -> bool:

@@ -1,0 +1,387 @@
+"""Tokenizers from files: what other programs give for the same text, places, cuts, readings, and broken files."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tui_transformer.errors import InputError
+from tui_transformer.text.pieces import byte_codes, piece_text
+from tui_transformer.text.samples import sample_sentence
+from tui_transformer.text.tokenizer import Tokenizer, tokenizer_for
+from tui_transformer.text.vocabulary import load_vocabulary
+
+REFERENCES = Path(__file__).parents[1] / "references"
+FAMILIES = ["bart", "bert", "distilbert", "gpt2", "gpt_neox", "llama", "marian", "qwen2", "qwen3", "roberta", "t5"]
+EMOJI = "wave 😊 wave"
+
+
+def byte_letters(text: str) -> list[str]:
+    letters = {byte: letter for letter, byte in byte_codes().items()}
+    return [letters[byte] for byte in text.encode()]
+
+
+def saved(path: Path, rust: Any) -> Path:
+    path.write_text(rust.to_str(), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def byte_level(tmp_path) -> Path:
+    """Byte-level BPE with a frame, as RoBERTa has it: all bytes, three merges."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+
+    words = ["<s>", "<pad>", "</s>", *sorted(byte_codes()), "wa", "ve", "wave"]
+    merges = [("w", "a"), ("v", "e"), ("wa", "ve")]
+    rust = Tokenizer(models.BPE(vocab={word: i for i, word in enumerate(words)}, merges=merges))
+    rust.add_special_tokens(["<s>", "<pad>", "</s>"])
+    rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    rust.decoder = decoders.ByteLevel()
+    frame = [("<s>", 0), ("</s>", 2)]
+    rust.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=frame)
+    return saved(tmp_path / "tokenizer.json", rust)
+
+
+@pytest.fixture
+def unigram(tmp_path) -> Path:
+    """SentencePiece's unigrams, with an end token, as T5 and Marian have them."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+
+    pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0), ("▁the", -1.0), ("wave", -1.0), ("s", -2.0)]
+    rust = Tokenizer(models.Unigram(pieces, unk_id=2, byte_fallback=False))
+    rust.add_special_tokens(["<pad>", "</s>", "<unk>"])
+    rust.pre_tokenizer, rust.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    rust.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    rust.enable_truncation(3)
+    rust.enable_padding(length=12)
+    return saved(tmp_path / "tokenizer.json", rust)
+
+
+@pytest.fixture
+def word_pieces(tmp_path) -> Path:
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "wave", "##s", "!"]
+    rust = Tokenizer(models.WordPiece(vocab={word: i for i, word in enumerate(words)}, unk_token="[UNK]"))  # noqa: S106
+    rust.add_special_tokens(words[:4])
+    rust.normalizer, rust.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    rust.decoder, rust.post_processor = decoders.WordPiece(), processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    return saved(tmp_path / "tokenizer.json", rust)
+
+
+def opened(path: Path) -> Tokenizer:
+    return tokenizer_for(load_vocabulary(path))
+
+
+def rows(tokenizer: Tokenizer, text: str, **options: Any) -> list[tuple[int, str, int, int, bool, bool]]:
+    return [(t.id, t.text, t.start, t.end, t.unknown, t.special) for t in tokenizer.encode(text, **options).tokens]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_published_tokenizer_gives_the_same_ids_as_elsewhere(family):
+    with np.load(REFERENCES / family / "expected.npz") as expected:
+        text, ids = expected["text"].tobytes().decode(), expected["input_ids"].tolist()
+    tokenizer = opened(REFERENCES / family / "tokenizer.json")
+    found = tokenizer.encode(text)
+    assert list(found.ids) == ids
+    ends = [token.end for token in found.tokens if not token.special]
+    assert ends == sorted(ends)
+    assert ends[-1] == len(text)
+    own = [token.id for token in found.tokens if not token.special]
+    assert tokenizer.decode(own).lower() == text.lower()
+
+
+def test_word_pieces_have_places_in_the_text(word_pieces):
+    assert rows(opened(word_pieces), "The waves zzz!") == [
+        (2, "[CLS]", 0, 0, False, True),
+        (4, "the", 0, 3, False, False),
+        (5, "wave", 4, 8, False, False),
+        (6, "##s", 8, 9, False, False),
+        (1, "zzz", 10, 13, True, False),
+        (7, "!", 13, 14, False, False),
+        (3, "[SEP]", 14, 14, False, True),
+    ]
+
+
+def test_unigrams_ignore_the_truncation_and_padding_of_the_file(unigram):
+    found = rows(opened(unigram), "the waves ж")
+    assert [row[1] for row in found] == ["▁the", "▁", "wave", "s", "▁", "ж", "</s>"]
+    assert found[-2:] == [(2, "ж", 10, 11, True, False), (1, "</s>", 11, 11, False, True)]
+
+
+def test_the_bytes_of_an_emoji_share_its_place(byte_level):
+    tokenizer = opened(byte_level)
+    found = rows(tokenizer, EMOJI)
+    assert [row[1] for row in found] == ["<s>", "wave", *byte_letters(" 😊 "), "wave", "</s>"]
+    assert {row[2:4] for row in found[3:7]} == {(5, 6)}
+    assert tokenizer.decode([row[0] for row in found]) == f"<s>{EMOJI}</s>"
+
+
+def test_special_tokens_that_are_written_are_special(word_pieces):
+    assert rows(opened(word_pieces), "wave [SEP]")[2] == (3, "[SEP]", 5, 10, False, True)
+
+
+@pytest.mark.parametrize("fixture", ["word_pieces", "unigram", "byte_level"])
+def test_a_cut_text_keeps_what_is_added(fixture, request):
+    tokenizer = opened(request.getfixturevalue(fixture))
+    whole = tokenizer.encode("the wave waves the wave")
+    limit = len(whole.tokens) - 2
+    found = tokenizer.encode("the wave waves the wave", max_tokens=limit, cut=True)
+    assert found.cut == 2
+    assert found.ids == (*whole.ids[: limit - 1], whole.ids[-1])
+    assert found.tokens[-1].special
+    with pytest.raises(InputError, match=rf"{len(whole.tokens)} tokens, the limit is {limit}: use a shorter one"):
+        tokenizer.encode("the wave waves the wave", max_tokens=limit)
+
+
+def test_a_limit_without_room_for_what_is_added_is_refused(word_pieces):
+    with pytest.raises(InputError, match="4 tokens, the limit is 1"):
+        opened(word_pieces).encode("the wave", max_tokens=1, cut=True)
+
+
+def test_a_text_with_a_lone_surrogate_keeps_its_places(word_pieces):
+    assert rows(opened(word_pieces), "the \ud83d wave")[-2][:4] == (5, "wave", 6, 10)
+
+
+def test_a_text_that_is_too_long_is_refused(word_pieces):
+    with pytest.raises(InputError, match="characters, the limit is"):
+        opened(word_pieces).encode("a" * 1_000_001)
+
+
+def test_decoding_an_unknown_id_is_refused(word_pieces):
+    with pytest.raises(InputError, match=r"ID 8 is not in the vocabulary tokenizer\.json: use 0 to 7"):
+        opened(word_pieces).decode([4, 8])
+
+
+def test_the_vocabulary_is_in_order_of_id(word_pieces):
+    words = load_vocabulary(word_pieces)
+    assert words.words == ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "wave", "##s", "!")
+    assert (words.kind, words.unknown_id, words.pad_id, words.special_ids) == ("pieces", 1, 0, frozenset(range(4)))
+    assert words.search("WAVE") == (5,)
+    assert [words.reading(i) for i in (2, 4, 6)] == ["[CLS]", "the", "s, inside a word"]
+
+
+def test_an_id_without_a_piece_has_no_word(word_pieces):
+    raw = json.loads(word_pieces.read_text())
+    raw["model"]["vocab"]["far"] = 11
+    word_pieces.write_text(json.dumps(raw))
+    words = load_vocabulary(word_pieces)
+    assert words.words[7:] == ("!", "", "", "", "far")
+    assert opened(word_pieces).encode("far").ids == (2, 11, 3)
+
+
+def test_tokens_added_past_the_table_need_no_rows(word_pieces):
+    from tokenizers import Tokenizer as Rust
+
+    rust = Rust.from_file(str(word_pieces))
+    rust.add_tokens(["extra"])
+    words = load_vocabulary(saved(word_pieces, rust))
+    assert (words.size, words.rows) == (9, 8)
+
+
+def test_what_is_saved_is_the_same_tokenizer(unigram, tmp_path):
+    name, text = load_vocabulary(unigram).file()
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / name).write_text(text, encoding="utf-8")
+    assert rows(opened(tmp_path / "again" / name), "the waves ж") == rows(opened(unigram), "the waves ж")
+
+
+def test_pieces_begin_with_an_english_sentence(byte_level):
+    assert sample_sentence(load_vocabulary(byte_level)).startswith("The waves")
+
+
+READINGS = [
+    ("word pieces", "##ing", "ing, inside a word"),
+    ("word pieces", "##", "##"),
+    ("word pieces", "é", "é"),
+    ("bytes", "Ġthe", "the, after a space"),
+    ("bytes", "the", "the"),
+    ("bytes", "Ġ", "a space"),
+    ("bytes", "ĠĠĠ", "3 spaces"),
+    ("bytes", "ðŁĺĬ", "😊, bytes F0 9F 98 8A"),
+    ("bytes", "ĠðŁĺĬ", "😊, after a space, bytes F0 9F 98 8A"),
+    ("bytes", "ĺĬ", "bytes 98 8A"),
+    ("bytes", "Ĭ", "byte 8A"),
+    ("bytes", "Ċ", "line break, byte 0A"),
+    ("bytes", "Ã©", "é, bytes C3 A9"),
+    ("bytes", "▁the", "▁the"),
+    ("marked spaces", "▁the", "the, after a space"),
+    ("marked spaces", "▁", "a space"),
+    ("marked spaces", "the", "the"),
+    ("marked spaces", "<0x0A>", "line break, byte 0A"),
+    ("marked spaces", "<0xF0>", "byte F0"),
+    ("words", "##ing", "##ing"),
+]
+
+
+@pytest.mark.parametrize(("style", "piece", "says"), READINGS)
+def test_a_piece_is_read_in_plain_words(style, piece, says):
+    assert piece_text(piece, style) == says
+
+
+def test_every_byte_has_one_character():
+    from tokenizers import pre_tokenizers
+
+    assert sorted(byte_codes().values()) == list(range(256))
+    assert set(byte_codes()) == set(pre_tokenizers.ByteLevel.alphabet())
+
+
+@pytest.mark.parametrize(
+    ("fixture", "style"), [("word_pieces", "word pieces"), ("unigram", "marked spaces"), ("byte_level", "bytes")]
+)
+def test_the_way_of_writing_pieces_is_found(fixture, style, request):
+    assert load_vocabulary(request.getfixturevalue(fixture)).style == style
+
+
+# Two files
+
+
+@pytest.fixture
+def two_files(byte_level, tmp_path) -> Path:
+    """The same tokenizer as vocab.json and merges.txt."""
+    model = json.loads(byte_level.read_text())["model"]
+    folder = tmp_path / "two"
+    folder.mkdir()
+    (folder / "vocab.json").write_text(json.dumps(model["vocab"]))
+    merges = ["#version: 0.2", *(" ".join(pair) for pair in model["merges"])]
+    (folder / "merges.txt").write_text("\n".join(merges) + "\n", encoding="utf-8")
+    return folder / "vocab.json"
+
+
+@pytest.mark.parametrize("named", [None, "RobertaTokenizer", "BartTokenizerFast"])
+def test_two_files_are_the_same_as_one(two_files, byte_level, named):
+    if named:
+        two_files.with_name("tokenizer_config.json").write_text(json.dumps({"tokenizer_class": named}))
+    assert rows(opened(two_files), EMOJI) == rows(opened(byte_level), EMOJI)
+
+
+def test_gpt2_puts_nothing_around_a_text(two_files):
+    options = {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True}
+    two_files.with_name("tokenizer_config.json").write_text(json.dumps(options))
+    assert [row[1] for row in rows(opened(two_files), "wave")] == ["Ġ", "wave"]
+
+
+TWO_FILES = {
+    "another class": ("tokenizer_config.json", '{"tokenizer_class": "Qwen2Tokenizer"}', "a tokenizer.json is needed"),
+    "broken options": ("tokenizer_config.json", "{", "tokenizer_config.json is not JSON"),
+    "a list": ("vocab.json", "[1]", "vocab.json is not a JSON object"),
+    "no IDs": ("vocab.json", '{"a": "b"}', "vocab.json is no table of pieces and IDs"),
+    "huge ID": ("vocab.json", '{"a": 4000000000}', "vocab.json is no table of pieces and IDs"),
+    "not JSON": ("vocab.json", "[" * 100_000, "vocab.json is not JSON"),
+    "three pieces": ("merges.txt", "a b c\n", "merges.txt has the line 'a b c': a merge is two pieces"),
+    "unknown pieces": ("merges.txt", "zz yy\n", "vocab.json and merges.txt do not fit each other"),
+    "binary": ("merges.txt", "a\0b", "merges.txt is binary"),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "says"), TWO_FILES.values(), ids=TWO_FILES)
+def test_two_broken_files_are_refused(two_files, name, content, says):
+    two_files.with_name(name).write_text(content)
+    assert says in refusal(two_files)
+
+
+def test_a_vocabulary_without_its_merges_is_no_tokenizer(two_files):
+    two_files.with_name("merges.txt").unlink()
+    assert "vocab.json is no tokenizer that can be read" in refusal(two_files)
+
+
+# Broken files
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(InputError) as caught:
+        opened(path)
+    text = str(caught.value)
+    assert len(text.splitlines()) == 1
+    assert len(text) < 400 + 2 * len(str(path))
+    return text
+
+
+def changed(path: Path, **parts: Any) -> Path:
+    path.write_text(json.dumps(json.loads(path.read_text()) | parts))
+    return path
+
+
+BROKEN = {
+    "empty": "",
+    "an object": "{}",
+    "a list": "[]",
+    "cut": '{"version": "1.0", "model": {"type": "BPE", "vo',
+    "deep": "[" * 100_000,
+    "another version": '{"version": "9.0", "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}',
+    "unknown merge": '{"version": "1.0", "model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}}',
+    "unknown model": '{"version": "1.0", "model": {"type": "Magic"}}',
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
+def test_a_broken_file_is_refused(tmp_path, content):
+    path = tmp_path / "tokenizer.json"
+    path.write_text(content)
+    assert "tokenizer.json is no tokenizer that can be read (" in refusal(path)
+
+
+def test_no_vocabulary_and_a_huge_id_are_refused(word_pieces):
+    model = json.loads(word_pieces.read_text())["model"]
+    huge = changed(word_pieces, model=model | {"vocab": {"[UNK]": 0, "a": 4_000_000_000}}, added_tokens=[])
+    assert "has IDs up to 4,000,000,000" in refusal(huge)
+    assert "has IDs up to -1" in refusal(changed(word_pieces, model=model | {"vocab": {}}))
+
+
+def test_added_tokens_that_are_not_there_are_refused(unigram):
+    processor = json.loads(unigram.read_text())["post_processor"]
+    assert "adds '</s>' to every text and does not say" in refusal(
+        changed(unigram, post_processor=processor | {"special_tokens": {}})
+    )
+    outside = {"</s>": {"id": "</s>", "ids": [99], "tokens": ["</s>"]}}
+    assert "adds token 99 to every text, and its IDs go up to 6" in refusal(
+        changed(unigram, post_processor=processor | {"special_tokens": outside})
+    )
+
+
+def damaged(whole: dict[str, Any], seed: int) -> dict[str, Any]:
+    """The description with one value somewhere in it that does not belong there."""
+    raw, draw = json.loads(json.dumps(whole)), random.Random(seed)  # noqa: S311
+    part = raw
+    while isinstance(part[key := draw.choice(list(part))], dict) and part[key]:
+        part = part[key]
+    part[key] = draw.choice([None, -1, 7, "x", [], {}, [["a"]], True])
+    return raw
+
+
+def test_a_file_with_any_value_changed_is_read_or_refused_in_one_line(byte_level):
+    whole, messages, read = json.loads(byte_level.read_text()), [], 0
+    for seed in range(150):
+        byte_level.write_text(json.dumps(damaged(whole, seed)))
+        try:
+            opened(byte_level).encode("wave 😊")
+            read += 1
+        except InputError as error:
+            messages.append(str(error))
+    assert min(read, len(messages)) > 10
+    assert [message for message in messages if len(message.splitlines()) != 1] == []
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"tokenizer\.json does not exist"):
+        load_vocabulary(tmp_path / "tokenizer.json")
+
+
+def test_the_library_is_imported_when_a_tokenizer_is_opened(word_pieces, tmp_path):
+    import subprocess
+    import sys
+
+    shutil.copy(word_pieces, tmp_path / "copy.json")
+    code = (
+        "import sys; from tui_transformer.text import tokenizer, tokenizer_file, vocabulary\n"
+        "assert 'tokenizers' not in sys.modules\n"
+        f"vocabulary.load_vocabulary({str(tmp_path / 'copy.json')!r})\n"
+        "assert 'tokenizers' in sys.modules and 'huggingface_hub' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
