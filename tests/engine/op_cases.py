@@ -81,8 +81,8 @@ def whole_numbers(rng: Rng, below: int, *shape: int) -> Given:
     return Given(rng.integers(0, below, (BATCH, *shape)), differentiable=False)
 
 
-def places(size: int) -> Given:
-    return Given(np.broadcast_to(np.arange(size), (BATCH, size)), differentiable=False)
+def places(size: int, first: int = 0) -> Given:
+    return Given(np.broadcast_to(np.arange(first, first + size), (BATCH, size)), differentiable=False)
 
 
 def far_places(rng: Rng) -> Given:
@@ -114,6 +114,12 @@ def visible(rng: Rng) -> Given:
 
 def mask_inputs(rng: Rng) -> tuple[Given, ...]:
     return normal(rng, HEADS, ROWS, KEYS), places(ROWS), places(KEYS), visible(rng)
+
+
+def relative_bias(rng: Rng, buckets: int, *, bidirectional: bool) -> Case:
+    """Queries that begin at the third key, so that keys lie near and far on both sides."""
+    inputs = (normal(rng, HEADS, ROWS, 3 * KEYS), weight(rng, buckets, HEADS), places(ROWS, 2), places(3 * KEYS))
+    return Case(ops.RelativeBias(10, bidirectional), inputs)
 
 
 def norm_inputs(rng: Rng) -> tuple[Given, ...]:
@@ -166,6 +172,8 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "parameter": lambda rng: Case(ops.Parameter(), (weight(rng, HEADS, ROWS, WIDTH),)),
     "project": lambda rng: Case(ops.Project(WIDTH, "Q"), product_inputs(rng, bias=False)),
     "project with bias": lambda rng: Case(ops.Project(WIDTH, "K"), product_inputs(rng, bias=True)),
+    "relative bias": lambda rng: relative_bias(rng, 8, bidirectional=True),
+    "relative bias causal": lambda rng: relative_bias(rng, 5, bidirectional=False),
     "relu": lambda rng: Case(ops.Relu(), (away_from_zero(rng),)),
     "RMS norm": lambda rng: Case(ops.RmsNorm(1e-3), (normal(rng, ROWS, MODEL), weight(rng, MODEL))),
     "RMS norm of heads": lambda rng: Case(ops.RmsNorm(), (normal(rng, HEADS, ROWS, WIDTH), weight(rng, WIDTH))),

@@ -15,6 +15,7 @@ from tui_transformer.engine.ops.merge_heads import MergeHeads
 from tui_transformer.engine.ops.norm_of_sum import NormOfSum
 from tui_transformer.engine.ops.parameter import Parameter
 from tui_transformer.engine.ops.project import Project
+from tui_transformer.engine.ops.relative_bias import RelativeBias
 from tui_transformer.engine.ops.relu import Relu
 from tui_transformer.engine.ops.rms_norm import RmsNorm
 from tui_transformer.engine.ops.rotate import Rotate
@@ -41,6 +42,7 @@ __all__ = [
     "Op",
     "Parameter",
     "Project",
+    "RelativeBias",
     "Relu",
     "RmsNorm",
     "Rotate",

@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 
 from tui_transformer.model.families.attention import ATTENTION
+from tui_transformer.model.families.bart import BART
 from tui_transformer.model.families.base import Family, Lengths, ModelConfig
 from tui_transformer.model.families.bert import BERT
 from tui_transformer.model.families.distilbert import DISTILBERT
+from tui_transformer.model.families.marian import MARIAN
 from tui_transformer.model.families.roberta import ROBERTA
+from tui_transformer.model.families.t5 import T5
 from tui_transformer.model.families.vanilla import VANILLA
 
 FAMILIES: Mapping[str, Family] = {
@@ -17,6 +20,9 @@ FAMILIES: Mapping[str, Family] = {
         BERT,
         DISTILBERT,
         ROBERTA,
+        BART,
+        MARIAN,
+        T5,
     )
 }
 

@@ -1,0 +1,57 @@
+"""Marian (Junczys-Dowmunt et al. 2018): the layers of BART with sinusoidal positions, sines before cosines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import UsageError
+from tui_transformer.model.checks import shown
+from tui_transformer.model.embedding import Embedding
+from tui_transformer.model.families.bart import BartConfig, build_program, fitted, stored
+from tui_transformer.model.families.base import Family, Lengths
+
+
+@dataclass(frozen=True)
+class MarianConfig(BartConfig):
+    """Sizes and choices; source and target share one vocabulary and one embedding table."""
+
+    pad_token_id: int | None = None
+    decoder_start_token_id: int | None = None
+
+    model_type: ClassVar[str] = "marian"
+    fixed: ClassVar[Mapping[str, Any]] = {
+        "normalize_before": False,
+        "normalize_embedding": False,
+        "add_final_layer_norm": False,
+        "static_position_embeddings": True,
+        "share_encoder_decoder_embeddings": True,
+        "tie_word_embeddings": True,
+        "is_encoder_decoder": True,
+        "is_decoder": False,
+    }
+
+    @property
+    def start_id(self) -> int | None:
+        """What the decoder's sequence begins with: padding, where nothing else is said."""
+        return self.pad_token_id if self.decoder_start_token_id is None else self.decoder_start_token_id
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The configuration that a `config.json` describes."""
+        words = raw.get("decoder_vocab_size")
+        if words is not None and words != raw.get("vocab_size"):
+            raise UsageError(
+                f"decoder_vocab_size {shown(words)} is not supported: only one vocabulary for both sides is"
+            )
+        return super().from_json(raw)
+
+
+def program(config: MarianConfig, lengths: Lengths) -> Program:
+    """Tokens → embedding → encoder and decoder → logits; positions are computed even where a file stores them."""
+    return build_program(config, lengths, Embedding(positions="halves"))
+
+
+MARIAN = Family("marian", MarianConfig.from_json, program, stored, fitted=fitted)
