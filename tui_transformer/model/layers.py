@@ -81,6 +81,7 @@ class Layout:
         rotary: Rotary positions, where the model has them.
         head_norm: Norm of every query and key head, where the model has it.
         scaled: Scores are divided by √d_k.
+        divisor: What scores are divided by besides.
     """
 
     d_model: int
@@ -96,6 +97,7 @@ class Layout:
     rotary: Rotary | None = None
     head_norm: Norm | None = None
     scaled: bool = True
+    divisor: float = 1.0
 
     @property
     def model(self) -> Axis:
@@ -143,7 +145,8 @@ def attention(
     if layout.rotary is not None:
         query = build("query_rotated", Rotate(layout.rotary.frequencies), query, queries.places)
         key = build("key_rotated", Rotate(layout.rotary.frequencies), key, keys.places)
-    context = dot_product(build, query, key, value, queries, keys, mask, scaled=layout.scaled, bias=bias)
+    scale = scaling(layout.head_width, scaled=layout.scaled, divisor=layout.divisor)
+    context = dot_product(build, query, key, value, queries, keys, mask, scale=scale, bias=bias)
     concat = build("concat", MergeHeads(), context)  # h × n × d_k → n × h·d_k
     inner = Axis("heads · width", layout.heads * layout.head_width)
     return build("output", Linear("concat W_O"), concat, *_matrix(build, "output", inner, layout.model, layout))
@@ -158,20 +161,25 @@ def dot_product(
     keys: Sequence,
     mask: Mask,
     *,
-    scaled: bool = True,
+    scale: Scale | None = None,
     bias: Bias | None = None,
 ) -> str:
     """softmax(Q Kᵀ ÷ √d_k) V (Vaswani et al. 2017, equation 1)."""
-    width = build.known[query][-1].size
     share = build.known[query][0].size // build.known[key][0].size
-    scale = Scale(1.0 / math.sqrt(width), f"÷ √{width}") if scaled else Scale(1.0, "not divided")
     scores = build("scores", Scores(share), query, key)  # h × n × m
-    states = build("scaled", scale, scores)
+    states = build("scaled", scale or scaling(build.known[query][-1].size), scores)
     if bias is not None:
         states = bias(build, states, queries, keys)
     masked = build("masked", mask, states, queries.places, keys.places, keys.visible)
     weights = build("weights", Softmax(), masked)
     return build("context", Context(share), weights, value)  # h × n × d_k
+
+
+def scaling(width: int, *, scaled: bool = True, divisor: float = 1.0) -> Scale:
+    """÷ √d_k (Vaswani et al. 2017, §3.2.1), where scores are divided by it, and ÷ what a layer divides by besides."""
+    parts = [f"√{width}"] * scaled + [f"{divisor:g}"] * (divisor != 1.0)
+    factor = (1.0 / math.sqrt(width) if scaled else 1.0) / divisor
+    return Scale(factor, " ".join(f"÷ {part}" for part in parts) or "not divided")
 
 
 def feed_forward(build: Builder, x: str, layout: Layout) -> str:

@@ -7,7 +7,13 @@ from tui_transformer.model.families.bart import BART
 from tui_transformer.model.families.base import Family, Lengths, ModelConfig
 from tui_transformer.model.families.bert import BERT
 from tui_transformer.model.families.distilbert import DISTILBERT
+from tui_transformer.model.families.gpt2 import GPT2
+from tui_transformer.model.families.gpt_neox import GPT_NEOX
+from tui_transformer.model.families.llama import LLAMA
 from tui_transformer.model.families.marian import MARIAN
+from tui_transformer.model.families.mistral import MISTRAL
+from tui_transformer.model.families.qwen2 import QWEN2
+from tui_transformer.model.families.qwen3 import QWEN3
 from tui_transformer.model.families.roberta import ROBERTA
 from tui_transformer.model.families.t5 import T5
 from tui_transformer.model.families.vanilla import VANILLA
@@ -23,6 +29,12 @@ FAMILIES: Mapping[str, Family] = {
         BART,
         MARIAN,
         T5,
+        GPT2,
+        GPT_NEOX,
+        LLAMA,
+        MISTRAL,
+        QWEN2,
+        QWEN3,
     )
 }
 

@@ -1,0 +1,94 @@
+"""Qwen2 (Yang et al. 2024) in its published checkpoints: Llama with biases of query, key and value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from tui_transformer.errors import UsageError
+from tui_transformer.model.checks import Check, shown, truth
+from tui_transformer.model.families.base import Family
+from tui_transformer.model.families.decoder_only import a_size, optional
+from tui_transformer.model.families.llama import GroupedConfig, program, stored
+from tui_transformer.model.families.mistral import check_window
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+
+
+def _kinds(key: str, value: object) -> None:
+    """Names of kinds of attention, one a layer."""
+    if not isinstance(value, tuple) or not set(value) <= {FULL, SLIDING}:
+        raise UsageError(f"{key} {shown(value)} is not a list of {FULL} and {SLIDING}")
+
+
+def _from_layer(key: str, value: object) -> None:
+    """The number of a layer."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise UsageError(f"{key} {shown(value)} is not a whole number from 0")
+
+
+@dataclass(frozen=True)
+class QwenConfig(GroupedConfig):
+    """The keys that `config.json` of Qwen2 and Qwen3 share."""
+
+    checks: ClassVar[Mapping[str, Check]] = {
+        **GroupedConfig.checks,
+        "use_sliding_window": truth,
+        "sliding_window": optional(a_size),
+        "max_window_layers": _from_layer,
+        "layer_types": optional(_kinds),
+    }
+
+    vocab_size: int = 151936
+    intermediate_size: int = 22016
+    num_key_value_heads: int | None = 32
+    max_position_embeddings: int = 32768
+    use_sliding_window: bool = False
+    sliding_window: int | None = 4096
+    max_window_layers: int = 28
+    layer_types: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.layer_types is not None and len(self.layer_types) != self.num_hidden_layers:
+            raise UsageError(f"layer_types names {len(self.layer_types)} layers of {self.num_hidden_layers}")
+        if self.window is None and SLIDING in (self.layer_types or ()):
+            raise UsageError(f"layer_types says {SLIDING}, but there is no sliding_window in use")
+        if self.slides:
+            check_window(self.window or self.max_position_embeddings, self.max_position_embeddings)
+
+    @property
+    def window(self) -> int | None:
+        """Tokens that a query of a sliding layer reaches back, where windows are used."""
+        return self.sliding_window if self.use_sliding_window else None
+
+    @property
+    def slides(self) -> bool:
+        """Whether attention of any layer is inside a window."""
+        if self.layer_types is not None:
+            return SLIDING in self.layer_types
+        return self.window is not None and self.max_window_layers < self.num_hidden_layers
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The configuration that a `config.json` describes."""
+        kinds = raw.get("layer_types")
+        frozen = tuple(map(str, kinds)) if isinstance(kinds, list) else kinds
+        return super().from_json({**raw, "layer_types": frozen})
+
+
+@dataclass(frozen=True)
+class Qwen2Config(QwenConfig):
+    """The keys of Qwen2's `config.json` that change what is computed."""
+
+    model_type: ClassVar[str] = "qwen2"
+    title: ClassVar[str] = "Qwen2"
+
+    @property
+    def biased(self) -> frozenset[str]:
+        """The matrices that have a bias."""
+        return frozenset({"query", "key", "value"})
+
+
+QWEN2 = Family(Qwen2Config.model_type, Qwen2Config.from_json, program, stored)
