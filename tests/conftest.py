@@ -27,14 +27,15 @@ class Reference:
         return Model.load(self.folder, device="cpu", dtype=dtype)
 
     def trace(self, dtype: str = "float64") -> Trace:
-        return self.model(dtype).trace(ids=self.expected["input_ids"].tolist())
+        target = self.expected.get("decoder_input_ids")
+        return self.model(dtype).trace(ids=self.expected["input_ids"].tolist(), decoder_ids=target)
 
     def table(self, kind: str) -> dict[str, np.ndarray[Any, Any]]:
         """The arrays whose keys are `kind/<name>`, by name."""
         return {key.partition("/")[2]: self.expected[key] for key in self.expected if key.startswith(f"{kind}/")}
 
 
-@pytest.fixture(scope="session", params=["vanilla-encoder", "vanilla-decoder"])
+@pytest.fixture(scope="session", params=["vanilla-encoder", "vanilla-decoder", "vanilla-encoder-decoder"])
 def reference(request: pytest.FixtureRequest) -> Reference:
     """Each of the reference checkpoints in turn."""
     folder = REFERENCES / request.param

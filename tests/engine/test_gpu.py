@@ -19,11 +19,15 @@ MODERN = {"norm": "pre", "activation": "gelu", "positions": "learned", "bias": T
 IDS = [[2, 5, 3, 6, 4], [7, 3, 3, 1, 1]]
 
 
-@pytest.fixture(params=[("encoder", SIZES), ("decoder", SIZES | MODERN)], ids=["encoder", "decoder"])
+MODELS = [("encoder", SIZES), ("decoder", SIZES | MODERN), ("encoder-decoder", SIZES | {"pad_id": 1})]
+
+
+@pytest.fixture(params=MODELS, ids=[name for name, _ in MODELS])
 def traces(request):
     """The same input on the CPU and on the GPU."""
     name, sizes = request.param
-    return tuple(Model.load(name, device=device, **sizes).trace(ids=IDS) for device in ("cpu", "gpu"))
+    models = (Model.load(name, device=device, **sizes) for device in ("cpu", "gpu"))
+    return tuple(model.trace(ids=IDS, decoder_ids=IDS[::-1] if model.has_decoder else None) for model in models)
 
 
 def test_every_step_is_as_on_the_cpu(traces):

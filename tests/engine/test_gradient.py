@@ -82,6 +82,31 @@ def test_a_gradient_is_the_slope_of_the_loss(name, index):
     assert gradients(trace, TARGETS).values[name][index] == pytest.approx(slope(trace, cell, TARGETS), rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("embedding.tokens.weight", (5, 3)),
+        ("embedding.positions.weight", (2, 1)),
+        ("decoder.embedding.positions.weight", (2, 1)),
+        ("encoder.0.self_attention.key.weight", (1, 6)),
+        ("encoder.0.feed_forward.residual", (4, 7)),
+        ("decoder.0.self_attention.masked", (1, 2, 1)),
+        ("decoder.0.cross_attention.key", (1, 4, 2)),
+        ("decoder.0.cross_attention.weights", (0, 2, 4)),
+        ("encoder.norm.weight", (3,)),
+    ],
+)
+def test_a_gradient_goes_through_cross_attention_to_the_source(name, index):
+    sizes = {"d_model": 8, "heads": 2, "d_ff": 6, "norm": "pre", "activation": "gelu", "positions": "learned"}
+    model = Model.load("encoder-decoder", device="cpu", dtype="float64", tie_output=True, max_length=8, **sizes)
+    trace, targets = model.trace(ids=IDS, decoder_ids=[0, 3, 5]), [3, -1, 7]
+    cell = Edit(name, index, float(trace[name][index]))
+    found = gradients(trace, targets).values
+    assert found[name].shape == trace[name].shape
+    assert found[name][index] == pytest.approx(slope(trace, cell, targets), rel=1e-6)
+    assert not {"tokens", "decoder.tokens"} & set(found)
+
+
 @pytest.mark.parametrize("step", ["weights", "masked", "query"])
 def test_a_cell_set_by_hand_passes_no_gradient_on(step):
     edit = Edit(f"decoder.0.self_attention.{step}", (1, 3, 2), 0.7)
@@ -122,6 +147,12 @@ def test_gradients_do_not_depend_on_what_was_kept():
 def test_targets_that_do_not_fit_are_refused(targets, says):
     with pytest.raises(InputError, match=says):
         gradients(decoder().trace(ids=IDS), targets)
+
+
+def test_targets_of_an_encoder_decoder_are_as_long_as_its_decoder_reads():
+    trace = Model.load("encoder-decoder", device="cpu").trace(ids=IDS, decoder_ids=[0, 3, 5])
+    with pytest.raises(InputError, match="1 × 3 token IDs"):
+        gradients(trace, TARGETS)
 
 
 def test_a_model_without_logits_has_no_gradients():

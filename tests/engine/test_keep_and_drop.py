@@ -88,6 +88,14 @@ def test_explanations_of_dropped_steps_are_as_kept(model, small_blocks):
         assert found.stored == pytest.approx(wanted.stored, rel=1e-12, abs=1e-14), name
 
 
+def test_an_encoder_decoder_in_blocks_equals_the_whole(small_blocks):
+    model = Model.load("encoder-decoder", device="cpu", dtype="float64", pad_id=1, **SIZES)
+    given = {"ids": [IDS, [4, 1] * 3 + [1]], "decoder_ids": [[0, 3, 2, 5, 7, 7], [2, 6, 1, 3, 1, 1]]}
+    kept, dropped = model.trace(**given), model.trace(**given, budget=0)
+    for name in kept:
+        np.testing.assert_allclose(dropped[name], kept[name], rtol=1e-12, atol=1e-14, err_msg=name)
+
+
 def test_a_batch_in_blocks_equals_the_whole(model, monkeypatch):
     rows = [IDS, IDS[::-1], [3] * len(IDS)]
     kept = model.trace(ids=rows)

@@ -21,8 +21,10 @@ MODELS = {
     "encoder": ("encoder", {"layers": 2}),
     "decoder": ("decoder", {"scale_embedding": True, **MODERN}),
     "attention": ("attention", {}),
+    "encoder-decoder": ("encoder-decoder", {"pad_id": 1, "decoder_layers": 2, "bias": True}),
 }
 IDS = [[2, 5, 3, 6, 4], [7, 3, 3, 1, 1]]
+DECODER_IDS = [[0, 4, 2, 5, 5], [1, 6, 3, 7, 1]]
 
 
 @pytest.fixture(params=MODELS)
@@ -34,8 +36,8 @@ def model(request) -> Model:
 def traces(model: Model, budget: int = 1 << 30) -> tuple[Trace, Trace]:
     """The same input on the CPU and on the stand-in."""
     strict = replace(model, weights=Weights(strict_backend(), model.weights.read))
-    ids = IDS if model.config.vocab_size else None
-    return model.trace(ids=ids, budget=budget), strict.trace(ids=ids, budget=budget)
+    given = {"ids": IDS if model.config.vocab_size else None, "decoder_ids": DECODER_IDS if model.has_decoder else None}
+    return model.trace(**given, budget=budget), strict.trace(**given, budget=budget)
 
 
 def assert_equal(cpu: Trace, device: Trace) -> None:
@@ -94,7 +96,7 @@ def test_edits_are_as_on_the_cpu(model):
     assert_equal(cpu.edited(edits), device.edited(edits))
 
 
-@pytest.mark.parametrize("model", ["encoder", "decoder"], indirect=True)
+@pytest.mark.parametrize("model", ["encoder", "decoder", "encoder-decoder"], indirect=True)
 def test_gradients_are_as_on_the_cpu(model):
     targets = [[5, 3, -1, 4, 0], [1, 2, 3, -1, -1]]
     cpu, device = (gradients(trace, targets) for trace in traces(model))

@@ -11,7 +11,7 @@ from tui_transformer.engine.trace import Edit, Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
-TEXT = "The waves crashed forcefully against the shore!"
+TEXT, TARGET = "The waves crashed forcefully against the shore!", "Against the shore"
 MODERN = {"norm": "pre", "activation": "gelu", "positions": "learned", "bias": True, "tie_output": True}
 MODELS = {
     "encoder": ("encoder", {"layers": 2}),
@@ -19,21 +19,29 @@ MODELS = {
     "decoder": ("decoder", {"layers": 2}),
     "pre-norm decoder": ("decoder", MODERN),
     "pre-norm encoder": ("encoder", {"norm": "pre", "causal": True, "bias": True}),
+    "encoder-decoder": ("encoder-decoder", {"decoder_layers": 2}),
+    "pre-norm encoder-decoder": ("encoder-decoder", MODERN),
 }
 ATTENTION = r"(en|de)coder\.\d+\.self_attention"
+CROSS = r"decoder\.\d+\.cross_attention"
 SHAPES = {
-    r"tokens": "n",
-    r"embedding\.(tokens|positions|output)": "nd",
+    r"(decoder\.)?tokens": "n",
+    r"(decoder\.)?embedding\.(tokens|positions|output)": "nd",
     rf"{ATTENTION}\.(query|key|value|context)": "hnk",
     rf"{ATTENTION}\.(scores|scaled|masked|weights)": "hnn",
     rf"{ATTENTION}\.(concat|output|residual|norm)": "nd",
+    rf"{CROSS}\.(query|context)": "hnk",
+    rf"{CROSS}\.(key|value)": "hmk",
+    rf"{CROSS}\.(scores|scaled|masked|weights)": "hnm",
+    rf"{CROSS}\.(concat|output|residual|norm)": "nd",
     r"(en|de)coder\.\d+\.feed_forward\.(hidden|activation)": "nf",
     r"(en|de)coder\.\d+\.feed_forward\.(output|residual|norm)": "nd",
     r"(en|de)coder\.\d+\.output": "nd",
     r"(en|de)coder\.norm": "nd",
     r"output\.(logits|probabilities)": "nv",
 }
-"""The public names of steps, and their axes: n tokens, d model, h heads, k width of a head, f feed-forward, v words."""
+"""The public names of steps, and their axes: n tokens, m tokens of the source, d model, h heads, k width of a head, f
+feed-forward, v words."""
 
 POST_NORM = """tokens embedding.tokens embedding.positions embedding.output
     A.query A.key A.value A.scores A.scaled A.masked A.weights A.context A.concat A.output A.residual A.norm
@@ -51,7 +59,7 @@ def model(request) -> Model:
 
 @pytest.fixture
 def trace(model) -> Trace:
-    return model.trace(TEXT)
+    return model.trace(TEXT, decoder_text=TARGET if model.has_decoder else None)
 
 
 @pytest.fixture
@@ -60,11 +68,14 @@ def encoder() -> Trace:
 
 
 def test_every_name_is_public_and_has_its_shape(model, trace):
-    sizes = {"n": len(model.encode(TEXT).ids), "d": 12, "h": 3, "k": 4, "f": 20, "v": model.config.vocab_size}
+    sizes = {"m": len(model.encode(TEXT).ids), "d": 12, "h": 3, "k": 4, "f": 20, "v": model.config.vocab_size}
     for name in trace:
         axes = [axes for pattern, axes in SHAPES.items() if re.fullmatch(pattern, name)]
         assert len(axes) == 1, name
-        assert trace[name].shape == trace.program.shape(name) == tuple(sizes[axis] for axis in axes[0]), name
+        second = model.has_decoder and name.startswith(("decoder", "output"))
+        lengths = {"n": len(model.encode_target(TARGET)) if second else sizes["m"]}
+        wanted = tuple((sizes | lengths)[axis] for axis in axes[0])
+        assert trace[name].shape == trace.program.shape(name) == wanted, name
 
 
 @pytest.mark.parametrize(("norm", "wanted"), [("post", POST_NORM), ("pre", PRE_NORM)])
@@ -88,7 +99,8 @@ def test_weights_are_named_after_the_step_that_uses_them(model, trace):
     for weight in trace.program.weights:
         readers = [step.name for step in trace.program.readers(weight)]
         assert readers[0] == weight.rpartition(".")[0], weight
-        assert len(readers) == (2 if weight == "embedding.tokens.weight" and model.config.tie_output else 1), weight
+        again = (model.config.tie_output + model.has_decoder) * (weight == "embedding.tokens.weight")
+        assert len(readers) == 1 + again, weight
 
 
 def test_an_alias_is_the_step_it_stands_for(trace):
@@ -106,7 +118,8 @@ def test_arrays_are_read_only(trace):
 
 def test_floats_have_the_model_precision_and_ids_are_whole(model, trace):
     assert {name: trace[name].dtype for name in trace} == {
-        name: np.dtype(np.int64 if name == "tokens" else np.float32) for name in trace
+        name: np.dtype(np.int64 if name.endswith("tokens") and "embedding" not in name else np.float32)
+        for name in trace
     }
 
 

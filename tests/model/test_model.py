@@ -7,7 +7,7 @@ import pytest
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
-from tui_transformer.model.families import VANILLA
+from tui_transformer.model.families import VANILLA, Lengths
 
 TEXT = "The waves crashed forcefully against the shore!"
 SCOPE = "encoder.0.self_attention"
@@ -226,4 +226,10 @@ def test_programs_are_made_once_for_a_length():
     model = Model.load("encoder", device="cpu")
     assert model.program(5) is model.program(5)
     assert model.program(6).shape("tokens") == (6,)
-    assert VANILLA.program(model.config, 5).names == model.program(5).names
+    assert VANILLA.program(model.config, Lengths(5)).names == model.program(5).names
+
+
+def test_programs_of_two_sequences_are_made_once_for_both_lengths():
+    model = Model.load("encoder-decoder", device="cpu")
+    assert model.program(5, 3) is model.program(5, 3)
+    assert [model.program(5, 3).shape(name) for name in ("tokens", "decoder.tokens")] == [(5,), (3,)]

@@ -24,6 +24,7 @@ REFUSED = [
     ({"d_ff": 10**40}, "is not a whole number from 1 to 16,777,216"),
     ({"layers": 0}, "layers 0 is not"),
     ({"layers": MOST_LAYERS + 1}, "layers 1025 is not a whole number from 1 to 1,024"),
+    ({"decoder_layers": 2}, "decoder_layers is a setting of the encoder-decoder: set layers of the encoder"),
     ({"heads": 0}, "heads 0 is not"),
     ({"heads": 3}, "d_model 8 is not divisible by 3 heads: heads can be 1, 2, 4, 8"),
     ({"heads": 16}, "d_model 8 is not divisible by 16 heads"),
@@ -36,7 +37,9 @@ REFUSED = [
     ({"norm": ["post"]}, "norm ['post'] is not known"),
     ({"activation": "swish"}, "activation 'swish' is not known: use relu, gelu"),
     ({"positions": 3}, "positions 3 is not known: use sinusoidal, learned, none"),
-    ({"architecture": "both"}, "architecture 'both' is not known: use encoder, decoder"),
+    ({"architecture": "both"}, "architecture 'both' is not known: use encoder, decoder, encoder-decoder"),
+    ({"start_id": 8}, "start_id 8 is outside the vocabulary of 8"),
+    ({"start_id": "a"}, "start_id 'a' is not a token ID"),
     ({"norm_epsilon": 0}, "norm_epsilon 0 is not a number between 0 and 1"),
     ({"norm_epsilon": float("nan")}, "norm_epsilon nan is not"),
     ({"bias": "yes"}, "bias 'yes' is neither true nor false"),
@@ -65,6 +68,11 @@ def message(where: str = "encoder", **settings: object) -> str:
 )
 def test_a_setting_that_cannot_be_is_refused(settings, says):
     assert says in message(**settings)
+
+
+@pytest.mark.parametrize("layers", [0, 1.5, MOST_LAYERS + 1])
+def test_layers_of_a_decoder_that_cannot_be_are_refused(layers):
+    assert f"decoder_layers {layers} is not a whole number" in message("encoder-decoder", decoder_layers=layers)
 
 
 @pytest.mark.parametrize("settings", [{"length": 5}, {"width": 3}, {"vocab_size": 8}, {"d_model": 8}, {"causal": "no"}])
@@ -101,7 +109,7 @@ def test_a_trace_that_does_not_fit_the_memory_is_refused(monkeypatch):
 
 
 def test_an_unknown_model_names_those_there_are():
-    assert "no such folder, and no built-in model (encoder, decoder, attention)" in message("encodr")
+    assert "no such folder, and no built-in model (encoder, decoder, encoder-decoder, attention)" in message("encodr")
 
 
 @pytest.mark.parametrize("where", ["x" * 5000, "a\0b"])
@@ -117,6 +125,20 @@ def test_the_defaults_are_a_valid_encoder():
 def test_a_configuration_survives_json():
     config = Config(architecture="decoder", norm="pre", pad_id=1, bias=True, layers=3)
     assert Config.from_json(config.to_json()) == config
+
+
+def test_a_configuration_of_two_stacks_survives_json():
+    config = Config(architecture="encoder-decoder", layers=3, decoder_layers=2, start_id=4)
+    assert Config.from_json(config.to_json()) == config
+    assert config.summary == "encoder-decoder · d_model 8 · 8 heads · d_ff 128 · 3 + 2 layers"
+
+
+def test_both_stacks_are_equally_high_where_json_gives_one_number():
+    assert Config.from_json({"architecture": "encoder-decoder", "layers": 3}).decoder_layers == 3
+
+
+def test_a_model_of_one_stack_writes_no_settings_of_a_second():
+    assert not {"decoder_layers", "start_id"} & set(Config().to_json())
 
 
 def test_keys_of_json_that_are_not_known_are_left_alone():

@@ -21,6 +21,10 @@ MOST_LAYERS = 1024
 """Every layer is a dozen steps with names."""
 
 
+OF_A_DECODER = ("decoder_layers", "start_id")
+"""Settings that only an encoder–decoder has."""
+
+
 @dataclass(frozen=True)
 class Config:
     """Sizes and choices of a transformer as the 2017 paper has it.
@@ -88,13 +92,15 @@ class Config:
 
     def to_json(self) -> dict[str, Any]:
         """The keys of `config.json`."""
-        return {"model_type": "vanilla", **dataclasses.asdict(self)}
+        values = {"model_type": "vanilla", **dataclasses.asdict(self)}
+        return values if self.has_decoder else {key: values[key] for key in values if key not in OF_A_DECODER}
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Config:
         """The configuration that a `config.json` describes; keys that are not known are left alone."""
         known = {field.name for field in dataclasses.fields(cls)}
-        layers = {"decoder_layers": raw["layers"]} if "layers" in raw else {}
+        both = raw.get("architecture") == "encoder-decoder" and "layers" in raw
+        layers = {"decoder_layers": raw["layers"]} if both else {}
         return cls(**layers | {key: value for key, value in raw.items() if key in known})
 
 

@@ -66,7 +66,8 @@ class Model:
         """A built-in model by name, or a checkpoint folder.
 
         Args:
-            where: "encoder", "decoder", "attention", or a folder with config.json and model.safetensors.
+            where: "encoder", "decoder", "encoder-decoder", "attention", or a folder with config.json and
+                model.safetensors.
             vocabulary: A built-in vocabulary's name or a file; by default the model's own.
             device: "auto", "cpu" or "gpu".
             dtype: "float32" or "float64".
@@ -120,6 +121,20 @@ class Model:
             raise InputError("the sentence has no tokens: write at least one word")
         return encoding
 
+    def encode_target(self, text: str = "", *, cut: bool = False) -> tuple[int, ...]:
+        """The IDs of what a decoder beside an encoder has written so far, its start token in front.
+
+        Raises:
+            InputError: The model reads one sentence only, or the text cannot be read.
+        """
+        self._check_decoder()
+        words = self.encode(text, cut=cut).ids if text.strip() else ()
+        return (self.config.start_id or 0, *words)[: self.config.max_length if cut else None]
+
+    def _check_decoder(self) -> None:
+        if not self.has_decoder:
+            raise InputError(f"{self.name} reads no second sentence: only an encoder-decoder has one for its decoder")
+
     def trace(
         self,
         text: str | None = None,
@@ -137,14 +152,17 @@ class Model:
             ids: Token IDs instead, or a batch of equally long rows of them. A run of the pad ID at the end of a row
                 is padding and is masked.
             decoder_text: What a decoder beside an encoder has written so far; its start token is put in front.
-            decoder_ids: Token IDs of the decoder instead, start token included. By default the start token alone.
+            decoder_ids: Token IDs of the decoder instead, start token included: one row for all sentences, or one for
+                each. By default the start token alone.
             budget: Bytes that may be kept.
             cut: Leave out tokens past the model's length instead of refusing.
 
         Raises:
-            InputError: Both or neither of text and IDs, IDs outside the vocabulary, too many tokens, or too little
-                memory.
+            InputError: Both or neither of text and IDs, IDs outside the vocabulary, too many tokens, too little memory,
+                or a second sentence for a model that reads one.
         """
+        if decoder_text is not None or decoder_ids is not None:
+            self._check_decoder()
         if not self.config.vocab_size:
             if text is not None or ids is not None:
                 raise InputError(f"{self.name} reads no tokens: its Q, K and V are given")
@@ -152,7 +170,8 @@ class Model:
         if (text is None) == (ids is None):
             raise UsageError("give either a text or token IDs")
         rows = self._checked(ids if text is None else [self.encode(text, cut=cut).ids])
-        return self._trace(self._givens(rows) | self._decoder_givens(rows, decoder_text, decoder_ids), budget)
+        target = self._decoder_givens(len(rows), decoder_text, decoder_ids, cut=cut)
+        return self._trace(self._givens(rows) | target, budget)
 
     def _givens(self, rows: Host, prefix: str = "") -> dict[str, Host]:
         """IDs, their places, and which are visible: all but a run of the pad ID at the end."""
@@ -169,30 +188,25 @@ class Model:
         }
         return {f"{prefix}input.{name}": value for name, value in values.items()}
 
-    def _decoder_givens(self, source: Host, text: str | None, ids: Sequence[Any] | None) -> dict[str, Host]:
-        """The same for the decoder's tokens, as many sentences as the source has."""
+    def _decoder_givens(self, batch: int, text: str | None, ids: Sequence[Any] | None, *, cut: bool) -> dict[str, Host]:
+        """The same for the decoder's tokens, as many rows of them as the source has."""
         if not self.has_decoder:
-            if text is not None or ids is not None:
-                raise InputError(f"{self.name} has no encoder beside its decoder: it reads one sentence")
             return {}
         if text is not None and ids is not None:
-            raise UsageError("give either a text or token IDs to the decoder")
-        start = [self.config.start_id or 0] * (ids is None)
-        rows = self._checked(ids if ids is not None else [[*start, *(() if text is None else self.encode(text).ids)]])
-        if rows.shape[0] == 1:
-            rows = np.broadcast_to(rows, (source.shape[0], rows.shape[1]))
-        if rows.shape[0] != source.shape[0]:
-            raise InputError(f"{rows.shape[0]} decoder sentences do not fit {source.shape[0]} source sentences")
-        return self._givens(rows, "decoder.")
+            raise UsageError("give the decoder either a text or token IDs")
+        rows = self._checked(self.encode_target(text or "", cut=cut) if ids is None else ids)
+        if len(rows) not in (1, batch):
+            raise InputError(f"{len(rows)} rows of decoder IDs do not fit {batch}: give one, or one for each sentence")
+        return self._givens(np.broadcast_to(rows, (batch, rows.shape[1])), "decoder.")
 
     def _trace(self, givens: Mapping[str, Host], budget: int) -> Trace:
-        length = givens["input.places"].shape[1]
-        program = self.program(length, givens.get("decoder.input.ids", givens["input.places"]).shape[1])
+        lengths = [givens[name].shape[1] for name in ("input.places", "decoder.input.places") if name in givens]
+        program = self.program(*lengths)
         givens = {name: givens[name] for name in program.givens}
         needed = max((math.prod(step.shape) for step in program.steps if not step.square), default=0)
         trace = Trace(program, self.weights, givens, budget)
         needed *= self.backend.dtype.itemsize * trace.batch
-        _check_memory(needed, f"{trace.batch * length:,} tokens need", "use fewer tokens")
+        _check_memory(needed, f"{trace.batch * sum(lengths):,} tokens need", "use fewer tokens")
         return trace
 
     def _checked(self, ids: Sequence[Any] | None) -> Host:
@@ -267,6 +281,8 @@ def _built_in(
     if name == "attention":
         return _attention_example(device, dtype, sizes)
     _check_settings(sizes, Config)
+    if "decoder_layers" in sizes and name != "encoder-decoder":
+        raise UsageError(f"decoder_layers is a setting of the encoder-decoder: set layers of the {name}")
     words = _vocabulary(vocabulary or "waves")
     start = {"start_id": words.ids.get("[BOS]", 0)} if name == "encoder-decoder" else {}
     given: dict[str, Any] = {"architecture": name, "vocab_size": words.size, "pad_id": words.pad_id, **start}
