@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from tui_transformer.errors import InputError
 
@@ -25,6 +26,24 @@ def check_regular(path: Path) -> None:
         raise InputError(f"{path}: not a regular file")
     if not os.access(path, os.R_OK):
         raise InputError(f"{path}: may not be read: check its permissions")
+
+
+def read_json(path: Path, largest: int) -> dict[str, Any]:
+    """The object of a JSON file of at most so many bytes.
+
+    Raises:
+        InputError: The file is missing, too large, not JSON, or no object.
+    """
+    check_regular(path)
+    if path.stat().st_size > largest:
+        raise InputError(f"{path}: larger than such a file can be: is it the right one?")
+    try:
+        raw = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON: {_reason(error)}") from error
+    if not isinstance(raw, dict):
+        raise InputError(f"{path}: not a JSON object, which is {{…}}")
+    return raw
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -112,7 +112,7 @@ CONFIGS = {
     "escapes": (rb'{"model_type": "\u001b[2J"}', r"model_type '\x1b[2J' is not supported"),
     "attention sizes": (b'{"model_type": "attention", "length": 0}', "length 0 is not a whole number"),
     "attention mask": (b'{"model_type": "attention", "causal": []}', "causal [] is neither true nor false"),
-    "larger than a configuration": (b" " * (1 << 20) + b"{}", "larger than a configuration"),
+    "larger than a configuration": (b" " * (1 << 20) + b"{}", "larger than such a file can be"),
 }
 
 

@@ -104,6 +104,14 @@ def info(
     run(device, as_json=json)
 
 
+@app.command()
+def models() -> None:
+    """List the models that --model can name: built in, in installed packages, and in the cache of Hugging Face."""
+    from tui_transformer.cli.models import run
+
+    run()
+
+
 @vocabularies.command("list")
 def list_vocabularies() -> None:
     """List the vocabularies that come with the program."""

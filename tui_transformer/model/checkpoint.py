@@ -1,12 +1,10 @@
-"""Checkpoint folders: `config.json`, `model.safetensors`, and a vocabulary. Nothing is unpickled."""
+"""Checkpoint folders: `config.json`, `model.safetensors`, and a vocabulary or tokenizer. Nothing is unpickled."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,57 +13,50 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.weights import Reader
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import check_regular, write_whole
+from tui_transformer.files import read_json, write_whole
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families import FAMILIES, Family, ModelConfig
 from tui_transformer.model.families.base import Stored, as_it_is
+from tui_transformer.model.tensors import Tensors, open_file, open_index
+from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 
-CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.txt"
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+INDEX = f"{WEIGHTS}.index.json"
+TOKENIZERS = ("tokenizer.json", VOCABULARY_FILE, "vocab.txt")
+"""What a folder may hold of these comes first, then `vocab.json` with `merges.txt`."""
+
+PICKLED = (".bin", ".pt", ".pth", ".ckpt")
 LARGEST_CONFIG = 1 << 20
-STORED = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
-"""Stored types that can be read, as NumPy names them."""
 
 
-@dataclass(frozen=True, eq=False)
-class TensorFile:
-    """A safetensors file, mapped into memory: a tensor is read when it is asked for."""
+def open_tensors(folder: Path) -> Tensors:
+    """Map the weights of a checkpoint folder: one file, or those that an index names.
 
-    path: Path
-    tensors: Mapping[str, tuple[str, Shape, int, int]]
-    data: Host
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of all tensors."""
-        return frozenset(self.tensors)
-
-    def read(self, name: str) -> Host:
-        """A tensor of the file as it is stored.
-
-        Raises:
-            InputError: It is missing, has a type that is not supported, or holds NaN or infinity.
-        """
-        self.shape(name)
-        kind, shape, start, stop = self.tensors[name]
-        # A writer need not align its data, and arithmetic on unaligned numbers is slow: those are copied.
-        tensor = np.require(self.data[start:stop].view(STORED[kind]).reshape(shape), requirements="A")
-        if not np.isfinite(tensor).all():
-            raise InputError(
-                f"{self.path}: tensor {name} holds NaN or infinity: the file is damaged or was saved badly"
-            )
-        return tensor
-
-    def shape(self, name: str) -> Shape:
-        """The shape of a tensor; InputError where it is missing or of a type that cannot be read."""
-        if name not in self.tensors:
-            raise InputError(f"{self.path}: tensor {name} is missing: the file does not fit its config.json")
-        kind, shape, _, _ = self.tensors[name]
-        if kind not in STORED:
-            raise InputError(f"{self.path}: tensor {name} is stored as {kind}: only {', '.join(STORED)} can be read")
-        return shape
+    Raises:
+        InputError: They are missing, damaged, or pickled.
+    """
+    if not (folder / WEIGHTS).exists():
+        if (folder / INDEX).exists():
+            return open_index(folder / INDEX)
+        for path in sorted(folder.iterdir(), key=lambda path: (not path.name.startswith("pytorch_model"), path.name)):
+            refuse_pickled(path)
+    return open_file(folder / WEIGHTS)
 
 
-def reader(tensors: TensorFile, family: Family, config: ModelConfig, program: Program) -> Reader:
+def refuse_pickled(path: Path) -> None:
+    """Raise InputError, with the way out, for a file of pickled weights."""
+    if path.suffix in PICKLED:
+        convert = (
+            f"save_file({{k: v.clone().contiguous() for k, v in torch.load({path.name!r}, map_location='cpu', "
+            f"weights_only=True).items()}}, {WEIGHTS!r})"
+        )
+        raise InputError(
+            f"{path}: pickled weights can run code when they are read, so they are not; where you trust them, convert "
+            f"them in Python, with save_file of safetensors.torch: {convert}"
+        )
+
+
+def reader(tensors: Tensors, family: Family, config: ModelConfig, program: Program) -> Reader:
     """Gives the weights of a program from a file.
 
     Raises:
@@ -75,7 +66,7 @@ def reader(tensors: TensorFile, family: Family, config: ModelConfig, program: Pr
     places = {name: _place(family, config, name, names) for name in program.weights}
     for name, axes in program.weights.items():
         _check_shape(tensors, places[name], shape_of(axes))
-    return lambda name, _: places[name].take(tensors.read(places[name].name))
+    return lambda name, _: tensors.read(places[name].name, places[name].take)
 
 
 def _place(family: Family, config: ModelConfig, name: str, names: frozenset[str]) -> Stored:
@@ -83,43 +74,17 @@ def _place(family: Family, config: ModelConfig, name: str, names: frozenset[str]
     return Stored(name) if name in names else family.stored(config, name, names)
 
 
-def _check_shape(tensors: TensorFile, place: Stored, shape: Shape) -> None:
+def _check_shape(tensors: Tensors, place: Stored, shape: Shape) -> None:
     """Raise InputError unless a tensor gives a weight of this shape."""
-    stored = tensors.shape(place.name)
+    tensor = tensors.find(place.name)
     try:
-        found = place.take(np.broadcast_to(np.float32(0.0), stored)).shape
+        found = place.take(np.broadcast_to(np.uint8(0), tensor.shape)).shape
     except (ValueError, IndexError):
         found = ()
     if found != shape:
         made = "" if place.take is as_it_is else f", which gives {shape_text(found)}" if found else ""
-        wrong = f"tensor {place.name} is {shape_text(stored)}{made}"
-        raise InputError(f"{tensors.path}: {wrong}, but config.json says {shape_text(shape)}")
-
-
-def open_tensors(path: Path) -> TensorFile:
-    """Map a safetensors file; its header is checked, its tensors are not read.
-
-    Raises:
-        InputError: The file is missing, cut, or not what it says.
-    """
-    from safetensors import SafetensorError, safe_open
-
-    check_regular(path)
-    try:
-        with safe_open(path, framework="np"):
-            pass
-    except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"{path}: not a whole safetensors file ({_reason(error)}): copy it again") from error
-    data = np.memmap(path, dtype=np.uint8, mode="r")
-    length = int.from_bytes(data[:8].tobytes(), "little")
-    header = json.loads(data[8 : 8 + length].tobytes())
-    header.pop("__metadata__", None)
-    start = 8 + length
-    tensors = {
-        name: (entry["dtype"], tuple(entry["shape"]), *(start + offset for offset in entry["data_offsets"]))
-        for name, entry in header.items()
-    }
-    return TensorFile(path, tensors, data)
+        wrong = f"tensor {place.name} is {shape_text(tensor.shape)}{made}"
+        raise InputError(f"{tensor.path}: {wrong}, but config.json says {shape_text(shape)}")
 
 
 def read_config(folder: Path) -> tuple[Family, ModelConfig]:
@@ -129,7 +94,7 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
         InputError: No folder, no config, not JSON, or a configuration that cannot be.
     """
     path = folder / CONFIG
-    raw = _json(path)
+    raw = read_json(path, LARGEST_CONFIG)
     kind = raw.get("model_type")
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise InputError(f"{path}: model_type {shown(kind)} is not supported: {', '.join(FAMILIES)} are")
@@ -139,24 +104,13 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
         raise InputError(f"{path}: {error}") from error
 
 
-def _json(path: Path) -> dict[str, Any]:
-    check_regular(path)
-    if path.stat().st_size > LARGEST_CONFIG:
-        raise InputError(f"{path}: larger than a configuration can be: is it the right file?")
-    try:
-        raw = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {_reason(error)}") from error
-    if not isinstance(raw, dict):
-        raise InputError(f"{path}: not a JSON object: a configuration is {{…}}")
-    return raw
+def own_vocabulary(folder: Path) -> Path | None:
+    """The file of a checkpoint folder that its text is split by, where there is one."""
+    pair = [folder / "vocab.json"] if (folder / "merges.txt").exists() else []
+    return next((path for path in (*(folder / name for name in TOKENIZERS), *pair) if path.exists()), None)
 
 
-def _reason(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
-
-
-def save(folder: Path, config: ModelConfig, weights: Mapping[str, Host], words: tuple[str, ...] = ()) -> None:
+def save(folder: Path, config: ModelConfig, weights: Mapping[str, Host], vocabulary: Vocabulary | None = None) -> None:
     """Write a checkpoint folder; each file appears whole or not at all.
 
     Raises:
@@ -169,6 +123,7 @@ def save(folder: Path, config: ModelConfig, weights: Mapping[str, Host], words: 
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from error
     write_whole(folder / WEIGHTS, encode({name: np.ascontiguousarray(array) for name, array in weights.items()}))
-    if words:
-        write_whole(folder / VOCABULARY, ("\n".join(words) + "\n").encode())
+    if vocabulary is not None:
+        name, text = vocabulary.file()
+        write_whole(folder / name, text.encode())
     write_whole(folder / CONFIG, (json.dumps(config.to_json(), indent=2) + "\n").encode())

@@ -24,6 +24,7 @@ from tui_transformer.model.checks import shown
 from tui_transformer.model.config import Config
 from tui_transformer.model.families import ATTENTION, VANILLA, Family, Lengths, ModelConfig
 from tui_transformer.model.families.attention import AttentionConfig, example_weights
+from tui_transformer.model.found import find_model
 from tui_transformer.text.tokenizer import Encoding, Tokenizer, tokenizer_for
 from tui_transformer.text.vocabulary import Vocabulary, load_vocabulary
 
@@ -63,11 +64,11 @@ class Model:
         seed: int | None = None,
         **sizes: Any,
     ) -> Model:
-        """A built-in model by name, or a checkpoint folder.
+        """A built-in model by name, or a checkpoint.
 
         Args:
-            where: "encoder", "decoder", "encoder-decoder", "attention", or a folder with config.json and
-                model.safetensors.
+            where: "encoder", "decoder", "encoder-decoder", "attention", or a checkpoint: its folder, a file in that, an
+                installed package that carries one, or `org/name` in the local cache of Hugging Face.
             vocabulary: A built-in vocabulary's name or a file; by default the model's own.
             device: "auto", "cpu" or "gpu".
             dtype: "float32" or "float64".
@@ -82,7 +83,7 @@ class Model:
         if sizes or seed is not None:
             given = ", ".join([*sizes, *(["seed"] if seed is not None else [])])
             raise UsageError(f"{given}: the sizes and weights of {where} are in its folder and cannot be set")
-        return _from_folder(Path(where), vocabulary, device, dtype)
+        return _from_folder(where, vocabulary, device, dtype)
 
     @property
     def backend(self) -> Backend:
@@ -246,7 +247,7 @@ class Model:
         where: str | Path = self.name if self.folder is None else self.folder
         old = {} if self.folder is not None else _settings(self.config)
         old_seed = self.seed if seed is None else seed
-        return Model.load(
+        new = Model.load(
             where,
             vocabulary=words,
             device=device or self.backend.device,
@@ -254,6 +255,7 @@ class Model:
             seed=old_seed,
             **old | sizes,
         )
+        return dataclasses.replace(new, name=self.name)
 
     def save(self, folder: Path) -> None:
         """Write the model as a checkpoint folder.
@@ -265,7 +267,7 @@ class Model:
         arrays = {
             name: self.backend.to_host(self.weights.get(name, shape_of(axes))) for name, axes in program.weights.items()
         }
-        checkpoint.save(folder, self.config, arrays, () if self.vocabulary is None else self.vocabulary.words)
+        checkpoint.save(folder, self.config, arrays, self.vocabulary)
 
 
 @functools.lru_cache(maxsize=32)
@@ -299,23 +301,19 @@ def _attention_example(device: str, dtype: str, sizes: Mapping[str, Any]) -> Mod
     return Model("attention", ATTENTION, config, weights, None)
 
 
-def _from_folder(folder: Path, vocabulary: str | Path | Vocabulary | None, device: str, dtype: str) -> Model:
-    if not _is_folder(folder):
-        raise InputError(f"{folder}: no such folder, and no built-in model ({', '.join(BUILT_IN)})")
-    family, config = checkpoint.read_config(folder)
-    tensors = checkpoint.open_tensors(folder / checkpoint.WEIGHTS)
+def _from_folder(where: str | Path, vocabulary: str | Path | Vocabulary | None, device: str, dtype: str) -> Model:
+    found = find_model(where)
+    if found is None:
+        raise InputError(
+            f"{where}: no such folder, and no built-in model ({', '.join(BUILT_IN)}), installed package or cached model"
+        )
+    family, config = checkpoint.read_config(found.folder)
+    tensors = checkpoint.open_tensors(found.folder)
     config = family.fitted(config, tensors.names)
     read = checkpoint.reader(tensors, family, config, _program(family, config, Lengths(1, 1)))
-    own = folder / checkpoint.VOCABULARY
-    words = _vocabulary(vocabulary or own) if vocabulary or own.exists() else None
-    return _assemble(folder.resolve().name, family, config, read, words, device, dtype, folder=folder)
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
+    chosen = vocabulary or checkpoint.own_vocabulary(found.folder)
+    words = None if chosen is None else _vocabulary(chosen)
+    return _assemble(found.name, family, config, read, words, device, dtype, folder=found.folder)
 
 
 def _assemble(
@@ -330,9 +328,9 @@ def _assemble(
     seed: int | None = None,
     folder: Path | None = None,
 ) -> Model:
-    if words is not None and words.size > config.vocab_size:
+    if words is not None and words.rows > config.vocab_size:
         raise InputError(
-            f"vocabulary {words.name} has {words.size} words, the model {config.vocab_size} embedding rows"
+            f"vocabulary {words.name} has {words.rows} words, the model {config.vocab_size} embedding rows"
         )
     count = _program(family, config, Lengths(1, 1)).weight_count()
     backend = choose_backend(device, dtype, small=count < SMALL)

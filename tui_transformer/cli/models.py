@@ -1,0 +1,38 @@
+"""`models`: what `--model` can name on this computer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tui_transformer.cli.output import emit, note
+from tui_transformer.engine.keep import readable
+from tui_transformer.errors import InputError
+from tui_transformer.model.checkpoint import read_config
+from tui_transformer.model.found import Found, cache_folder, found_models
+from tui_transformer.model.model import BUILT_IN
+from tui_transformer.text.display import cells, fit, visible
+
+
+def run() -> None:
+    """A line a model: its name, where it is from, its size, and what it is or why it cannot be read."""
+    found = found_models()
+    rows = [(name, "built in", "", "") for name in BUILT_IN]
+    rows += [(each.name, each.source, _size(each.folder), _about(each)) for each in found]
+    name, source, size = (max(cells(row[column]) for row in rows) for column in range(3))
+    for row in rows:
+        line = f"{fit(row[0], name)}  {fit(row[1], source)}  {fit(row[2], size, 'right')}  {visible(row[3])}"
+        emit([line.rstrip() + "\n"])
+    if not found:
+        note(f"no other model is in {visible(str(cache_folder()))} or in an installed package: name a folder")
+
+
+def _size(folder: Path) -> str:
+    return readable(sum(path.stat().st_size for path in folder.glob("*.safetensors") if path.exists()))
+
+
+def _about(found: Found) -> str:
+    try:
+        family, config = read_config(found.folder)
+    except InputError as error:
+        return str(error).removeprefix(f"{found.folder}/")
+    return f"{family.model_type}: {config.summary}"

@@ -1,0 +1,180 @@
+"""Where models are: folders, files, installed packages, and the local cache of Hugging Face. Nothing is downloaded."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tui_transformer.errors import InputError
+from tui_transformer.model.checkpoint import CONFIG, WEIGHTS, refuse_pickled
+
+Source = Literal["folder", "package", "cache"]
+DEEPEST, MOST_FOLDERS = 5, 10_000
+"""How far below a package checkpoints are looked for."""
+
+_PACKAGE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_CACHE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A checkpoint on this computer.
+
+    Attributes:
+        name: What `--model` takes: the name of a package, `org/name`, or the folder.
+        source: How it was found.
+        folder: Where its config.json is.
+    """
+
+    name: str
+    source: Source
+    folder: Path
+
+
+def find_model(where: str | Path) -> Found | None:
+    """The checkpoint of a folder, of a file in it, of an installed package, or of the cache; None where there is none.
+
+    Raises:
+        InputError: The file is not of a checkpoint, or the package has several.
+    """
+    path = Path(where)
+    if _exists(path):
+        return _in_folder(path)
+    name = where if isinstance(where, str) else ""
+    return _in_package(name) or _in_cache(name)
+
+
+def found_models() -> tuple[Found, ...]:
+    """Every checkpoint in the cache and in installed packages, by name."""
+    return (*_cached(), *_packaged())
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _in_folder(path: Path) -> Found:
+    if path.is_dir():
+        return Found(_name_of(path), "folder", path)
+    refuse_pickled(path)
+    if path.name != CONFIG and not path.name.startswith(WEIGHTS):
+        raise InputError(f"{path}: not a checkpoint: name its folder, its {CONFIG} or its {WEIGHTS}")
+    return Found(_name_of(path.parent), "folder", path.parent)
+
+
+def _name_of(folder: Path) -> str:
+    """The folder's name; in the cache, where that is a commit, the model's."""
+    whole = folder.resolve()
+    above = whole.parent.parent.name
+    return _cache_name(above) if whole.parent.name == "snapshots" and _is_cached(above) else whole.name
+
+
+# Packages
+
+
+def _in_package(name: str) -> Found | None:
+    """The checkpoint that an installed package carries; the package is not imported."""
+    if not _PACKAGE_NAME.fullmatch(name):
+        return None
+    folders = [found for root in _package_folders(name) for found in _checkpoints(root)]
+    if len(folders) > 1:
+        listed = ", ".join(map(str, folders[:5]))
+        raise InputError(f"the package {name} carries {len(folders)} checkpoints: name the folder of one: {listed}")
+    return Found(name, "package", folders[0]) if folders else None
+
+
+def _package_folders(name: str) -> list[Path]:
+    try:
+        spec = importlib.util.find_spec(name.replace("-", "_"))
+    except (ImportError, ValueError):
+        return []
+    return [] if spec is None else [Path(place) for place in spec.submodule_search_locations or ()]
+
+
+def _checkpoints(root: Path) -> list[Path]:
+    """The folders at and below a root, to a depth, that hold a configuration and weights."""
+    return sorted(folder for folder in _folders(root) if _is_checkpoint(folder))
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    walk = os.walk(root)
+    for (place, below, _), _count in zip(walk, range(MOST_FOLDERS), strict=False):
+        folder = Path(place)
+        if len(folder.relative_to(root).parts) >= DEEPEST:
+            below.clear()
+        yield folder
+
+
+def _is_checkpoint(folder: Path) -> bool:
+    return (folder / CONFIG).is_file() and next(folder.glob("*.safetensors"), None) is not None
+
+
+def _packaged() -> Iterator[Found]:
+    """The checkpoints of installed packages, from the lists of their files."""
+    for name in sorted({name for each in importlib.metadata.distributions() for name in _carriers(each)}):
+        folders = [found for root in _package_folders(name) for found in _checkpoints(root)]
+        for folder in folders:
+            yield Found(name if len(folders) == 1 else str(folder), "package", folder)
+
+
+def _carriers(distribution: importlib.metadata.Distribution) -> set[str]:
+    """The packages of a distribution that have a safetensors file."""
+    lines = (distribution.read_text("RECORD") or "").splitlines()
+    tops = {line.split("/")[0].strip('"') for line in lines if ".safetensors," in line or '.safetensors"' in line}
+    return {top for top in tops if _PACKAGE_NAME.fullmatch(top)}
+
+
+# The cache
+
+
+def cache_folder() -> Path:
+    """Where the libraries of Hugging Face keep what they download."""
+    home = os.environ.get("HF_HOME") or f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/huggingface"
+    path = Path(os.path.expandvars(os.environ.get("HF_HUB_CACHE") or f"{home}/hub"))
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
+def _in_cache(name: str) -> Found | None:
+    """A model of the cache as its branch main was when it was last downloaded."""
+    if not _CACHE_NAME.fullmatch(name):
+        return None
+    folder = _snapshot(cache_folder() / f"models--{name.replace('/', '--')}")
+    return None if folder is None else Found(name, "cache", folder)
+
+
+def _snapshot(model: Path) -> Path | None:
+    try:
+        commit = (model / "refs" / "main").read_text(encoding="ascii").strip()
+        folder = model / "snapshots" / commit
+        return folder if re.fullmatch(r"[0-9A-Za-z]+", commit) and folder.is_dir() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _cached() -> Iterator[Found]:
+    root = cache_folder()
+    names = sorted(path.name for path in root.iterdir() if _is_cached(path.name)) if root.is_dir() else []
+    for name in names:
+        folder = _snapshot(root / name)
+        if folder is not None and _is_checkpoint(folder):
+            yield Found(_cache_name(name), "cache", folder)
+
+
+def _is_cached(name: str) -> bool:
+    return name.startswith("models--")
+
+
+def _cache_name(name: str) -> str:
+    return name.removeprefix("models--").replace("--", "/", 1)
