@@ -73,7 +73,7 @@ def test_every_name_is_public_and_has_its_shape(model, trace):
         axes = [axes for pattern, axes in SHAPES.items() if re.fullmatch(pattern, name)]
         assert len(axes) == 1, name
         second = model.has_decoder and name.startswith(("decoder", "output"))
-        lengths = {"n": len(model.encode_target(TARGET)) if second else sizes["m"]}
+        lengths = {"n": len(model.encode_target(TARGET).ids) if second else sizes["m"]}
         wanted = tuple((sizes | lengths)[axis] for axis in axes[0])
         assert trace[name].shape == trace.program.shape(name) == wanted, name
 

@@ -14,6 +14,8 @@ import pytest
 from tui_transformer.errors import InputError
 from tui_transformer.guide import texts
 from tui_transformer.guide.texts import Action, StepText, Stop, help_text, languages, step_text, tour, tours
+from tui_transformer.model import Model
+from tui_transformer.model.model import BUILT_IN
 
 ATTENTION = (
     *("query", "key", "value", "query_norm", "key_norm", "query_rotated", "key_rotated", "scores", "scaled", "biased"),
@@ -24,7 +26,16 @@ EMBEDDING = ("tokens", "positions", "segments", "norm", "output")
 SUBLAYERS = {"self_attention": ATTENTION, "cross_attention": ATTENTION, "feed_forward": FEED_FORWARD}
 LAYERS = [f"{stack}.{i}" for stack in ("encoder", "decoder") for i in (0, 1)]
 STEPS = [
-    *("vocabulary", "tokens", "text", "output.logits", "output.probabilities", "encoder.norm", "decoder.norm"),
+    *(
+        "vocabulary",
+        "tokens",
+        "decoder.tokens",
+        "text",
+        "output.logits",
+        "output.probabilities",
+        "encoder.norm",
+        "decoder.norm",
+    ),
     *(f"{prefix}embedding.{step}" for prefix in ("", "decoder.") for step in EMBEDDING),
     *(f"{layer}.{sublayer}.{step}" for layer in LAYERS for sublayer, steps in SUBLAYERS.items() for step in steps),
     *(f"{layer}.output" for layer in LAYERS),
@@ -65,6 +76,7 @@ KEYS = (
         "q",
     ),
 )
+MODELS = [*BUILT_IN, *sorted((Path(__file__).parent.parent / "references").iterdir())]
 LIMITS = {"title": 16, "label": 28, "short": 22, "what": 180, "why": 180, "look": 120}
 STOPS = [pytest.param(stop, id=f"{name}-{stop.name}") for name in tours() for stop in tour(name)]
 FILES = sorted((texts.ROOT / "en").rglob("*.*"))
@@ -131,6 +143,19 @@ def test_a_step_is_told_apart_by_where_it_stands() -> None:
 def test_layers_and_stacks_share_the_texts_of_a_step() -> None:
     assert step_text("encoder.0.feed_forward.gate") == step_text("decoder.11.feed_forward.gate")
     assert step_text("decoder.embedding.tokens") == step_text("embedding.tokens")
+
+
+def test_the_tokens_of_a_decoder_have_a_text_of_their_own() -> None:
+    assert "start token" in step_text("decoder.tokens").what
+    assert step_text("decoder.tokens") != step_text("tokens")
+    assert step_text("encoder.0.output") == step_text("decoder.0.output")
+
+
+@pytest.mark.parametrize("where", MODELS, ids=lambda where: getattr(where, "name", where))
+def test_every_step_of_a_model_has_words(where: str | Path) -> None:
+    model = Model.load(where, device="cpu")
+    names = model.program(3, 2).names
+    assert [name for name in names if not (step_text(name).what and step_text(name).why)] == []
 
 
 def test_cross_attention_says_its_own_and_else_what_self_attention_says() -> None:

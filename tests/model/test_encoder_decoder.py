@@ -178,6 +178,13 @@ def test_a_vocabulary_with_a_beginning_starts_with_it(tmp_path):
     assert model.word(model.config.start_id) == "[BOS]"
 
 
+def test_the_frame_of_a_sentence_is_not_around_the_target(tmp_path):
+    (tmp_path / "words.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nwave\n##s\nsea\n", encoding="utf-8")
+    trace = load(vocabulary=tmp_path / "words.txt").trace("waves", decoder_text="sea [SEP] waves")
+    assert trace["tokens"].tolist() == [2, 4, 5, 3]
+    assert trace["decoder.tokens"].tolist() == [0, 6, 3, 4, 5]
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
@@ -202,6 +209,9 @@ def test_a_target_is_given_as_text_or_as_ids():
 def test_a_target_that_is_too_long_is_cut_with_its_start_token():
     trace = load(max_length=4).trace("the waves", decoder_text="the waves crashed against the shore", cut=True)
     assert trace["decoder.tokens"].tolist() == [0, 1, 2, 3]
+    encoding = load(max_length=4, start_id=7).encode_target("the waves crashed against the shore", cut=True)
+    assert [token.text for token in encoding.tokens] == ["!", "the", "waves", "crashed"]
+    assert encoding.cut == 3
 
 
 @pytest.mark.parametrize("name", ["encoder", "decoder", "attention"])

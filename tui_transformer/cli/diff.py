@@ -14,7 +14,7 @@ import typer
 from tui_transformer.cli.names import listed
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
-from tui_transformer.cli.session import open_session
+from tui_transformer.cli.session import Inputs, open_session
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
@@ -73,18 +73,21 @@ def run(flags: Flags, first: str, second: str | None, tolerance: float) -> None:
 def _sides(flags: Flags, first: str, second: str | None) -> tuple[Side, Side]:
     """Files and computed traces; a file's token IDs are used where no input was given."""
     files = [open_trace(Path(where)) for where in (first, second) if where and not _is_model(where)]
-    ids = next((found for file in files if (found := file.ids())), None)
-    a = _side(flags, first, ids)
-    return a, Computed(open_session(flags, ids).trace) if second is None else _side(flags, second, ids)
+    held = Inputs(
+        next((found for file in files if (found := file.ids())), None),
+        next((found for file in files if (found := file.decoder_ids())), None),
+    )
+    a = _side(flags, first, held)
+    return a, Computed(open_session(flags, held).trace) if second is None else _side(flags, second, held)
 
 
 def _is_model(where: str) -> bool:
     return where in BUILT_IN or Path(where).is_dir()
 
 
-def _side(flags: Flags, where: str, ids: tuple[int, ...] | None) -> Side:
+def _side(flags: Flags, where: str, held: Inputs) -> Side:
     if _is_model(where):
-        return Computed(open_session(dataclasses.replace(flags, model=where), ids).trace)
+        return Computed(open_session(dataclasses.replace(flags, model=where), held).trace)
     return open_trace(Path(where))
 
 

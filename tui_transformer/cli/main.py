@@ -104,7 +104,7 @@ def explore(
     if context.invoked_subcommand is not None:
         _refuse_misplaced(flags, context.invoked_subcommand)
         return
-    ids, options = flags.token_ids(), flags.options()
+    ids, decoder_ids, options = flags.token_ids(), flags.decoder_token_ids(), flags.options()
     _check_terminal()
     if no_color:
         os.environ["NO_COLOR"] = "1"
@@ -112,7 +112,7 @@ def explore(
         _check_theme(theme)
     from tui_transformer.explorer.run import run
 
-    raise typer.Exit(run(options, flags.text, ids, theme))
+    raise typer.Exit(run(options, flags.text, ids, theme, decoder_text=flags.decoder_text, decoder_ids=decoder_ids))
 
 
 def _refuse_misplaced(flags: Flags, command: str) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SIZES = (
     "layers",
+    "decoder_layers",
     "d_model",
     "heads",
     "d_ff",
@@ -53,6 +54,14 @@ class Flags:
         str | None,
         _option("--ids", metavar="4,5,6", help="Token IDs instead of a sentence; pad IDs at the end are masked."),
     ] = None
+    decoder_text: Annotated[
+        str | None,
+        _option("--decoder-text", metavar="SENTENCE", help="What an encoder-decoder has written so far."),
+    ] = None
+    decoder_ids: Annotated[
+        str | None,
+        _option("--decoder-ids", metavar="0,4,5", help="Its token IDs instead, start token included."),
+    ] = None
     cut: Annotated[bool, _option("--cut", help="Cut a sentence that is too long instead of refusing it.")] = False
     vocab: Annotated[
         str | None,
@@ -63,11 +72,14 @@ class Flags:
         _option(
             "--model",
             metavar="FOLDER|NAME",
-            help="encoder, decoder, attention, or a checkpoint folder.",
+            help="encoder, decoder, encoder-decoder, attention, or a checkpoint folder.",
             autocompletion=completion.models,
         ),
     ] = "encoder"
     layers: Annotated[int | None, _option("--layers", help="Layers of a built-in model.")] = None
+    decoder_layers: Annotated[
+        int | None, _option("--decoder-layers", help="Layers of the decoder beside a built-in encoder.")
+    ] = None
     d_model: Annotated[int | None, _option("--d-model", help="Width of the vectors.")] = None
     heads: Annotated[int | None, _option("--heads", help="Attention heads.")] = None
     d_ff: Annotated[int | None, _option("--d-ff", help="Width of the feed-forward layer.")] = None
@@ -100,11 +112,19 @@ class Flags:
         Raises:
             UsageError: A piece is not a number, there is none, or there is a sentence too.
         """
-        if self.ids is None:
+        return self._ids("text", "ids")
+
+    def decoder_token_ids(self) -> tuple[int, ...] | None:
+        """The same for the decoder of an encoder–decoder."""
+        return self._ids("decoder_text", "decoder_ids")
+
+    def _ids(self, text: str, ids: str) -> tuple[int, ...] | None:
+        given, option = getattr(self, ids), written(ids)
+        if given is None:
             return None
-        if self.text is not None:
-            raise UsageError("give either --text or --ids, not both")
-        return parse_ids(self.ids)
+        if getattr(self, text) is not None:
+            raise UsageError(f"give either {written(text)} or {option}, not both")
+        return parse_ids(given, option)
 
     def options(self) -> ModelOptions:
         """The same for the explorer and for loading the model."""
@@ -117,10 +137,15 @@ class Flags:
     def given(self) -> tuple[str, ...]:
         """The options that are not at their defaults, as they are written."""
         changed = (field.name for field in dataclasses.fields(self) if getattr(self, field.name) != field.default)
-        return tuple(f"--{name.replace('_', '-')}" for name in changed)
+        return tuple(map(written, changed))
 
 
-def parse_ids(text: str) -> tuple[int, ...]:
+def written(name: str) -> str:
+    """An option as it is written on the command line."""
+    return f"--{name.replace('_', '-')}"
+
+
+def parse_ids(text: str, option: str = "--ids") -> tuple[int, ...]:
     """Token IDs between commas or spaces.
 
     Raises:
@@ -129,9 +154,9 @@ def parse_ids(text: str) -> tuple[int, ...]:
     pieces = [piece for piece in re.split(r"[,\s]+", text) if piece]
     for piece in pieces:
         if not re.fullmatch(r"-?[0-9]{1,18}", piece):
-            raise UsageError(f"--ids: {piece[:40]!r} is not a token ID: write whole numbers, as 4,5,6")
+            raise UsageError(f"{option}: {piece[:40]!r} is not a token ID: write whole numbers, as 4,5,6")
     if not pieces:
-        raise UsageError("--ids: there is no token ID: write whole numbers, as 4,5,6")
+        raise UsageError(f"{option}: there is no token ID: write whole numbers, as 4,5,6")
     return tuple(map(int, pieces))
 
 

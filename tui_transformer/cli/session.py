@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_transformer.cli.options import Flags
@@ -10,10 +9,24 @@ from tui_transformer.cli.output import note
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 from tui_transformer.text.samples import sample_sentence
+from tui_transformer.text.tokenizer import Encoding, Token
 from tui_transformer.views.step_view import Labels
 
 EXAMPLE_IDS = 8
 """Token IDs of the example for a model that has no vocabulary."""
+
+SOURCE, TARGET = "tokens", "decoder tokens"
+"""The names of the token sequences."""
+
+Ids = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Token IDs of the sentence, and of the decoder beside an encoder; None where there are none."""
+
+    ids: Ids | None = None
+    decoder_ids: Ids | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,37 +38,61 @@ class Session:
     labels: Labels
 
 
-def open_session(flags: Flags, ids: tuple[int, ...] | None = None) -> Session:
+def open_session(flags: Flags, otherwise: Inputs | None = None) -> Session:
     """Load the model and read its input.
 
     Args:
         flags: What was given.
-        ids: Token IDs to use where neither a sentence nor IDs were given.
+        otherwise: Token IDs to use where neither a sentence nor IDs were given.
 
     Raises:
         InputError: Something that was given cannot be used.
     """
-    given, options = flags.token_ids(), flags.options()
-    model = options.load()
+    given, otherwise = Inputs(flags.token_ids(), flags.decoder_token_ids()), otherwise or Inputs()
+    options = flags.options()
+    model, budget = options.load(), options.budget
     if not model.config.vocab_size:
-        return Session(model, model.trace(flags.text, ids=given, budget=options.budget), Labels())
-    chosen = given if given is not None or flags.text is not None else ids
-    found, words = _encoded(model, flags) if chosen is None else (chosen, _words(model, chosen))
-    trace = model.trace(ids=found, budget=options.budget)
-    return Session(model, trace, Labels({"tokens": words}, model.word))
+        text, target = flags.text, flags.decoder_text
+        trace = model.trace(text, ids=given.ids, decoder_text=target, decoder_ids=given.decoder_ids, budget=budget)
+        return Session(model, trace, Labels())
+    words = {SOURCE: _source(model, flags, given.ids, otherwise.ids)}
+    if model.has_decoder or flags.decoder_text is not None or given.decoder_ids is not None:
+        words[TARGET] = _target(model, flags, given.decoder_ids, otherwise.decoder_ids)
+    ids, decoder_ids = (words[name].ids if name in words else None for name in (SOURCE, TARGET))
+    trace = model.trace(ids=ids, decoder_ids=decoder_ids, budget=budget)
+    return Session(model, trace, Labels({name: _texts(encoding) for name, encoding in words.items()}, model.word))
 
 
-def _encoded(model: Model, flags: Flags) -> tuple[Sequence[int], tuple[str, ...]]:
-    """IDs and words of the sentence, or of an example where there is none; what was cut is said."""
-    if flags.text is None and model.vocabulary is None:
-        ids = range(min(EXAMPLE_IDS, model.config.vocab_size))
-        return ids, _words(model, ids)
-    text = sample_sentence(model.vocabulary) if flags.text is None and model.vocabulary else flags.text
-    encoding = model.encode(text or "", cut=flags.cut)
+def _source(model: Model, flags: Flags, given: Ids | None, otherwise: Ids | None) -> Encoding:
+    """The sentence, or an example where there is none."""
+    if flags.text is not None:
+        return _said_if_cut(model.encode(flags.text, cut=flags.cut), "the sentence")
+    ids = given if given is not None else otherwise
+    if ids is not None:
+        return _named(model, ids)
+    if model.vocabulary is None:
+        return _named(model, tuple(range(min(EXAMPLE_IDS, model.config.vocab_size))))
+    return _said_if_cut(model.encode(sample_sentence(model.vocabulary), cut=flags.cut), "the sentence")
+
+
+def _target(model: Model, flags: Flags, given: Ids | None, otherwise: Ids | None) -> Encoding:
+    """What the decoder beside an encoder has written; its start token alone where nothing is said."""
+    ids = given if given is not None or flags.decoder_text is not None else otherwise
+    if ids is not None:
+        return _named(model, ids)
+    return _said_if_cut(model.encode_target(flags.decoder_text or "", cut=flags.cut), "the decoder's text")
+
+
+def _named(model: Model, ids: Ids) -> Encoding:
+    """Token IDs with their words."""
+    return Encoding("", tuple(Token(token, model.word(token), 0, 0) for token in ids))
+
+
+def _texts(encoding: Encoding) -> tuple[str, ...]:
+    return tuple(token.text for token in encoding.tokens)
+
+
+def _said_if_cut(encoding: Encoding, what: str) -> Encoding:
     if encoding.cut:
-        note(f"the sentence is cut: the model reads {len(encoding.tokens):,} tokens, {encoding.cut:,} are left out")
-    return encoding.ids, tuple(token.text for token in encoding.tokens)
-
-
-def _words(model: Model, ids: Sequence[int]) -> tuple[str, ...]:
-    return tuple(map(model.word, ids))
+        note(f"{what} is cut: the model reads {len(encoding.tokens):,} tokens, {encoding.cut:,} are left out")
+    return encoding

@@ -13,7 +13,13 @@ from tui_transformer.text.samples import sample_sentence
 
 
 def run(
-    options: ModelOptions, text: str | None = None, ids: tuple[int, ...] | None = None, theme: str | None = None
+    options: ModelOptions,
+    text: str | None = None,
+    ids: tuple[int, ...] | None = None,
+    theme: str | None = None,
+    *,
+    decoder_text: str | None = None,
+    decoder_ids: tuple[int, ...] | None = None,
 ) -> int:
     """Explore a model until the user leaves.
 
@@ -24,7 +30,7 @@ def run(
         InputError: The model or the sentence cannot be used; nothing was shown.
     """
     gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
-    session = open_session(options, text, ids)
+    session = open_session(options, text, ids, decoder_text=decoder_text, decoder_ids=decoder_ids)
     from tui_transformer.explorer.app import ExplorerApp
     from tui_transformer.explorer.preferences import preferences_path, read_preferences
 
@@ -37,9 +43,18 @@ def run(
     return app.return_code or 0
 
 
-def open_session(options: ModelOptions, text: str | None, ids: tuple[int, ...] | None) -> Session:
-    """The model with its sentence, checked."""
+def open_session(
+    options: ModelOptions,
+    text: str | None,
+    ids: tuple[int, ...] | None,
+    *,
+    decoder_text: str | None = None,
+    decoder_ids: tuple[int, ...] | None = None,
+) -> Session:
+    """The model with its sentence, and with what its decoder has written where it reads that beside; checked."""
     model = options.load()
+    if decoder_text is not None or decoder_ids is not None:
+        model.encode_target()
     if text is not None and ids is not None:
         raise InputError("give either a text or token IDs")
     if text is None and ids is None and model.config.vocab_size:
@@ -47,6 +62,14 @@ def open_session(options: ModelOptions, text: str | None, ids: tuple[int, ...] |
             ids = tuple(range(min(8, model.config.vocab_size)))
         else:
             text = sample_sentence(model.vocabulary)
-    session = Session(model, text or "", ids, budget=options.budget, cut=options.cut)
+    session = Session(
+        model,
+        text or "",
+        ids,
+        budget=options.budget,
+        cut=options.cut,
+        decoder_text=decoder_text or "",
+        decoder_ids=decoder_ids,
+    )
     _ = session.trace
     return session

@@ -25,7 +25,7 @@ from tui_transformer.model.config import Config
 from tui_transformer.model.families import ATTENTION, VANILLA, Family, Lengths, ModelConfig
 from tui_transformer.model.families.attention import AttentionConfig, example_weights
 from tui_transformer.model.found import find_model
-from tui_transformer.text.tokenizer import Encoding, Tokenizer, tokenizer_for
+from tui_transformer.text.tokenizer import Encoding, Token, Tokenizer, tokenizer_for
 from tui_transformer.text.vocabulary import Vocabulary, load_vocabulary
 
 BUILT_IN = ("encoder", "decoder", "encoder-decoder", "attention")
@@ -122,15 +122,21 @@ class Model:
             raise InputError("the sentence has no tokens: write at least one word")
         return encoding
 
-    def encode_target(self, text: str = "", *, cut: bool = False) -> tuple[int, ...]:
-        """The IDs of what a decoder beside an encoder has written so far, its start token in front.
+    def encode_target(self, text: str = "", *, cut: bool = False) -> Encoding:
+        """The tokens of what a decoder beside an encoder has written so far, its start token in front.
+
+        What the tokenizer puts around a text is left out: the decoder has not come to the end.
 
         Raises:
             InputError: The model reads one sentence only, or the text cannot be read.
         """
         self._check_decoder()
-        words = self.encode(text, cut=cut).ids if text.strip() else ()
-        return (self.config.start_id or 0, *words)[: self.config.max_length if cut else None]
+        start = self.config.start_id or 0
+        found = self.encode(text, cut=cut) if text.strip() else Encoding(text, ())
+        written = (token for token in found.tokens if not (token.special and token.start == token.end))
+        tokens = (Token(start, self.word(start), 0, 0), *written)
+        kept = tokens[: self.config.max_length] if cut else tokens
+        return Encoding(text, kept, found.cut + len(tokens) - len(kept))
 
     def _check_decoder(self) -> None:
         if not self.has_decoder:
@@ -195,7 +201,7 @@ class Model:
             return {}
         if text is not None and ids is not None:
             raise UsageError("give the decoder either a text or token IDs")
-        rows = self._checked(self.encode_target(text or "", cut=cut) if ids is None else ids)
+        rows = self._checked(self.encode_target(text or "", cut=cut).ids if ids is None else ids)
         if len(rows) not in (1, batch):
             raise InputError(f"{len(rows)} rows of decoder IDs do not fit {batch}: give one, or one for each sentence")
         return self._givens(np.broadcast_to(rows, (batch, rows.shape[1])), "decoder.")

@@ -54,7 +54,14 @@ class TraceFile:
 
     def ids(self) -> tuple[int, ...] | None:
         """The token IDs that the trace was made from, where the file has them."""
-        name = next((name for name in ("tokens", "input_ids") if name in self.entries), None)
+        return self._ids("tokens", "input_ids")
+
+    def decoder_ids(self) -> tuple[int, ...] | None:
+        """The same for the decoder of an encoder–decoder."""
+        return self._ids("decoder.tokens", "decoder_input_ids")
+
+    def _ids(self, *names: str) -> tuple[int, ...] | None:
+        name = next((name for name in names if name in self.entries), None)
         array = None if name is None else self.read(name)
         if array is None or array.dtype.kind not in "iu" or not array.size or max(array.shape) != array.size:
             return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tui_transformer.engine.axis import Axes, Region, Shape, shape_of
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Source, Value, Working, product
+from tui_transformer.engine.explanation import Index, Item, Source, Value, Working, product
 from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias
 
 
@@ -63,9 +63,9 @@ class Unembed(Op):
         if self.scale == 1.0:
             return plus_bias(total, column, sources[2:])
         biases = [bias.operand(column) for bias in sources[2:]]
-        added = (Value("+ b", bias.value, bias) for bias in biases)
-        items = (total, Value("· scale", self.scale, note="d_model^(−1/2)"), *added)
-        return Working(items, total.total * self.scale + sum(bias.value for bias in biases))
+        items: list[Item] = [total, Value("· scale", self.scale, note="d_model^(−1/2)")]
+        items += [Value("+ b", bias.value, bias) for bias in biases]
+        return Working(tuple(items), total.total * self.scale + sum(bias.value for bias in biases))
 
     def flops(self, *inputs: Axes) -> int:
         """Two a product term, one a scale, one a bias."""
