@@ -110,6 +110,9 @@ def test_the_explorer_begins_with_what_was_given() -> None:
     assert open_session(options, "the waves", None).trace["decoder.tokens"].tolist() == [0]
     session = open_session(options, "the waves", None, decoder_text="the shore")
     assert session.trace["decoder.tokens"].tolist() == [0, 1, 6]
+    cut = ModelOptions("encoder-decoder", sizes={"max_length": 3}, cut=True)
+    found = open_session(cut, "the waves", None, decoder_text="the waves crashed")
+    assert found.trace["decoder.tokens"].tolist() == [0, 1, 2]
     assert open_session(options, None, (2, 3), decoder_ids=(4,)).trace["decoder.tokens"].tolist() == [4]
 
 

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import REFERENCES, Reference
+from reference import REFERENCES, Reference
 
 TOLERANCES = {"float64": 1e-5, "float32": 1e-4}
 ATTENTION = ("scores", "scaled", "masked", "weights", "context", "concat", "output")

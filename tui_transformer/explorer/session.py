@@ -62,8 +62,7 @@ class Session:
             return None
         if self.decoder_ids is not None:
             return self._written(self.decoder_ids)
-        text = self.model.encode(self.decoder_text, cut=self.cut).ids if self.decoder_text.strip() else ()
-        return self._written((self.model.config.start_id or 0, *text))
+        return self._written(self.model.encode_target(self.decoder_text, cut=self.cut).ids)
 
     def _written(self, ids: tuple[int, ...]) -> Encoding:
         """Token IDs as a sentence of their words."""

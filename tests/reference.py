@@ -1,0 +1,34 @@
+"""The reference checkpoints, and what an independent implementation computes for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tui_transformer.engine.trace import Trace
+from tui_transformer.model import Model
+
+REFERENCES = Path(__file__).parent / "references"
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """A checkpoint folder and what an independent implementation computes for it in float64."""
+
+    folder: Path
+    expected: Mapping[str, np.ndarray[Any, Any]]
+
+    def model(self, dtype: str = "float64") -> Model:
+        return Model.load(self.folder, device="cpu", dtype=dtype)
+
+    def trace(self, dtype: str = "float64") -> Trace:
+        target = self.expected.get("decoder_input_ids")
+        return self.model(dtype).trace(ids=self.expected["input_ids"].tolist(), decoder_ids=target)
+
+    def table(self, kind: str) -> dict[str, np.ndarray[Any, Any]]:
+        """The arrays whose keys are `kind/<name>`, by name."""
+        return {key.partition("/")[2]: self.expected[key] for key in self.expected if key.startswith(f"{kind}/")}
