@@ -209,7 +209,7 @@ class Stage(Screen[None]):
     def _show_words(self, stop: str) -> None:
         """Show a stop that is words, not numbers."""
         self.scene = None
-        self.remove_class("-heads")
+        self._show_strip(shown=False)
         self.query_one(CellPane).clear()
         if stop == TEXT:
             session = self.session
@@ -223,12 +223,16 @@ class Stage(Screen[None]):
         self.scene = scene
         self._spent += scene.seconds
         self.position = replace(self.position, place=scene.place)
-        self.set_class(scene.view.heads > 1, "-heads")
+        self._show_strip(shown=scene.view.heads > 1)
         self.query_one(MatrixPane).show_scene(
             scene, texts.matrix_title(self.session, scene, wide=self.has_class("-wide")), texts.scale_note(scene)
         )
         self._show_working(scene)
         self._settle()
+
+    def _show_strip(self, *, shown: bool) -> None:
+        """Show the strip of heads or not; the class is its own, so that nothing else is styled again."""
+        self.query_one(HeadStrip).set_class(not shown, "-absent")
 
     def _show_working(self, scene: Scene) -> None:
         if scene.working is not None:
@@ -258,7 +262,7 @@ class Stage(Screen[None]):
         for name, content in lines.items():
             if self._lines.get(name) != content:
                 self._lines[name] = content
-                self.query_one(f"#{name}", Static).update(content, layout=name == "about")
+                self.query_one(f"#{name}", Static).update(content, layout=False)
         self.query_one(SentencePane).show(session.encoding, *self._tokens_under_cursor())
 
     def _tokens_under_cursor(self) -> tuple[int | None, int | None]:
