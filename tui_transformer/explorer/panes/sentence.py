@@ -34,7 +34,7 @@ class SentencePane(Widget, can_focus=True):
         & > .sentence--row { background: $accent; color: $background; text-style: bold; }
         & > .sentence--column { background: $secondary; color: $background; text-style: bold; }
         & > .sentence--unknown { color: $error; text-style: bold; }
-        &:nocolor > .sentence--row { text-style: bold reverse; }
+        &:nocolor > .sentence--row { text-style: bold underline; }
         &:nocolor > .sentence--column { text-style: underline; }
         &:ansi > .sentence--row { text-style: bold reverse; }
         &:ansi > .sentence--column { text-style: underline; }
