@@ -51,7 +51,7 @@ class Promise:
         """The promise in one line."""
         bound = "" if self.bound is None else f"<= {self.bound:g} {self.unit}"
         measured = f"{self.value:.2f} {self.unit}"
-        return f"  {self.name:<58} {measured:>11}  {bound:<10} {self.verdict:<4}  {self.note}".rstrip()
+        return f"  {self.name:<60} {measured:>11}  {bound:<10} {self.verdict:<4}  {self.note}".rstrip()
 
 
 def report(*promises: Promise) -> None:

@@ -65,13 +65,15 @@ class Terminal:
             seen += part
         return time.perf_counter() - self.started
 
-    def repaint(self, keys: bytes, quiet: float, first: float = LONGEST) -> float | None:
-        """Seconds from keys until the last output before a quiet time; None where nothing came within `first`."""
-        pressed = self.press(keys)
-        last, wait = None, first
-        while self._read(wait):
-            last, wait = time.perf_counter(), quiet
-        return None if last is None else last - pressed
+    def repaint(self, keys: bytes, mark: bytes, quiet: float) -> float:
+        """Seconds from keys until the end of the output (a quiet time follows) in which a text is written again."""
+        pressed, last, seen, wait = self.press(keys), 0.0, b"", LONGEST
+        while part := self._read(wait):
+            last, seen = time.perf_counter(), seen + part
+            wait = quiet if mark in ESCAPES.sub(b"", seen) else LONGEST
+        if wait == LONGEST:
+            raise TimeoutError(f"never written after {keys!r}: {mark!r}")
+        return last - pressed
 
     def drain(self, quiet: float) -> None:
         """Wait until nothing has come for a while."""

@@ -15,7 +15,8 @@ FOLDERS = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME
 def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A terminal with all colours, and folders of the user that are empty."""
     for name in [name for name in os.environ if name == "NO_COLOR" or name.startswith("TEXTUAL_")]:
-        monkeypatch.delenv(name)
+        if name != "TEXTUAL_SNAPSHOT_TEMPDIR":
+            monkeypatch.delenv(name)
     for name in FOLDERS:
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.setenv("TERM", "xterm-256color")

@@ -80,9 +80,10 @@ class Explorer:
 
     async def handled(self) -> None:
         """Wait until the messages are handled that are there now, and those that they give rise to."""
-        for _ in range(3):
-            await self.pilot.pause(0)
-            assert self.app.is_running, self.app._exception
+        for _ in range(2):
+            await self.pilot._wait_for_screen()
+        await self.pilot.pause(0)
+        assert self.app.is_running, self.app._exception
 
     async def press(self, *keys: str) -> None:
         """Press keys, and wait until everything that they set off is done."""

@@ -66,12 +66,12 @@ async def check_links(explorer: Explorer) -> int:
 @pytest.mark.parametrize("options", MODELS.values(), ids=MODELS.keys())
 async def test_every_step_is_worked_out_and_its_terms_lead_to_their_cells(options):
     text = "a dog bites" if options.get("vocab") else None if options.get("model") else "the waves crashed"
-    async with exploring(WIDE, text=text, **options) as explorer:
+    async with exploring(NARROW, text=text, **options) as explorer:
         trace = explorer.session.trace
         for stop in [name for name in explorer.session.stops if name in trace.program.by_name]:
             while explorer.stop != stop:
                 await explorer.keys("space")
-            await explorer.keys("4", "G", "right", "5")
+            await explorer.keys("4", "G", "right", "5", "home")
             assert explorer.stage.query_one(CellPane).has_focus
             shown = dict(re.findall(r"^(recomputed|stored|difference) +(\S+)", "\n".join(lines(explorer)), re.M))
             numbers = {name: float(text.replace("−", "-").replace("∞", "inf")) for name, text in shown.items()}
@@ -107,7 +107,7 @@ async def test_enter_goes_to_the_cell_and_esc_back_along_the_trail(size):
 
 
 async def test_terms_can_be_ordered_by_size():
-    async with exploring(WIDE) as explorer:
+    async with exploring(NARROW) as explorer:
         await explorer.go("encoder.0.self_attention.context")
         await explorer.press("5")
         words = ["the", "waves", "crashed", "forcefully", "against", "the", "shore", "!"]
@@ -143,7 +143,7 @@ async def test_w_goes_to_the_weight_and_back():
 
 
 async def test_the_arrows_move_the_cell_and_its_working():
-    async with exploring(WIDE) as explorer:
+    async with exploring(NARROW) as explorer:
         await explorer.go("embedding.output")
         await explorer.press("j", "j", "l", "l", "l", "up", "left")
         assert (explorer.stage.position.place.row, explorer.stage.position.place.column) == (1, 2)

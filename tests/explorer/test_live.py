@@ -121,15 +121,17 @@ async def test_an_edit_changes_what_is_downstream_and_is_undone(model, name, sto
         assert "set by hand" in explorer.text
 
 
-@pytest.mark.parametrize("bad", ["", "seven", "nan", "inf", "-1e400", "1e39", "1 2", "[b]0[/b]"])
-async def test_what_is_no_number_is_refused(bad):
+async def test_what_is_no_number_is_refused():
     async with exploring(NARROW) as explorer:
         await explorer.go("embedding.output")
         before = explorer.session
         await explorer.press("e")
-        await explorer.answer(bad)
-        assert explorer.app.screen is not explorer.stage
-        assert "\n" not in explorer.app.screen.query_one("#problem").visual.plain.strip() != ""
+        for bad in ("", "seven", "nan", "inf", "-1e400", "1e39", "1 2", "[b]0[/b]"):
+            await explorer.answer(bad)
+            assert explorer.app.screen is not explorer.stage
+            problem = explorer.app.screen.query_one("#problem").visual.plain
+            assert repr(bad) in problem
+            assert "\n" not in problem
         await explorer.press("escape")
         assert explorer.session is before
 
@@ -143,12 +145,12 @@ async def test_token_ids_are_not_edited_by_e():
 
 
 async def test_values_that_overflow_are_shown():
-    async with exploring(WIDE) as explorer:
+    async with exploring(NARROW) as explorer:
         await explorer.go("embedding.tokens")
         await explorer.press("e")
         await explorer.answer("3e38")
         while explorer.stop != "text":
-            await explorer.press("space", "c", "c", "5", "4")
+            await explorer.press("space", "6", "c", "c", "5", "4")
         while explorer.stop != "embedding.tokens":
             await explorer.keys("backspace")
         assert not np.isfinite(explorer.session.trace["encoder.0.self_attention.scores"]).all()

@@ -82,7 +82,7 @@ async def test_a_large_vocabulary_opens_and_scrolls_and_calls_for_what_is_on_scr
         assert f"{sum('77' in str(i) for i in range(count)):,} found" in explorer.text
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
+@pytest.mark.parametrize("size", [pytest.param(WIDE, marks=pytest.mark.slow), NARROW])
 async def test_a_large_vocabulary_is_stepped_through_without_a_pause(size, tmp_path):
     path = word_list(tmp_path / "large.txt", 250_000)
     async with exploring(size, vocab=path, text="word1 word2 word3 word249999") as explorer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from dataclasses import replace
 
@@ -31,6 +32,7 @@ def run(
     """
     gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
     session = open_session(options, text, ids, decoder_text=decoder_text, decoder_ids=decoder_ids)
+    os.environ.setdefault("TEXTUAL_FPS", "120")  # a key waits for the next frame: at Textual's 60 up to 17 ms
     from tui_transformer.explorer.app import ExplorerApp
     from tui_transformer.explorer.preferences import preferences_path, read_preferences
 

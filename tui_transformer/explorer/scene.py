@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Explanation
+from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.position import Position
 from tui_transformer.explorer.session import Session
@@ -24,7 +27,7 @@ from tui_transformer.views.step_view import (
 from tui_transformer.views.view import Scale, Tile, View
 
 SCREENFUL = 256
-"""Rows and columns that are fetched at first where a matrix is not in memory as a whole."""
+"""Rows and columns that are fetched at first where a matrix is not drawn from memory as it is."""
 
 LOOKING = 4
 """Operations that it takes to find the extremes, per cell."""
@@ -84,11 +87,29 @@ def working(session: Session, name: str, place: Place) -> Explanation:
 def first_tile(trace: Trace, view: View, place: Place) -> Tile:
     """The whole matrix where it is in this computer's memory, else the cells around the place."""
     rows, columns = view.shape
-    whole = trace.backend.device == "cpu" and (view.name in trace.program.weights or view.name in trace.plan.names)
-    if whole:
-        return view.tile(range(rows), range(columns))
+    here = trace.backend.device == "cpu" and (view.name in trace.program.weights or view.name in trace.plan.names)
+    if here and (rows * columns <= SCREENFUL**2 or _masked_step(trace, view.name) is None):
+        return tile_of(trace, view, range(rows), range(columns))
     top, left = max(place.row - SCREENFUL // 2, 0), max(place.column - SCREENFUL // 2, 0)
-    return view.tile(range(top, top + SCREENFUL), range(left, left + SCREENFUL))
+    return tile_of(trace, view, range(top, top + SCREENFUL), range(left, left + SCREENFUL))
+
+
+def tile_of(trace: Trace, view: View, rows: range, columns: range) -> Tile:
+    """Cells of a view to be drawn; attention weights of masked scores, which are 0, are marked as masked."""
+    tile, source = view.tile(rows, columns), _masked_step(trace, view.name)
+    if source is None:
+        return tile
+    height, width = tile.values.shape
+    heads = range(view.head or 0, (view.head or 0) + 1)
+    region = heads, range(tile.row, tile.row + height), range(tile.column, tile.column + width)
+    hidden = np.isneginf(trace.window(source, region)[0])
+    return replace(tile, values=np.where(hidden, np.nan, tile.values)) if hidden.any() else tile
+
+
+def _masked_step(trace: Trace, name: str) -> str | None:
+    """The masked scores that a step of attention weights is made from."""
+    step = trace.program.by_name.get(name)
+    return step.inputs[0] if step is not None and step.square and isinstance(step.op, Softmax) else None
 
 
 def thumbnails(session: Session, name: str, report: Callable[[str], None]) -> tuple[Host, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import ClassVar, TypeVar
 
@@ -35,7 +36,7 @@ from tui_transformer.explorer.panes.text import TextPane, ending, ending_cost
 from tui_transformer.explorer.panes.texts import PANES
 from tui_transformer.explorer.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.position import Position, next_stop
-from tui_transformer.explorer.scene import Scene, gather, scene_cost, thumbnails, working
+from tui_transformer.explorer.scene import Scene, gather, scene_cost, thumbnails, tile_of, working
 from tui_transformer.explorer.session import TEXT, VOCABULARY, Session
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
@@ -55,11 +56,26 @@ SOON = 0.04
 SHORT = 18
 """Below so many lines only the cell's own line is left under the matrix."""
 
+LEAST_SHOWN = 0.00005
+"""Seconds of computing a step that are worth saying."""
+
+TOGETHER = 0.002
+"""Seconds in which every pane has said that it has to be drawn again."""
+
 PATIENCE = 0.15
 """Seconds after which the title says that something is being computed."""
 
 LIGHT_CHARTS = ("row", "waves")
 """Charts that read one row, whatever the size of the step."""
+
+TITLES = {
+    "sentence": "Sentence",
+    "steps": "Steps",
+    "heads": "Heads",
+    "chart": "Chart",
+    "cell": "Cell",
+    "about": "What it is",
+}
 
 LAYOUTS = {"-wide": (120, 36), "-medium": (96, 26), "-narrow": (0, 0)}
 
@@ -84,7 +100,7 @@ class Stage(Screen[None]):
         self.chart_kind = 0
         self._lines: dict[str, Text | str] = {}
         self._doing = self._now = ""
-        self._spent = 0.0
+        self._times: dict[str, float] = {}
         self._soon: Timer | None = None
         self._heads_due = False
 
@@ -117,7 +133,7 @@ class Stage(Screen[None]):
 
     def on_mount(self) -> None:
         """Name the panes and show the first stop."""
-        for name, title in (("sentence", "Sentence"), ("steps", "Steps"), ("cell", "Cell"), ("about", "What it is")):
+        for name, title in TITLES.items():
             self.query_one(f"#{name}", Widget).border_title = title
         self.show_session()
         self.focus_pane("matrix")
@@ -181,7 +197,7 @@ class Stage(Screen[None]):
             self.query_one(VocabularyPane).show(session.model.vocabulary, session.encoding.ids)
         self.trail = [position for position in self.trail if self._has(position.stop)]
         self.scene = None
-        self._spent = 0.0
+        self._times.clear()
         self.show_position()
 
     def _has(self, stop: str) -> bool:
@@ -209,7 +225,7 @@ class Stage(Screen[None]):
     def _show_words(self, stop: str) -> None:
         """Show a stop that is words, not numbers."""
         self.scene = None
-        self.remove_class("-heads")
+        self._show_strip(shown=False)
         self.query_one(CellPane).clear()
         if stop == TEXT:
             session = self.session
@@ -218,17 +234,30 @@ class Stage(Screen[None]):
             )
         self._settle()
 
+    def _draw_together(self) -> None:
+        """Let the panes that change now be drawn at once: else the first is drawn alone, and the rest a frame later."""
+        held = ExitStack()
+        held.enter_context(self.app.batch_update())
+        held.callback(self.check_idle)
+        self.set_timer(TOGETHER, held.close)
+
     def _show_scene(self, scene: Scene) -> None:
         """Show what was gathered."""
+        self._draw_together()
         self.scene = scene
-        self._spent += scene.seconds
+        if scene.seconds > self._times.get(scene.view.name, 0.0):
+            self._times[scene.view.name] = scene.seconds
         self.position = replace(self.position, place=scene.place)
-        self.set_class(scene.view.heads > 1, "-heads")
+        self._show_strip(shown=scene.view.heads > 1)
         self.query_one(MatrixPane).show_scene(
             scene, texts.matrix_title(self.session, scene, wide=self.has_class("-wide")), texts.scale_note(scene)
         )
         self._show_working(scene)
         self._settle()
+
+    def _show_strip(self, *, shown: bool) -> None:
+        """Show the strip of heads or not; the class is its own, so that nothing else is styled again."""
+        self.query_one(HeadStrip).set_class(not shown, "-absent")
 
     def _show_working(self, scene: Scene) -> None:
         if scene.working is not None:
@@ -246,7 +275,8 @@ class Stage(Screen[None]):
         session, stop, scene, inks = self.session, self.position.stop, self.scene, self._inks()
         width = self.size.width
         state = f"{self._doing or texts.where(session, stop)}   "
-        time_spent = f" · {self._spent * 1000:.1f} ms" if self._spent >= 0.00005 else ""
+        seconds = self._times.get(stop, 0.0)
+        time_spent = f" · {seconds * 1000:.1f} ms" if seconds >= LEAST_SHOWN else ""
         lines: dict[str, Text | str] = {
             "title": texts.title(session, state, time_spent, width, inks),
             "crumbs": texts.crumbs(session, stop, scene, width, inks),
@@ -258,7 +288,7 @@ class Stage(Screen[None]):
         for name, content in lines.items():
             if self._lines.get(name) != content:
                 self._lines[name] = content
-                self.query_one(f"#{name}", Static).update(content, layout=name == "about")
+                self.query_one(f"#{name}", Static).update(content, layout=False)
         self.query_one(SentencePane).show(self._sentences())
 
     def _sentences(self) -> list[Sentence]:
@@ -274,7 +304,10 @@ class Stage(Screen[None]):
 
     def _inks(self) -> texts.Inks:
         return texts.Inks(
-            *(self.get_component_rich_style(f"ink--{name}") for name in ("plain", "quiet", "accent", "marked"))
+            *(
+                self.get_component_rich_style(f"ink--{name}", partial=True)
+                for name in ("plain", "quiet", "accent", "marked")
+            )
         )
 
     # Heads and chart
@@ -460,6 +493,7 @@ class Stage(Screen[None]):
         self.ask("cell", 0, lambda _: working(session, name, place), self._show_cell)
 
     def _show_cell(self, found: Explanation) -> None:
+        self._draw_together()
         if self.scene is None:
             return
         self.scene = replace(self.scene, working=found)
@@ -477,7 +511,8 @@ class Stage(Screen[None]):
             return
         view, heat_map = self.scene.view, event.heat_map
         cost = 0 if view.name in self.session.trace.plan.names else AT_ONCE + 1
-        self.ask("tile", cost, lambda _: view.tile(event.rows, event.columns), heat_map.supply)
+        trace = self.session.trace
+        self.ask("tile", cost, lambda _: tile_of(trace, view, event.rows, event.columns), heat_map.supply)
 
     @on(HeadStrip.HeadChosen)
     def _head_chosen(self, event: HeadStrip.HeadChosen) -> None:

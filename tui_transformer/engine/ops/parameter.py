@@ -17,7 +17,7 @@ class Parameter(Op):
     @property
     def formula(self) -> str:
         """Where the value comes from."""
-        return "a given matrix"
+        return "given"
 
     def axes(self, *inputs: Axes) -> Axes:
         """Those of the weight."""

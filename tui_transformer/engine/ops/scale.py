@@ -22,7 +22,7 @@ class Scale(Op):
     @property
     def formula(self) -> str:
         """What the factor is."""
-        return self.expression
+        return f"score {self.expression}"
 
     def axes(self, *inputs: Axes) -> Axes:
         """Those of the input."""

@@ -61,7 +61,7 @@ class Softmax(Op):
         share = math.exp(cell.value - top)
         items = (
             Value("s", cell.value, cell),
-            Value("max", top, note="largest of the row"),
+            Value("max", top, note="row's largest"),
             Value("e^(s − max)", share),
             total,
         )

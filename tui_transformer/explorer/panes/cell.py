@@ -26,6 +26,7 @@ class CellPane(LineList):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"cell--plain", "cell--quiet", "cell--accent"}
     DEFAULT_CSS = """
     CellPane {
+        overflow-y: scroll;  /* a bar that came and went would lay out the whole screen at every step */
         & > .cell--plain { color: $foreground; }
         & > .cell--quiet { color: $foreground 60%; }
         & > .cell--accent { color: $accent; text-style: bold; }

@@ -113,7 +113,8 @@ class CellLines:
         if explanation.edited:
             value.append("  set by hand", self.inks.quiet)
         formula = Text(f"= {explanation.formula}", self.inks.quiet)
-        return [*places, self._blank(), _fixed(value), _fixed(formula), self._blank()]
+        gap = [] if isinstance(explanation.items[0], Sum) else [self._blank()]
+        return [*places, self._blank(), _fixed(value), _fixed(formula), *gap]
 
     def _value(self, item: Value) -> Block:
         note = visible(item.note) or (_cell_name(item.source) if item.source else "")
@@ -141,7 +142,6 @@ class CellLines:
             Block(1, lambda _, width: Line(self._header(header, width))),
             Block(len(total), term),
             self._pair("Σ", number(total.total)),
-            self._blank(),
         ]
 
     def _result(self) -> list[Block]:

@@ -52,7 +52,7 @@ class SentencePane(Widget, can_focus=True):
         & > .sentence--row { background: $accent; color: $background; text-style: bold; }
         & > .sentence--column { background: $secondary; color: $background; text-style: bold; }
         & > .sentence--unknown { color: $error; text-style: bold; }
-        &:nocolor > .sentence--row { text-style: bold reverse; }
+        &:nocolor > .sentence--row { text-style: bold underline; }
         &:nocolor > .sentence--column { text-style: underline; }
         &:ansi > .sentence--row { text-style: bold reverse; }
         &:ansi > .sentence--column { text-style: underline; }
@@ -73,8 +73,9 @@ class SentencePane(Widget, can_focus=True):
 
     def show(self, sentences: Sequence[Sentence]) -> None:
         """Show one sentence with its tokens, or the tokens of a source and a target."""
-        self._sentences = tuple(sentences)
-        self.refresh()
+        if tuple(sentences) != self._sentences:
+            self._sentences = tuple(sentences)
+            self.refresh()
 
     def on_click(self, event: Click) -> None:
         """Open the sentence that is clicked for editing."""

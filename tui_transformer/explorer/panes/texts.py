@@ -137,15 +137,15 @@ def matrix_title(session: Session, scene: Scene, *, wide: bool) -> str:
 
 def summary(session: Session, stop: str, scene: Scene | None, inks: Inks) -> Text:
     """The cell in one line, and below what the step is."""
-    line = Text(" ", inks.plain) if scene is None else _cell_line(scene, inks)
-    return line.append(f"\n {step_words(session, stop).what}", inks.quiet)
+    line = Text("", inks.plain) if scene is None else _cell_line(scene, inks)
+    return line.append(f"\n{step_words(session, stop).what}", inks.quiet)
 
 
 def _cell_line(scene: Scene, inks: Inks) -> Text:
     """Row → column, value, formula, difference."""
     view, place = scene.view, scene.place
     row, column = view.rows.label(place.row), view.columns.label(place.column)
-    line = Text(" ", inks.plain).append(
+    line = Text("", inks.plain).append(
         f"{row} → {column}" if row and column else row or column, inks.plain + Style(bold=True)
     )
     working = scene.working

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
@@ -85,6 +86,7 @@ class LineList(ScrollView, can_focus=True):
         self._count = 0
         self._highlighted: Collection[int] = frozenset()
         self._at = 0
+        self._plain = Style()
 
     def show(self, count: int, line: Callable[[int], Text], *, highlighted: Collection[int] = frozenset()) -> None:
         """Show lines.
@@ -155,9 +157,14 @@ class LineList(ScrollView, can_focus=True):
         """Keep the cursor on screen."""
         self._scroll_to_cursor()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw lines; the style of the widget, which is costly to ask for, is the same for all."""
+        self._plain = self.rich_style
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """Draw one line of the widget."""
-        at, width, style = y + self.scroll_offset.y, self.size.width, self.rich_style
+        at, width, style = y + self.scroll_offset.y, self.size.width, self._plain
         if at >= len(self._lines):
             return Strip.blank(width, style)
         index = self._lines[at]
@@ -167,7 +174,7 @@ class LineList(ScrollView, can_focus=True):
         if at == self._at:
             style = self.get_component_rich_style("line-list--cursor")
             segments = _styled_over(segments, self, "line-list--cursor")
-        return Strip(list(Segment.apply_style(segments, self.rich_style))).adjust_cell_length(width, style)
+        return Strip(list(Segment.apply_style(segments, self._plain))).adjust_cell_length(width, style)
 
     @property
     def _height(self) -> int:

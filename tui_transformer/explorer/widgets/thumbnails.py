@@ -96,7 +96,7 @@ Every head of the step, small. `▸` marks the one that is shown large.
         self._tiles, self._scale, self._first_head = tiles, scale, first
         self._selected = selected - first
         self._redraw()
-        self.refresh(layout=True)
+        self.refresh(layout=self.styles.height is not None and self.styles.height.is_auto)
 
     @property
     def selected(self) -> int:

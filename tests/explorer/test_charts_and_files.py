@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import resvg_py
+from driving import NARROW, SMALL, WIDE, exploring
+
+from tui_transformer.explorer.widgets.chart import Chart
+
+WEIGHTS = "encoder.0.self_attention.weights"
+
+
+def chart_text(explorer) -> str:
+    pane = explorer.stage.query_one("#chart", Chart)
+    return "\n".join(pane.render_line(y).text for y in range(pane.size.height))
+
+
+async def test_c_goes_through_the_charts_of_every_step_and_around():
+    async with exploring(WIDE) as explorer:
+        for stop in explorer.session.stops[1:-1]:
+            assert explorer.stop == stop or (await explorer.keys("space")) is None
+            await explorer.settled()
+            seen = [chart_text(explorer)]
+            while len(seen) < 9:
+                await explorer.press("c")
+                if chart_text(explorer) == seen[0]:
+                    break
+                seen.append(chart_text(explorer))
+            assert len(set(seen)) == len(seen) >= 2, stop
+            assert len(seen) < 9, stop
+            assert all(text.strip() for text in seen)
+
+
+@pytest.mark.parametrize("size", [NARROW, SMALL])
+async def test_a_chart_fills_a_small_screen(size):
+    async with exploring(size) as explorer:
+        await explorer.go("embedding.positions")
+        await explorer.press("6")
+        assert explorer.stage.query_one("#chart").has_focus
+        assert "█" in explorer.text or "⣿" in explorer.text or "⠤" in explorer.text or len(chart_text(explorer)) > 100
+        await explorer.press("c", "space", "c")
+        assert chart_text(explorer).strip()
+
+
+async def test_m_gives_one_scale_for_all_layers_and_back():
+    async with exploring(NARROW, sizes={"layers": 3}) as explorer:
+        reach: dict[bool, list[float]] = {False: [], True: []}
+        for layer in range(3):
+            await explorer.go(f"encoder.{layer}.self_attention.scores")
+            for _ in range(2):
+                reach[explorer.stage.shared_scale].append(explorer.stage.scene.scale.high)
+                await explorer.press("m")
+        assert set(reach[True]) == {max(reach[False])}
+        assert len(set(reach[False])) == 3
+
+
+def read_csv(path: Path) -> np.ndarray:
+    rows = list(csv.reader(path.read_text().splitlines()))
+    return np.array([[float(cell) for cell in row[1:]] for row in rows[1:]])
+
+
+def read_json(path: Path) -> np.ndarray:
+    return np.array(json.loads(path.read_text())["values"], dtype=np.float64)
+
+
+def read_npz(path: Path) -> np.ndarray:
+    with np.load(path) as file:
+        return next(iter(file.values()))
+
+
+@pytest.mark.parametrize(("suffix", "read"), [(".csv", read_csv), (".json", read_json), (".npz", read_npz)])
+async def test_an_export_reads_back_equal(suffix, read, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with exploring(NARROW) as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("]", "]", "x")
+        name = explorer.focused_input.value
+        await explorer.answer(f"{Path(name).stem}{suffix}")
+        assert explorer.app.screen is explorer.stage
+        assert any("written" in message for message in explorer.messages)
+        wanted = explorer.session.trace[WEIGHTS][2]
+        found = read(tmp_path / f"{Path(name).stem}{suffix}")
+        np.testing.assert_array_equal(np.asarray(found, dtype=wanted.dtype).reshape(wanted.shape), wanted)
+
+
+async def test_pictures_and_text_are_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with exploring(NARROW) as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("x")
+        await explorer.answer("picture.svg")
+        await explorer.press("x")
+        await explorer.answer("table.txt")
+    picture = resvg_py.svg_to_bytes(svg_path=str(tmp_path / "picture.svg"))
+    assert bytes(picture).startswith(b"\x89PNG")
+    assert "shore" in (tmp_path / "picture.svg").read_text()
+    assert "shore" in (tmp_path / "table.txt").read_text()
+
+
+async def test_a_file_that_cannot_be_written_keeps_the_dialog(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with exploring(NARROW) as explorer:
+        await explorer.go("embedding.output")
+        await explorer.press("x")
+        for name in ("", "weights", "weights.xls", "no/such/folder/w.csv", ".", "/proc/w.csv", "~nobody-here/w.csv"):
+            await explorer.answer(name)
+            assert explorer.app.screen is not explorer.stage
+            assert explorer.app.screen.query_one("#problem").visual.plain.strip()
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.stage
+        assert list(tmp_path.rglob("*.*")) == []
+
+
+async def test_words_are_not_exported():
+    async with exploring(NARROW) as explorer:
+        await explorer.press("x", "y", "Y", "e", "w", "c", "m")
+        assert explorer.app.screen is explorer.stage
+        assert any("go to a step" in message for message in explorer.messages)
+
+
+async def test_y_copies_the_cell_and_capital_y_the_row():
+    async with exploring(NARROW) as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("]", "down", "right", "right", "y")
+        values = explorer.session.trace[WEIGHTS]
+        assert np.float32(explorer.app.clipboard) == values[1, 1, 2]
+        await explorer.press("Y")
+        row = np.array([float(cell) for cell in explorer.app.clipboard.split("\t")], dtype=np.float32)
+        np.testing.assert_array_equal(row, values[1, 1])

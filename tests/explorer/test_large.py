@@ -1,0 +1,184 @@
+"""Long inputs: the screen's thread never waits for the worker's."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from driving import NARROW, WIDE, exploring
+
+from tui_transformer.engine.trace import Trace
+
+LATE = 0.25
+"""Seconds that the loop may be late on a machine that does other things, too; idle it is under 0.1."""
+
+
+def token_ids(count: int) -> list[int]:
+    return [i % 8 for i in range(count)]
+
+
+class Lateness:
+    """How late the event loop was at most."""
+
+    worst = 0.0
+
+
+@asynccontextmanager
+async def lateness() -> AsyncIterator[Lateness]:
+    found = Lateness()
+
+    async def watch() -> None:
+        while True:
+            started = time.perf_counter()
+            await asyncio.sleep(0.005)
+            found.worst = max(found.worst, time.perf_counter() - started - 0.005)
+
+    task = asyncio.create_task(watch())
+    try:
+        yield found
+    finally:
+        task.cancel()
+
+
+class Gate:
+    """Holds the worker before its next step until it is opened."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.opened = threading.Event()
+        self.reached = threading.Event()
+        self.computed: list[str] = []
+        compute = Trace.compute
+
+        def held(trace, names=None, before=None):
+            def wait(step):
+                if threading.current_thread() is not threading.main_thread():
+                    self.reached.set()
+                    self.opened.wait(20)
+                before(step)
+                self.computed.append(step.name)
+
+            return compute(trace, names, wait if before is not None else None)
+
+        monkeypatch.setattr(Trace, "compute", held)
+
+
+@pytest.mark.parametrize("count", [512, 4096])
+async def test_a_long_input_is_stepped_through_without_a_pause(count):
+    async with exploring(WIDE, ids=token_ids(count), sizes={"d_ff": 64}) as explorer:
+        async with lateness() as found:
+            for _ in range(12):
+                await explorer.press("space")
+            await explorer.press("G", "end", "]", "m", "m", "c", "c", "5", "down", "4")
+            await explorer.press("S", "s", "s", "space", "space")
+        assert found.worst < LATE
+        assert f"{count} × 8" in explorer.text or f"{count:,} × 8" in explorer.text
+
+
+async def test_stepping_while_it_computes_shows_the_last_stop_only(monkeypatch: pytest.MonkeyPatch):
+    gate = Gate(monkeypatch)
+    async with exploring(NARROW, ids=token_ids(512)) as explorer:
+        explorer.send(*["space"] * 9)
+        await explorer.until(gate.reached.is_set)
+        shown = []
+        show = explorer.stage._show_scene
+        monkeypatch.setattr(explorer.stage, "_show_scene", lambda scene: (shown.append(scene.view.name), show(scene)))
+        explorer.send(*["space"] * 5)
+        await explorer.handled()
+        gate.opened.set()
+        await explorer.settled()
+        assert explorer.place[0] == 15
+        assert shown == [explorer.stop]
+        assert explorer.stage.scene.view.name == explorer.stop
+
+
+async def test_esc_ends_a_computation_and_goes_back_to_what_is_shown(monkeypatch: pytest.MonkeyPatch):
+    gate = Gate(monkeypatch)
+    async with exploring(NARROW, ids=token_ids(512)) as explorer:
+        await explorer.keys("}", "}")
+        gate.opened.set()
+        await explorer.settled()
+        before = explorer.stage.position
+        gate.opened.clear()
+        gate.reached.clear()
+        await explorer.keys("}")
+        await explorer.until(gate.reached.is_set)
+        await explorer.keys("escape")
+        assert not explorer.app.worker.busy
+        gate.opened.set()
+        await explorer.settled()
+        assert explorer.stage.position == before
+        assert "esc ends" not in explorer.text
+        assert "encoder.0.feed_forward.norm" not in gate.computed
+
+
+async def test_what_is_computed_is_said(monkeypatch: pytest.MonkeyPatch):
+    gate = Gate(monkeypatch)
+    async with exploring(WIDE, ids=token_ids(512)) as explorer:
+        await explorer.keys("}", "}", "}")
+        await explorer.shown("computing", "esc ends")
+        gate.opened.set()
+        await explorer.settled()
+        await explorer.until(lambda: "esc ends" not in explorer.text)
+
+
+async def test_going_back_to_words_while_it_computes_stays_there(monkeypatch: pytest.MonkeyPatch):
+    gate = Gate(monkeypatch)
+    async with exploring(NARROW, ids=token_ids(512)) as explorer:
+        await explorer.keys("}", "}", "}")
+        await explorer.until(gate.reached.is_set)
+        await explorer.keys("v")
+        gate.opened.set()
+        await explorer.settled()
+        assert explorer.stop == "vocabulary"
+        assert explorer.stage.scene is None
+
+
+async def test_the_sentence_is_changed_while_it_computes(monkeypatch: pytest.MonkeyPatch):
+    gate = Gate(monkeypatch)
+    async with exploring(NARROW, ids=token_ids(512)) as explorer:
+        await explorer.keys("}", "}", "}")
+        await explorer.until(gate.reached.is_set)
+        await explorer.keys("/")
+        await explorer.write("the shore")
+        await explorer.keys("enter")
+        gate.opened.set()
+        await explorer.settled()
+        assert explorer.session.trace.program.shape("tokens") == (2,)
+        assert explorer.stage.scene.view.rows.size == 2
+        await explorer.press("u")
+        assert explorer.stage.scene.view.rows.size == 512
+
+
+async def test_keys_of_every_kind_while_it_computes_break_nothing(monkeypatch: pytest.MonkeyPatch):
+    gate = Gate(monkeypatch)
+    async with exploring(NARROW, ids=token_ids(512)) as explorer:
+        await explorer.keys("}", "}")
+        gate.opened.set()
+        await explorer.settled()
+        gate.opened.clear()
+        await explorer.keys("}")
+        for key in ("down", "right", "]", "c", "m", "5", "enter", "escape", "}", "4", "w", "y", "Y", "2", "down", "u"):
+            await explorer.keys(key)
+        for key in ("e", "x", "?", ",", "/", "t"):
+            await explorer.keys(key, "escape")
+        gate.opened.set()
+        await explorer.settled()
+        assert explorer.app.is_running
+
+
+async def test_quitting_while_it_computes_is_prompt():
+    async with exploring(NARROW, ids=token_ids(4096)) as explorer:
+        started = time.perf_counter()
+        await explorer.keys("}", "}", "}")
+        explorer.send("q")
+        await explorer.until(lambda: not explorer.app.is_running)
+        assert explorer.app.return_code == 0
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith("engine")]
+    for thread in threads:
+        thread.join(5)
+    assert time.perf_counter() - started < 5
+    assert not any(thread.is_alive() for thread in threads)

@@ -1,0 +1,267 @@
+"""Help, tour, palette, themes, sizes, colours, mouse and preferences in the whole explorer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+from textual.command import CommandPalette
+
+from tui_transformer.explorer.panes.sentence import SentencePane
+from tui_transformer.explorer.preferences import Preferences, read_preferences
+from tui_transformer.explorer.screens.help import HelpScreen
+from tui_transformer.explorer.screens.tour import TourPanel
+from tui_transformer.explorer.themes import THEMES
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.guide.texts import tour
+
+SIZES = [WIDE, MEDIUM, NARROW, (60, 20), SMALL, (5, 3), (1, 1), SMALL, WIDE]
+LARGER = (120, 36)
+WEIGHTS = "encoder.0.self_attention.weights"
+
+
+async def test_help_on_every_pane():
+    async with exploring(NARROW) as explorer:
+        await explorer.go(WEIGHTS)
+        pages = set()
+        for pane in "123456":
+            await explorer.press(pane, "?")
+            assert isinstance(explorer.app.screen, HelpScreen)
+            pages.add(explorer.text)
+            await explorer.press("escape")
+            assert explorer.app.screen is explorer.stage
+            assert explorer.stage.active == ("sentence", "steps", "heads", "matrix", "cell", "chart")[int(pane) - 1]
+        assert len(pages) == 6
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+@pytest.mark.parametrize("model", ["encoder", "attention"])
+async def test_the_tour_goes_through_its_stops_and_back(model, size):
+    async with exploring(size, model=model) as explorer:
+        stops = tour(model)
+        await explorer.press("t")
+        for number, stop in enumerate(stops, 1):
+            assert f"{number} of {len(stops)}" in explorer.text
+            assert stop.title.split()[0] in explorer.text
+            assert explorer.stage.query_one(TourPanel).has_focus
+            await explorer.press("space")
+        assert not explorer.stage.query(TourPanel)
+        await explorer.press("t", *["right"] * (len(stops) - 1))
+        for number in range(len(stops), 0, -1):
+            assert f"{number} of {len(stops)}" in explorer.text
+            await explorer.press("left")
+        await explorer.press("]", "right")
+        assert f"2 of {len(stops)}" in explorer.text
+        await explorer.press("escape")
+        assert not explorer.stage.query(TourPanel)
+        await explorer.press("space")
+        assert explorer.app.is_running
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_ctrl_t_changes_the_theme(size):
+    async with exploring(size) as explorer:
+        await explorer.go(WEIGHTS)
+        names = [theme.name for theme in THEMES]
+        text = explorer.text
+        assert explorer.app.theme == names[0]
+        await explorer.press("ctrl+t")
+        assert explorer.app.theme == names[1]
+        assert explorer.text.splitlines()[2:6] == text.splitlines()[2:6]
+        await explorer.press("5", "6", "c", "space", "ctrl+t")
+        assert explorer.app.theme == names[0]
+
+
+async def test_the_palette_lists_the_actions_and_runs_one():
+    async with exploring(WIDE) as explorer:
+        await explorer.press("ctrl+p")
+        await explorer.until(lambda: isinstance(explorer.app.screen, CommandPalette))
+        await explorer.shown("Back one level", "Copy the cell", "Edit the sentence")
+        for key in "next layer":
+            await explorer.keys("space" if key == " " else key)
+        await explorer.until(lambda: "Next layer" in explorer.text and "Next head" not in explorer.text)
+        await explorer.keys("enter")
+        await explorer.until(lambda: explorer.app.screen is explorer.stage)
+        await explorer.until(lambda: explorer.stop != "vocabulary")
+
+
+def check_size(explorer: Explorer, width: int, height: int) -> None:
+    assert [strip.cell_length for strip in explorer.app.screen._compositor.render_strips()] == [width] * height
+
+
+@pytest.mark.parametrize(
+    "size",
+    [SMALL, *(pytest.param(size, marks=pytest.mark.slow) for size in (MEDIUM, NARROW, (60, 20), (5, 3), (1, 1)))],
+)
+async def test_every_stop_of_a_screen_that_becomes_smaller_and_larger(size):
+    async with exploring(LARGER, text="the shore") as explorer:
+        for stop in explorer.session.stops:
+            assert explorer.stop == stop
+            await explorer.resize(*size)
+            check_size(explorer, *size)
+            await explorer.resize(*LARGER)
+            await explorer.keys("space")
+
+
+async def test_every_pane_at_every_size():
+    async with exploring(WIDE) as explorer:
+        await explorer.go(WEIGHTS)
+        for pane in "123456":
+            await explorer.press(pane)
+            for size in SIZES:
+                await explorer.resize(*size)
+                check_size(explorer, *size)
+
+
+async def test_every_screen_at_every_size():
+    async with exploring(NARROW) as explorer:
+        await explorer.go("embedding.output")
+        for key in ("/", ",", "?", "e", "x", "t", "ctrl+p"):
+            await explorer.keys(key)
+            for size in SIZES:
+                await explorer.resize(*size)
+            await explorer.keys("escape")
+            await explorer.until(lambda: explorer.app.screen is explorer.stage)
+
+
+COLOURS = {
+    "NO_COLOR": {"NO_COLOR": "1"},
+    "ansi": {"TEXTUAL_THEME": "ansi-dark"},
+    "both": {"NO_COLOR": "1", "TEXTUAL_THEME": "ansi-dark"},
+    "light": {"TEXTUAL_THEME": "tui-light"},
+}
+
+
+@pytest.mark.parametrize("environment", COLOURS.values(), ids=COLOURS.keys())
+async def test_every_stop_and_pane_in_other_colours(environment, monkeypatch: pytest.MonkeyPatch):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    async with exploring((120, 36), text="the shore") as explorer:
+        assert explorer.app.theme == environment.get("TEXTUAL_THEME", THEMES[0].name)
+        assert explorer.app.no_color == ("NO_COLOR" in environment)
+        while explorer.stop != "text":
+            await explorer.press("space", "down")
+        while explorer.stop != WEIGHTS:
+            await explorer.keys("backspace")
+        await explorer.press(
+            "1", "2", "3", "]", "4", "5", "6", "c", "c", "4", "/", "escape", ",", "escape", "?", "escape"
+        )
+        await explorer.press("x", "escape")
+        await explorer.resize(*NARROW)
+        assert WEIGHTS in explorer.text
+        await explorer.press("t", "escape")
+
+
+async def test_without_colour_the_numbers_are_glyphs(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with exploring(SMALL, model="encoder", sizes={"d_model": 64}) as explorer:
+        await explorer.go("embedding.output")
+        await explorer.press("minus", "minus", "minus", "minus")
+        heat_map = explorer.stage.query_one(HeatMap)
+        row = heat_map.render_line(2).text
+        assert len(set(row) - set(" thewavs")) > 1
+
+
+async def test_clicks_on_a_cell_a_step_a_head_and_the_sentence():
+    async with exploring(WIDE) as explorer:
+        await explorer.go(WEIGHTS)
+        region = explorer.stage.query_one(HeatMap).region
+        lines = explorer.text.splitlines()
+        row = next(y for y in range(region.y + 1, region.bottom) if "crashed" in lines[y][region.x : region.right])
+        await explorer.pilot.click(offset=(region.x + region.width // 2, row))
+        await explorer.settled()
+        assert explorer.stage.position.place.row == 2
+        assert explorer.stage.position.place.column > 0
+
+        lines = explorer.text.splitlines()
+        y = next(y for y, line in enumerate(lines) if "concat" in line[:32])
+        await explorer.pilot.click(offset=(10, y))
+        await explorer.settled()
+        assert explorer.stop == "encoder.0.self_attention.concat"
+        assert explorer.stage.active == "steps"
+        await explorer.press("up", "up", "4")
+        assert explorer.stop == WEIGHTS
+
+        heads = explorer.stage.query_one("#heads").region
+        x = explorer.text.splitlines()[heads.y + 1].index("3", heads.x)
+        await explorer.pilot.click(offset=(x, heads.y + 2))
+        await explorer.settled()
+        assert explorer.stage.position.place.head == 3
+
+        await explorer.pilot.click(SentencePane)
+        await explorer.until(lambda: explorer.app.screen is not explorer.stage)
+        assert explorer.focused_input.value.startswith("The waves")
+
+
+async def test_a_click_on_a_pane_makes_it_the_active_one():
+    async with exploring(WIDE) as explorer:
+        await explorer.go(WEIGHTS)
+        for pane in ("cell", "chart", "matrix"):
+            await explorer.pilot.click(f"#{pane}", offset=(3, 4))
+            await explorer.settled()
+            assert explorer.stage.active == pane
+
+
+async def test_tab_goes_through_the_panes_and_around():
+    async with exploring(NARROW) as explorer:
+        await explorer.go(WEIGHTS)
+        seen = []
+        for _ in range(6):
+            await explorer.press("tab")
+            seen.append(explorer.stage.active)
+        assert sorted(seen) == sorted(["cell", "chart", "sentence", "steps", "heads", "matrix"])
+        await explorer.press("shift+tab")
+        assert explorer.stage.active == seen[-2]
+
+
+def preferences(tmp_path: Path, text: str) -> Preferences:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    return read_preferences(path)
+
+
+async def test_keys_and_theme_are_as_preferred(tmp_path):
+    wanted = preferences(tmp_path, 'theme = "tui-light"\n[keys]\n"step.next" = "j,z"\n"quit" = "Q"\n')
+    assert not wanted.problems
+    async with exploring(NARROW, preferences=wanted) as explorer:
+        assert explorer.app.theme == "tui-light"
+        await explorer.press("z", "z")
+        assert explorer.place[0] == 3
+        await explorer.press("space", "q")
+        assert explorer.place[0] == 3
+        explorer.send("Q")
+        await explorer.until(lambda: not explorer.app.is_running)
+
+
+BROKEN = {
+    "not TOML": "theme = [",
+    "no text": "theme = 3",
+    "unknown": "themes = 'tui-light'",
+    "keys are no table": "keys = 3",
+    "a key is no text": "[keys]\nquit = 3",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_file_is_told_of_in_one_line(text, tmp_path):
+    problems = preferences(tmp_path, text).problems
+    assert len(problems) == 1
+    assert "config.toml" in problems[0]
+    assert "\n" not in problems[0]
+
+
+async def test_a_broken_file_gives_one_message_and_the_explorer_works(tmp_path):
+    async with exploring(NARROW, preferences=preferences(tmp_path, "theme = [")) as explorer:
+        assert len(explorer.messages) == 1
+        assert "config.toml" in explorer.messages[0]
+        await explorer.press("space")
+        assert explorer.place[0] == 2
+
+
+async def test_strange_keys_break_nothing():
+    keys = {"step.next": "", "step.back": ",", "head.back": "space,q", "layer.next": "nonsense+key", "weights": "[b]"}
+    wanted = Preferences(keys={**keys, "no.such.action": "y", "head.next": "q"})
+    async with exploring(NARROW, preferences=wanted) as explorer:
+        await explorer.press("p", "n", "]", "v", "space", "w", "}")
+        assert explorer.app.is_running
