@@ -18,6 +18,7 @@ from tui_transformer.cli.session import Inputs, open_session
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model.found import find_model
 from tui_transformer.model.model import BUILT_IN
 from tui_transformer.report.differences import Difference, compare
 from tui_transformer.report.explained import place
@@ -82,7 +83,11 @@ def _sides(flags: Flags, first: str, second: str | None) -> tuple[Side, Side]:
 
 
 def _is_model(where: str) -> bool:
-    return where in BUILT_IN or Path(where).is_dir()
+    """A name, or a folder; any other path that exists is a file with a trace."""
+    path = Path(where)
+    return (
+        where in BUILT_IN or path.is_dir() or (not path.exists() and not path.suffix and find_model(where) is not None)
+    )
 
 
 def _side(flags: Flags, where: str, held: Inputs) -> Side:

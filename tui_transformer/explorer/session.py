@@ -24,6 +24,10 @@ SOURCE, TARGET = "tokens", "decoder tokens"
 """The names of the token sequences."""
 
 
+PROBABILITIES = "output.probabilities"
+"""The step that the text at the end is made from; a model without a head has none."""
+
+
 @dataclass(frozen=True, eq=False)
 class Session:
     """One state of what is explored. Never changed: every change makes a new one, so undo is a list of them.
@@ -104,7 +108,7 @@ class Session:
         steps = tuple(step.name for step in self.base.program.steps)
         if self.model.vocabulary is None:
             return steps
-        return (VOCABULARY, *steps, TEXT)
+        return (VOCABULARY, *steps, *((TEXT,) if PROBABILITIES in steps else ()))
 
     def with_text(self, text: str) -> Session:
         """The same model on another sentence, or on token IDs where it has no words.

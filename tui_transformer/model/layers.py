@@ -7,7 +7,7 @@ v vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tui_transformer.engine.axis import Axis
@@ -36,6 +36,17 @@ from tui_transformer.engine.ops import (
 from tui_transformer.engine.program import Builder
 
 ACTIVATIONS: dict[str, Callable[[], Op]] = {"relu": Relu, "gelu": Gelu, "gelu_tanh": GeluTanh, "silu": Silu}
+ACTIVATION_NAMES: Mapping[str, str] = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_python": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "silu": "silu",
+    "swish": "silu",
+}
+"""What published configurations call the activations → a key of `ACTIVATIONS`."""
 POSITIONS = ("sinusoidal", "learned", "none")
 NORM_PLACES = ("post", "pre")
 ATTENTION_MATRICES = frozenset({"query", "key", "value", "output"})

@@ -11,7 +11,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.widgets import Static
 
-from tui_transformer.explorer.session import Session
+from tui_transformer.explorer.session import PROBABILITIES, Session
 from tui_transformer.text.display import visible
 
 WORD_WIDTH = 12
@@ -40,7 +40,7 @@ class Ending:
 
 def ending(session: Session, report: Callable[[str], None]) -> Ending:
     """Detokenize the IDs, and the most likely ID at every place."""
-    tokenizer, trace, name = session.model.tokenizer, session.trace, "output.probabilities"
+    tokenizer, trace, name = session.model.tokenizer, session.trace, PROBABILITIES
     if tokenizer is None:
         raise ValueError("this stop is only there where the model has words")
     trace.compute((name,), before=lambda step: report(step.name))
@@ -54,14 +54,14 @@ def ending(session: Session, report: Callable[[str], None]) -> Ending:
         Guess(token.text, tuple((word(int(i)), float(row[i])) for i in order))
         for token, row, order in zip(written.tokens, shares, best, strict=False)
     )
-    likely = tokenizer.decode([int(i) for i in best[:, 0]])
+    likely = tokenizer.decode([int(i) for i in best[:, 0] if i < tokenizer.vocabulary.size])
     return Ending(tokenizer.decode(written.ids), likely, guesses)
 
 
 def ending_cost(session: Session) -> int:
     """About how many operations `ending` takes."""
-    rows, columns = session.trace.program.shape("output.probabilities")
-    return session.trace.pending(["output.probabilities"]) + SORTING * min(rows, MOST_ROWS) * columns
+    rows, columns = session.trace.program.shape(PROBABILITIES)
+    return session.trace.pending([PROBABILITIES]) + SORTING * min(rows, MOST_ROWS) * columns
 
 
 class TextPane(Static, can_focus=True):

@@ -17,14 +17,13 @@ from tui_transformer.model.config import LARGEST_SIZE, MOST_LAYERS
 from tui_transformer.model.embedding import Embedding
 from tui_transformer.model.families.base import Family, Lengths, Stored, as_it_is, counted, transposed
 from tui_transformer.model.families.encoder_decoder import (
-    ACTIVATION_NAMES,
     Stack,
     check_fixed,
     check_ids,
     encoder_decoder,
     first_of,
 )
-from tui_transformer.model.layers import ALL_MATRICES, Layout, Norm, logits
+from tui_transformer.model.layers import ACTIVATION_NAMES, ALL_MATRICES, Layout, Norm, logits
 
 FIRST_PLACE = 2
 """The table of positions begins with two rows that no token uses."""

@@ -14,17 +14,8 @@ from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, one_of, shown, size_up_to, token_id, truth
 from tui_transformer.model.config import LARGEST_SIZE
 from tui_transformer.model.embedding import Embedding, embed
-from tui_transformer.model.layers import Layout, Sequence, encoder_layer, logits, norm, sequence
+from tui_transformer.model.layers import ACTIVATION_NAMES, Layout, Sequence, encoder_layer, logits, norm, sequence
 
-ACTIVATION_NAMES: Mapping[str, str] = {
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_fast": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-    "silu": "silu",
-    "swish": "silu",
-}
 """Activations as `config.json` names them → keys of `ACTIVATIONS`."""
 
 a_size = size_up_to(LARGEST_SIZE)

@@ -15,15 +15,6 @@ from tui_transformer.model.embedding import Embedding, embed
 from tui_transformer.model.families.base import Lengths
 from tui_transformer.model.layers import Bias, Layout, decoder_layer, encoder_layer, norm, sequence
 
-ACTIVATION_NAMES: Mapping[str, str] = {
-    "relu": "relu",
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_fast": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "silu": "silu",
-    "swish": "silu",
-}
 """Activations as published configurations call them, by the names of the layers."""
 
 

@@ -17,7 +17,6 @@ from tui_transformer.model.config import MOST_LAYERS
 from tui_transformer.model.embedding import Embedding
 from tui_transformer.model.families.base import Family, Lengths, Stored, as_it_is, transposed
 from tui_transformer.model.families.decoder_only import (
-    ACTIVATION_NAMES,
     DecoderConfig,
     TensorNames,
     a_size,
@@ -27,7 +26,7 @@ from tui_transformer.model.families.decoder_only import (
     optional,
     sizes_line,
 )
-from tui_transformer.model.layers import ALL_MATRICES, Layout, Norm
+from tui_transformer.model.layers import ACTIVATION_NAMES, ALL_MATRICES, Layout, Norm
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from tui_transformer.model.config import MOST_LAYERS
 from tui_transformer.model.embedding import Embedding
 from tui_transformer.model.families.base import Family, Lengths, Stored, as_it_is, transposed
 from tui_transformer.model.families.decoder_only import (
-    ACTIVATION_NAMES,
     DecoderConfig,
     TensorNames,
     a_size,
@@ -27,6 +26,7 @@ from tui_transformer.model.families.decoder_only import (
 )
 from tui_transformer.model.families.rope import Rope, read_rope
 from tui_transformer.model.layers import (
+    ACTIVATION_NAMES,
     ATTENTION_MATRICES,
     FEED_FORWARD_MATRICES,
     Layout,

@@ -13,7 +13,6 @@ from tui_transformer.model.config import MOST_LAYERS
 from tui_transformer.model.embedding import Embedding
 from tui_transformer.model.families.base import Family, Lengths, Stored, as_it_is, transposed
 from tui_transformer.model.families.decoder_only import (
-    ACTIVATION_NAMES,
     DecoderConfig,
     TensorNames,
     a_size,
@@ -24,7 +23,7 @@ from tui_transformer.model.families.decoder_only import (
     sizes_line,
 )
 from tui_transformer.model.families.rope import Rope, read_rope
-from tui_transformer.model.layers import ATTENTION_MATRICES, FEED_FORWARD_MATRICES, Layout, Norm
+from tui_transformer.model.layers import ACTIVATION_NAMES, ATTENTION_MATRICES, FEED_FORWARD_MATRICES, Layout, Norm
 
 
 @dataclass(frozen=True)

@@ -15,17 +15,18 @@ from tui_transformer.model.checks import Check, one_of, shown, size_up_to, small
 from tui_transformer.model.config import LARGEST_SIZE, MOST_LAYERS
 from tui_transformer.model.embedding import Embedding, embed
 from tui_transformer.model.families.base import Lengths, Stored, as_it_is, transposed
-from tui_transformer.model.layers import ACTIVATIONS, ALL_MATRICES, Layout, Norm, encoder_layer, logits, norm, sequence
+from tui_transformer.model.layers import (
+    ACTIVATION_NAMES,
+    ACTIVATIONS,
+    ALL_MATRICES,
+    Layout,
+    Norm,
+    encoder_layer,
+    logits,
+    norm,
+    sequence,
+)
 
-NAMES_OF_ACTIVATIONS: Mapping[str, str] = {
-    "gelu": "gelu",
-    "gelu_python": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-    "silu": "silu",
-    "swish": "silu",
-}
 """The activations, as these files name them."""
 
 ONLY: Mapping[str, object] = {
@@ -51,7 +52,7 @@ class MaskedWordConfig:
     Attributes:
         position_rows: Rows of the table of positions.
         segments: Segments (token types), 0 for none.
-        activation: A key of `NAMES_OF_ACTIVATIONS`.
+        activation: A key of `ACTIVATION_NAMES`.
         sinusoidal: Positions are sines and cosines and not in the file.
         tie_output: The head uses the embedding table again.
         head: The file has the head that gives a logit for every word; only its tensors tell.
@@ -130,7 +131,7 @@ _CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(("vocab_size", "d_model", "heads", "d_ff", "position_rows", "segments"), size_up_to(LARGEST_SIZE)),
     "layers": size_up_to(MOST_LAYERS),
     "pad_id": token_id,
-    "activation": one_of(tuple(NAMES_OF_ACTIVATIONS)),
+    "activation": one_of(tuple(ACTIVATION_NAMES)),
     "norm_epsilon": small,
     **dict.fromkeys(("sinusoidal", "tie_output"), truth),
 }
@@ -158,7 +159,7 @@ def layout_of(config: MaskedWordConfig) -> Layout:
         d_ff=config.d_ff,
         norm=Norm(config.norm_epsilon),
         place="post",
-        activation=NAMES_OF_ACTIVATIONS[config.activation],
+        activation=ACTIVATION_NAMES[config.activation],
         head_width=config.d_model // config.heads,
         kv_heads=config.heads,
         bias=ALL_MATRICES,
@@ -179,7 +180,7 @@ def _head(build: Builder, x: str, config: MaskedWordConfig, layout: Layout, voca
     inner = build.within("output.transform")
     weight = inner.weight("hidden.weight", layout.model, layout.model)
     x = inner("hidden", Linear("x W"), x, weight, inner.weight("hidden.bias", layout.model))  # n × d
-    x = inner("activation", ACTIVATIONS[NAMES_OF_ACTIVATIONS[config.head_activation]](), x)
+    x = inner("activation", ACTIVATIONS[ACTIVATION_NAMES[config.head_activation]](), x)
     x = norm(inner, x, layout)
     tied = "embedding.tokens.weight" if config.tie_output else None
     logits(build, x, vocabulary, layout.model, tied=tied, bias=True)  # n × v

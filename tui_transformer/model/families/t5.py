@@ -16,14 +16,13 @@ from tui_transformer.model.config import LARGEST_SIZE, MOST_LAYERS
 from tui_transformer.model.embedding import Embedding
 from tui_transformer.model.families.base import Family, Lengths, Stored, as_it_is, transposed
 from tui_transformer.model.families.encoder_decoder import (
-    ACTIVATION_NAMES,
     Stack,
     check_fixed,
     check_ids,
     encoder_decoder,
     first_of,
 )
-from tui_transformer.model.layers import Bias, Layout, Norm, Sequence, logits
+from tui_transformer.model.layers import ACTIVATION_NAMES, Bias, Layout, Norm, Sequence, logits
 
 MAX_LENGTH = 1 << 15
 """Relative positions set no limit; this one keeps a mistake from filling the memory."""
