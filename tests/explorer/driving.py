@@ -9,12 +9,15 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 from textual import events
+from textual.geometry import Size
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from tui_transformer.explorer import stage
 from tui_transformer.explorer.app import ExplorerApp
 from tui_transformer.explorer.main_screen import MainScreen
 from tui_transformer.explorer.preferences import Preferences
@@ -93,7 +96,8 @@ class Explorer:
     async def settled(self) -> None:
         """Wait until nothing is being computed or about to be."""
         await self.until(self._is_settled)
-        await self.handled()
+        for _ in range(2):
+            await self.pilot.pause(0)
 
     def _is_settled(self) -> bool:
         soon = self.stage._soon
@@ -105,7 +109,6 @@ class Explorer:
         while not condition():
             assert time.monotonic() < end, f"waited {seconds} s in vain\n{self.text}"
             await asyncio.sleep(0.005)
-            await self.pilot.pause(0)
 
     async def shown(self, *texts: str) -> None:
         """Wait until all these texts are on the screen."""
@@ -137,8 +140,11 @@ class Explorer:
         await self.settled()
 
     async def resize(self, width: int, height: int) -> None:
-        await self.pilot.resize_terminal(width, height)
-        await self.handled()
+        size = Size(width, height)
+        self.app._driver._size = size
+        self.app.post_message(events.Resize(size, size))
+        await self.until(lambda: self.app.screen._compositor.size == size)
+        await self.pilot.pause(0)
 
 
 @asynccontextmanager
@@ -157,8 +163,9 @@ async def exploring(
         more = {} if budget is None else {"budget": budget}
         session = open_session(ModelOptions(**options, **more), text, None if ids is None else tuple(ids))
     app = ExplorerApp(session, preferences or Preferences())
-    async with app.run_test(size=size, notifications=True) as pilot:
-        explorer = Explorer(pilot, app)
-        await explorer.until(lambda: len(app.screen_stack) > 1)
-        await explorer.settled()
-        yield explorer
+    with patch.object(stage, "SOON", 0.001):
+        async with app.run_test(size=size, notifications=True) as pilot:
+            explorer = Explorer(pilot, app)
+            await explorer.until(lambda: len(app.screen_stack) > 1)
+            await explorer.settled()
+            yield explorer

@@ -119,7 +119,7 @@ async def test_every_screen_at_every_size():
         await explorer.go("embedding.output")
         for key in ("/", ",", "?", "e", "x", "t", "ctrl+p"):
             await explorer.keys(key)
-            for size in SIZES:
+            for size in (SMALL, (5, 3), (1, 1), NARROW):
                 await explorer.resize(*size)
             await explorer.keys("escape")
             await explorer.until(lambda: explorer.app.screen is explorer.stage)
@@ -133,7 +133,13 @@ COLOURS = {
 }
 
 
-@pytest.mark.parametrize("environment", COLOURS.values(), ids=COLOURS.keys())
+@pytest.mark.parametrize(
+    "environment",
+    [
+        pytest.param(value, id=name, marks=[pytest.mark.slow] * (name in ("ansi", "light")))
+        for name, value in COLOURS.items()
+    ],
+)
 async def test_every_stop_and_pane_in_other_colours(environment, monkeypatch: pytest.MonkeyPatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)

@@ -1,0 +1,49 @@
+"""Pictures of a few screens; the same as they were, to the last cell."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from tui_transformer.explorer import scene
+from tui_transformer.explorer.app import ExplorerApp
+from tui_transformer.explorer.preferences import Preferences
+from tui_transformer.explorer.run import open_session
+from tui_transformer.model.options import ModelOptions
+
+TO_WEIGHTS = ["space"] * 6
+
+
+@pytest.fixture
+def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step takes a millisecond, as the screen says it."""
+    seconds = itertools.count(step=0.001)
+    monkeypatch.setattr(scene.time, "perf_counter", lambda: next(seconds))
+
+
+def attention() -> ExplorerApp:
+    return ExplorerApp(open_session(ModelOptions("attention"), None, None), Preferences())
+
+
+def encoder() -> ExplorerApp:
+    return ExplorerApp(open_session(ModelOptions(vocab="dog"), None, None), Preferences())
+
+
+PICTURES: dict[str, tuple[Callable[[], ExplorerApp], tuple[int, int], list[str]]] = {
+    "attention": (attention, (80, 24), [*TO_WEIGHTS, "down", "down", "right"]),
+    "cell": (attention, (80, 24), [*TO_WEIGHTS, "down", "down", "right", "enter"]),
+    "main": (encoder, (120, 36), ["space"] * 11),
+}
+
+
+@pytest.mark.parametrize(("make", "size", "keys"), PICTURES.values(), ids=PICTURES.keys())
+def test_a_screen_is_as_it_was(make, size, keys, no_time_passes, snap_compare):
+    async def settle(pilot) -> None:
+        await pilot.press(*keys)
+        stage = pilot.app.screen
+        while pilot.app.worker.busy or (stage._soon is not None and not stage._soon._task.done()):
+            await pilot.pause(0.01)
+
+    assert snap_compare(make(), terminal_size=size, run_before=settle)
