@@ -56,7 +56,7 @@ def _wanted(trace: Trace, arrays: Mapping[str, Any]) -> Iterator[tuple[str, Any]
 def _step(trace: Trace, key: str, arrays: Mapping[str, Any]) -> str:
     kind, _, number = key.rpartition("_")
     i, second = int(number), kind.startswith(("decoder_", "cross_"))
-    stack = "decoder" if second or "decoder.0.output" in trace and "encoder.0.output" not in trace else "encoder"
+    stack = "decoder" if second or ("decoder.0.output" in trace and "encoder.0.output" not in trace) else "encoder"
     kind = kind.removeprefix("decoder_")
     if kind == "hidden" and i == 0:
         return "decoder.embedding.output" if second else "embedding.output"

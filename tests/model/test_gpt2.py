@@ -58,7 +58,7 @@ def test_a_tied_head_is_not_read(tmp_path):
 def test_scores_are_divided_as_the_file_says(tmp_path, changes, scale, expression):
     model = model_of(tmp_path, **changes)
     np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, gpt2_tensors(GPT2), scale), atol=1e-11)
-    assert model.program(1).step("decoder.1.self_attention.scaled").op.formula == expression
+    assert model.program(1).step("decoder.1.self_attention.scaled").op.formula == f"score {expression}"
 
 
 def test_the_activation_is_that_of_the_file(tmp_path):
