@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from textual.app import App, SystemCommand
@@ -49,6 +50,9 @@ class ExplorerApp(App[None]):
             self.register_theme(theme)
         wanted = (preferences.theme, os.environ.get("TEXTUAL_THEME"), THEMES[0].name)
         self.theme = next(name for name in wanted if name in self.available_themes)
+        if preferences.theme is not None and preferences.theme != self.theme:
+            problem = f"no theme is called {preferences.theme!r}: {', '.join(sorted(self.available_themes))} are there"
+            self._preferences = replace(preferences, problems=(*preferences.problems, problem))
         self.animation_level = "none"
 
     def post(self, function: Callable[..., Any], *arguments: Any) -> None:

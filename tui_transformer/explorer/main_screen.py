@@ -19,13 +19,15 @@ from tui_transformer.explorer.position import Position
 from tui_transformer.explorer.screens.prompt import PromptScreen
 from tui_transformer.explorer.screens.tour import TourPanel
 from tui_transformer.explorer.session import VOCABULARY, Session
-from tui_transformer.explorer.stage import Stage
+from tui_transformer.explorer.stage import AT_ONCE, Stage
 from tui_transformer.guide.texts import Stop, help_text, tour, tours
 from tui_transformer.model import Model
-from tui_transformer.report.export import SUFFIXES, export
+from tui_transformer.report.export import SUFFIXES, check_suffix, export
 from tui_transformer.text.vocabulary import built_in_vocabularies
 from tui_transformer.views.step_view import Place, index_of
-from tui_transformer.views.view import View
+
+EXPORTED_AT_ONCE = 200_000
+"""Cells of a view that are written before the next key; more are written in the background."""
 
 ROW_LIMIT = 100_000
 """Cells of a row that are copied at most."""
@@ -175,19 +177,20 @@ class MainScreen(Stage):
         view = self.scene.view
         head = f".head{view.head}" if view.heads > 1 else ""
         hint = f"the name decides the format: {', '.join(SUFFIXES)}"
-        self.app.push_screen(
-            PromptScreen(
-                "Export to", value=f"{view.name}{head}.csv", hint=hint, check=lambda name: self._write(view, name)
-            ),
-            lambda name: self.say(f"written: {name}") if name is not None else None,
-        )
+        large = view.rows.size * view.columns.size > EXPORTED_AT_ONCE
+        check = check_name if large else lambda name: export(view, check_name(name))
 
-    def _write(self, view: View, name: str) -> None:
-        if not name.strip():
-            raise InputError("give the file a name")
-        with suppress(RuntimeError, ValueError):
-            name = str(Path(name.strip()).expanduser())
-        export(view, Path(name.strip()))
+        def finish(name: str | None) -> None:
+            if name is not None and large:
+                self.ask("export", AT_ONCE + 1, lambda _: export(view, check_name(name)), lambda _: written(name))
+            elif name is not None:
+                written(name)
+
+        def written(name: str) -> None:
+            self.say(f"written: {name}")
+
+        prompt = PromptScreen("Export to", value=f"{view.name}{head}.csv", hint=hint, check=check)
+        self.app.push_screen(prompt, finish)
 
     def action_copy_cell(self) -> None:
         """The value of the cell to the clipboard."""
@@ -270,6 +273,17 @@ class MainScreen(Stage):
         for panel in self.query(TourPanel):
             panel.remove()
         self.focus_pane("matrix")
+
+
+def check_name(name: str) -> Path:
+    """The path that a person names for an export; InputError where it can be none."""
+    if not name.strip():
+        raise InputError("give the file a name")
+    with suppress(RuntimeError, ValueError):
+        name = str(Path(name.strip()).expanduser())
+    path = Path(name.strip())
+    check_suffix(path)
+    return path
 
 
 def _read_number(text: str, dtype: np.dtype[Any]) -> float:

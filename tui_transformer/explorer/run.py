@@ -32,6 +32,8 @@ def run(
     """
     gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
     session = open_session(options, text, ids, decoder_text=decoder_text, decoder_ids=decoder_ids)
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)  # where a shell exports them, Textual would not follow a resize
     os.environ.setdefault("TEXTUAL_FPS", "120")  # a key waits for the next frame: at Textual's 60 up to 17 ms
     from tui_transformer.explorer.app import ExplorerApp
     from tui_transformer.explorer.preferences import preferences_path, read_preferences
@@ -59,6 +61,8 @@ def open_session(
         model.encode_target()
     if text is not None and ids is not None:
         raise InputError("give either a text or token IDs")
+    if not model.config.vocab_size and (text is not None or ids is not None):
+        raise InputError(f"{model.name} reads no tokens: its Q, K and V are given")
     if text is None and ids is None and model.config.vocab_size:
         if model.vocabulary is None:
             ids = tuple(range(min(8, model.config.vocab_size)))

@@ -65,6 +65,9 @@ TOGETHER = 0.002
 PATIENCE = 0.15
 """Seconds after which the title says that something is being computed."""
 
+LOOKING_KINDS = ("scene", "text", "cell", "tile", "heads", "chart")
+"""Work that is of no use once another position is shown."""
+
 LIGHT_CHARTS = ("row", "waves")
 """Charts that read one row, whatever the size of the step."""
 
@@ -207,7 +210,8 @@ class Stage(Screen[None]):
     def show_position(self) -> None:
         """Show the stop and the cell that the position names."""
         session, position = self.session, self.position
-        self.worker.cancel()
+        for kind in LOOKING_KINDS:
+            self.worker.cancel(kind)
         if self._soon is not None:
             self._soon.stop()
         self.set_class(position.stop == VOCABULARY, "-vocabulary")

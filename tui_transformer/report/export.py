@@ -31,15 +31,21 @@ FORMATS: dict[str, Callable[[View], Pieces]] = {
 SUFFIXES = {".txt": "text", ".json": "json", ".csv": "csv", ".svg": "svg", ".npz": "npz"}
 
 
+def check_suffix(path: Path) -> str:
+    """The format that a path's suffix says; InputError for any other suffix."""
+    kind = SUFFIXES.get(path.suffix.lower())
+    if kind is None:
+        raise InputError(f"{shown_path(path)}: the name has to end in {', '.join(SUFFIXES)}")
+    return kind
+
+
 def export(view: View, path: Path) -> None:
     """Write a view whole, as text, JSON, CSV, SVG or NPZ by the suffix of the path.
 
     Raises:
         InputError: Another suffix, a view that does not fit the format, or a file that cannot be written.
     """
-    kind = SUFFIXES.get(path.suffix.lower())
-    if kind is None:
-        raise InputError(f"{shown_path(path)}: the name has to end in {', '.join(SUFFIXES)}")
+    kind = check_suffix(path)
     if kind == "npz":
         _write_npz(view, path)
     else:

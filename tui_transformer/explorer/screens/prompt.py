@@ -12,7 +12,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.screens.dialog import Dialog, Keys, plain
 from tui_transformer.explorer.screens.line_input import LineInput, completes
 
-Check = Callable[[str], None]
+Check = Callable[[str], object]
 MOST_SHOWN = 200
 """Suggestions that are listed; the completion knows them all."""
 

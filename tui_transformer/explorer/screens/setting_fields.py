@@ -48,6 +48,7 @@ _TEXT_AND_SIZES = (
     Field("file", "  its path", "text", "A list of words separated by white space. Applying reads it again."),
     Field("seed", "seed", "number", "Where the random weights start; the same seed gives the same weights."),
     Field("layers", "layers", "number", "How often attention and feed-forward follow each other."),
+    Field("decoder_layers", "decoder layers", "number", "The same for the decoder of an encoder–decoder."),
     Field("d_model", "d_model", "number", "Numbers in each token's vector; the heads share them equally."),
     Field("heads", "heads", "number", "Attention heads in each layer; d_model is divisible by them."),
     Field("d_ff", "d_ff", "number", "Width of the hidden layer of the feed-forward network."),
