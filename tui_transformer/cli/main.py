@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -110,6 +111,7 @@ def explore(
         os.environ["NO_COLOR"] = "1"
     if theme is not None:
         _check_theme(theme)
+    gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
     from tui_transformer.explorer.run import run
 
     raise typer.Exit(run(options, flags.text, ids, theme, decoder_text=flags.decoder_text, decoder_ids=decoder_ids))

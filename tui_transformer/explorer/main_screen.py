@@ -22,7 +22,6 @@ from tui_transformer.explorer.session import VOCABULARY, Session
 from tui_transformer.explorer.stage import AT_ONCE, Stage
 from tui_transformer.guide.texts import Stop, help_text, tour, tours
 from tui_transformer.model import Model
-from tui_transformer.report.export import SUFFIXES, check_suffix, export
 from tui_transformer.text.vocabulary import built_in_vocabularies
 from tui_transformer.views.step_view import Place, index_of
 
@@ -174,6 +173,8 @@ class MainScreen(Stage):
         if self.scene is None:
             self.say("this stop is words: go to a step to export its numbers")
             return
+        from tui_transformer.report.export import SUFFIXES, export
+
         view = self.scene.view
         head = f".head{view.head}" if view.heads > 1 else ""
         hint = f"the name decides the format: {', '.join(SUFFIXES)}"
@@ -277,6 +278,8 @@ class MainScreen(Stage):
 
 def check_name(name: str) -> Path:
     """The path that a person names for an export; InputError where it can be none."""
+    from tui_transformer.report.export import check_suffix
+
     if not name.strip():
         raise InputError("give the file a name")
     with suppress(RuntimeError, ValueError):

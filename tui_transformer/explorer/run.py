@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from dataclasses import replace
@@ -30,7 +29,6 @@ def run(
     Raises:
         InputError: The model or the sentence cannot be used; nothing was shown.
     """
-    gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
     session = open_session(options, text, ids, decoder_text=decoder_text, decoder_ids=decoder_ids)
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)  # where a shell exports them, Textual would not follow a resize

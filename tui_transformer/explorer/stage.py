@@ -14,6 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.events import DescendantFocus, Resize
+from textual.geometry import Size
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.timer import Timer
@@ -87,6 +88,7 @@ class Stage(Screen[None]):
     """Panes around one position in one session."""
 
     BINDINGS: ClassVar[list[BindingType]] = [action.binding() for action in ACTIONS]
+    AUTO_FOCUS = ""
     CSS_PATH = "stage.tcss"
     COMPONENT_CLASSES: ClassVar[set[str]] = {"ink--plain", "ink--quiet", "ink--accent", "ink--marked"}
 
@@ -116,6 +118,8 @@ class Stage(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Title, sentence, steps, heads, matrix, chart, cell, keys."""
+        self._choose_layout(self.app.size)
+        self.add_class(f"-active-{self.active}")
         yield Static(id="title", markup=False)
         yield SentencePane(id="sentence")
         yield Static(id="crumbs", markup=False)
@@ -143,12 +147,15 @@ class Stage(Screen[None]):
 
     def on_resize(self, event: Resize) -> None:
         """Show all panes, some, or one at a time, as the size allows."""
-        width, height = event.size
-        layout = next(name for name, (w, h) in LAYOUTS.items() if width >= w and height >= h)
-        for name in LAYOUTS:
-            self.set_class(name == layout, name)
-        self.set_class(height < SHORT, "-short")
+        self._choose_layout(event.size)
         self.show_lines()
+
+    def _choose_layout(self, size: Size) -> None:
+        """Classes say which panes there is room for. Every change of a class of the screen styles all of it again."""
+        layout = next(name for name, (w, h) in LAYOUTS.items() if size.width >= w and size.height >= h)
+        self.remove_class(*(name for name in LAYOUTS if name != layout))
+        self.add_class(layout)
+        self.set_class(size.height < SHORT, "-short")
 
     def focus_pane(self, name: str) -> None:
         """Go to a pane; where one is shown at a time, it becomes the one."""
@@ -159,8 +166,8 @@ class Stage(Screen[None]):
 
     def _activate(self, name: str) -> None:
         self.active = name
-        for pane in PANES:
-            self.set_class(pane == name, f"-active-{pane}")
+        self.remove_class(*(f"-active-{pane}" for pane in PANES if pane != name))
+        self.add_class(f"-active-{name}")
         self.show_lines()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:

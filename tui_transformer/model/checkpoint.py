@@ -15,7 +15,7 @@ from tui_transformer.engine.weights import Reader
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import read_json, write_whole
 from tui_transformer.model.checks import shown
-from tui_transformer.model.families import FAMILIES, Family, ModelConfig
+from tui_transformer.model.families import FAMILIES, Family, ModelConfig, family_of
 from tui_transformer.model.families.base import Stored, as_it_is
 from tui_transformer.model.tensors import Tensors, open_file, open_index
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
@@ -99,7 +99,7 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise InputError(f"{path}: model_type {shown(kind)} is not supported: {', '.join(FAMILIES)} are")
     try:
-        return FAMILIES[kind], FAMILIES[kind].read(raw)
+        return family_of(kind), family_of(kind).read(raw)
     except UsageError as error:
         raise InputError(f"{path}: {error}") from error
 

@@ -22,8 +22,9 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint
 from tui_transformer.model.checks import shown
 from tui_transformer.model.config import Config
-from tui_transformer.model.families import ATTENTION, VANILLA, Family, Lengths, ModelConfig
-from tui_transformer.model.families.attention import AttentionConfig, example_weights
+from tui_transformer.model.families import Family, Lengths, ModelConfig
+from tui_transformer.model.families.attention import ATTENTION, AttentionConfig, example_weights
+from tui_transformer.model.families.vanilla import VANILLA
 from tui_transformer.model.found import find_model
 from tui_transformer.text.tokenizer import Encoding, Token, Tokenizer, tokenizer_for
 from tui_transformer.text.vocabulary import Vocabulary, load_vocabulary
