@@ -32,7 +32,7 @@ def run(
     session = open_session(options, text, ids, decoder_text=decoder_text, decoder_ids=decoder_ids)
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)  # where a shell exports them, Textual would not follow a resize
-    os.environ.setdefault("TEXTUAL_FPS", "120")  # a key waits for the next frame: at Textual's 60 up to 17 ms
+    os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms
     from tui_transformer.explorer.app import ExplorerApp
     from tui_transformer.explorer.preferences import preferences_path, read_preferences
 

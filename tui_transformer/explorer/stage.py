@@ -60,7 +60,7 @@ SHORT = 18
 LEAST_SHOWN = 0.00005
 """Seconds of computing a step that are worth saying."""
 
-TOGETHER = 0.002
+TOGETHER = 0.001
 """Seconds in which every pane has said that it has to be drawn again."""
 
 PATIENCE = 0.15

@@ -16,6 +16,7 @@ from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.axis_labels import widest_label
 from tui_transformer.explorer.widgets.cell_table import CellTable, Marks
+from tui_transformer.explorer.widgets.content_size import set_content_size
 from tui_transformer.explorer.widgets.drawing import Drawing, Labels
 from tui_transformer.explorer.widgets.grid import SMALLEST_NUMBER_CELL, WIDTHS, Cell, Grid, choose_grid
 from tui_transformer.explorer.widgets.numbers import BRACKETS, NumberFormat, number_format, shortest_width
@@ -304,7 +305,7 @@ yet computed.
             number_width=number_width,
             cell_width=self._wanted_width,
         )
-        self.virtual_size = self._grid.virtual_size
+        set_content_size(self, self._grid.virtual_size)
         self._scroll_to_cursor()
         self._redraw()
         self._request_missing()

@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from tui_transformer.explorer.widgets.content_size import set_content_size
 from tui_transformer.text.display import visible
 
 
@@ -105,7 +106,7 @@ class LineList(ScrollView, can_focus=True):
         self._lines = range(self._count) if indices is None else indices
         at = self._lines.index(current) if current is not None and current in self._lines else self._at
         self._at = max(min(at, len(self._lines) - 1), 0)
-        self.virtual_size = Size(0, len(self._lines))
+        set_content_size(self, Size(0, len(self._lines)))
         self.refresh()
         self._scroll_to_cursor()
 
