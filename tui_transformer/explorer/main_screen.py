@@ -13,13 +13,14 @@ from textual import on
 
 from tui_transformer.engine.trace import Edit
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.asking import AT_ONCE
 from tui_transformer.explorer.panes.cell_lines import number
 from tui_transformer.explorer.panes.sentence import SentencePane
 from tui_transformer.explorer.position import Position
 from tui_transformer.explorer.screens.prompt import PromptScreen
 from tui_transformer.explorer.screens.tour import TourPanel
 from tui_transformer.explorer.session import VOCABULARY, Session
-from tui_transformer.explorer.stage import AT_ONCE, Stage
+from tui_transformer.explorer.stage import Stage
 from tui_transformer.guide.texts import Stop, help_text, tour, tours
 from tui_transformer.model import Model
 from tui_transformer.text.vocabulary import built_in_vocabularies

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import replace
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 from rich.text import Text
 from textual import on
@@ -15,8 +13,6 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.events import DescendantFocus, Resize
 from textual.geometry import Size
-from textual.notifications import SeverityLevel
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
@@ -24,8 +20,8 @@ from textual.widgets import Static
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Explanation
 from tui_transformer.engine.program import Grain
-from tui_transformer.errors import InputError
 from tui_transformer.explorer.actions import ACTIONS
+from tui_transformer.explorer.asking import AT_ONCE, Asking
 from tui_transformer.explorer.history import History
 from tui_transformer.explorer.panes import texts
 from tui_transformer.explorer.panes.cell import CellPane
@@ -41,15 +37,9 @@ from tui_transformer.explorer.scene import Scene, gather, scene_cost, thumbnails
 from tui_transformer.explorer.session import TEXT, VOCABULARY, Session
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
-from tui_transformer.explorer.worker import Task, Worker
-from tui_transformer.text.display import visible
+from tui_transformer.explorer.worker import Worker
 from tui_transformer.views.chart_data import chart, charts_for
 from tui_transformer.views.step_view import Place, place_of
-
-Result = TypeVar("Result")
-
-AT_ONCE = 2_000_000
-"""Floating-point operations that are done between two key presses; more go to the worker."""
 
 SOON = 0.04
 """Seconds after which heads and chart follow the cursor: keys that come faster are not slowed down by them."""
@@ -59,12 +49,6 @@ SHORT = 18
 
 LEAST_SHOWN = 0.00005
 """Seconds of computing a step that are worth saying."""
-
-TOGETHER = 0.001
-"""Seconds in which every pane has said that it has to be drawn again."""
-
-PATIENCE = 0.15
-"""Seconds after which the title says that something is being computed."""
 
 LOOKING_KINDS = ("scene", "text", "cell", "tile", "heads", "chart")
 """Work that is of no use once another position is shown."""
@@ -84,7 +68,7 @@ TITLES = {
 LAYOUTS = {"-wide": (120, 36), "-medium": (96, 26), "-narrow": (0, 0)}
 
 
-class Stage(Screen[None]):
+class Stage(Asking):
     """Panes around one position in one session."""
 
     BINDINGS: ClassVar[list[BindingType]] = [action.binding() for action in ACTIONS]
@@ -94,9 +78,8 @@ class Stage(Screen[None]):
 
     def __init__(self, session: Session, worker: Worker) -> None:
         """Show a session from its first stop."""
-        super().__init__()
+        super().__init__(worker)
         self.history = History(session)
-        self.worker = worker
         self.position = Position(session.stops[0])
         self.trail: list[Position] = []
         self.scene: Scene | None = None
@@ -104,7 +87,6 @@ class Stage(Screen[None]):
         self.active = "matrix"
         self.chart_kind = 0
         self._lines: dict[str, Text | str] = {}
-        self._doing = self._now = ""
         self._times: dict[str, float] = {}
         self._soon: Timer | None = None
         self._heads_due = False
@@ -113,6 +95,11 @@ class Stage(Screen[None]):
     def session(self) -> Session:
         """What is explored."""
         return self.history.current
+
+    @property
+    def here(self) -> bool:
+        """Whether the model is computed on the CPU."""
+        return self.session.model.backend.device == "cpu"
 
     # Layout
 
@@ -245,13 +232,6 @@ class Stage(Screen[None]):
             )
         self._settle()
 
-    def _draw_together(self) -> None:
-        """Let the panes that change now be drawn at once: else the first is drawn alone, and the rest a frame later."""
-        held = ExitStack()
-        held.enter_context(self.app.batch_update())
-        held.callback(self.check_idle)
-        self.set_timer(TOGETHER, held.close)
-
     def _show_scene(self, scene: Scene) -> None:
         """Show what was gathered."""
         self._draw_together()
@@ -285,7 +265,7 @@ class Stage(Screen[None]):
         """The one-line texts and the sentence."""
         session, stop, scene, inks = self.session, self.position.stop, self.scene, self._inks()
         width = self.size.width
-        state = f"{self._doing or texts.where(session, stop)}   "
+        state = f"{self.doing or texts.where(session, stop)}   "
         seconds = self._times.get(stop, 0.0)
         time_spent = f" · {seconds * 1000:.1f} ms" if seconds >= LEAST_SHOWN else ""
         lines: dict[str, Text | str] = {
@@ -355,52 +335,6 @@ class Stage(Screen[None]):
         )
         self.ask("chart", cost, lambda _: chart(kind, trace, scene.view, scene.place), self.query_one(ChartPane).show)
 
-    # Asking
-
-    def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
-        """Do work now if it is small, else on the worker; then show what it gave."""
-        self.worker.cancel(kind)
-        if cost <= AT_ONCE and self.session.model.backend.device == "cpu":
-            try:
-                result = work(Task(kind, 0, lambda _: None))
-            except (InputError, MemoryError) as error:
-                self._failed(error)
-            else:
-                done(result)
-            return
-
-        def finish(result: Result) -> None:
-            self._doing = ""
-            done(result)
-
-        self.worker.submit(kind, work, finish, self._failed, self._progress)
-        self.set_timer(PATIENCE, self._show_progress)
-
-    def _progress(self, what: str) -> None:
-        """Called on the worker's thread."""
-        self._now = what
-
-    def _show_progress(self) -> None:
-        """Say what is being computed, again and again until it is done."""
-        if self.worker.busy:
-            self._doing = f"computing {visible(self._now)} · esc ends"
-            self.show_lines()
-            self.set_timer(PATIENCE, self._show_progress)
-        elif self._doing:
-            self._doing = ""
-            self.show_lines()
-
-    def _failed(self, error: Exception) -> None:
-        self._doing = ""
-        if not isinstance(error, InputError | MemoryError):
-            raise error
-        self.say(str(error) or "not enough memory", severity="error")
-        self.show_lines()
-
-    def say(self, message: str, severity: SeverityLevel = "information") -> None:
-        """A message that goes away by itself."""
-        self.app.notify(visible(message), severity=severity, markup=False)
-
     # Moving
 
     def go(self, position: Position) -> None:
@@ -465,7 +399,7 @@ class Stage(Screen[None]):
     def action_back(self) -> None:
         """End a computation; else go back where a term was followed from; else to the matrix."""
         if self.worker.cancel():
-            self._doing = ""
+            self.doing = ""
             self._return_to_shown()
         elif self.trail:
             self.go(self.trail.pop())
