@@ -108,12 +108,13 @@ def test_completion_offers_steps_and_vocabularies(environment: dict[str, str]) -
     assert offered("tui-transformer show --vocab wav", 3) == ["waves"]
 
 
-def test_a_dumb_terminal_is_refused(environment: dict[str, str]) -> None:
+@pytest.mark.parametrize(("term", "reason"), [("dumb", "TERM=dumb"), ("xterm", "input, output and errors")])
+def test_a_terminal_that_cannot_show_the_screen_is_refused(environment: dict[str, str], term: str, reason: str) -> None:
     leader, follower = pty.openpty()
     try:
         ended = subprocess.run(
             COMMAND,
-            env={**environment, "TERM": "dumb"},
+            env={**environment, "TERM": term},
             stdin=follower,
             stdout=follower,
             stderr=subprocess.PIPE,
@@ -126,3 +127,4 @@ def test_a_dumb_terminal_is_refused(environment: dict[str, str]) -> None:
         os.close(leader)
     assert ended.returncode == 2
     assert "show" in ended.stderr
+    assert reason in ended.stderr

@@ -125,10 +125,13 @@ def _refuse_misplaced(flags: Flags, command: str) -> None:
 
 
 def _check_terminal() -> None:
-    if sys.stdin is None or not sys.stdin.isatty() or not sys.stdout.isatty():
-        raise UsageError("the explorer needs a terminal for input and output: use `tui-transformer show` instead")
     if os.environ.get("TERM") == "dumb":
         raise UsageError("the explorer cannot draw on TERM=dumb: use `tui-transformer show` instead")
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+        # Textual draws on standard error: sent to a file, the screen would stay empty.
+        raise UsageError(
+            "the explorer needs a terminal for input, output and errors: use `tui-transformer show` instead"
+        )
 
 
 def _check_theme(theme: str) -> None:
