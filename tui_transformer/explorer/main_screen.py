@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tui_transformer.explorer.screens.prompt import PromptScreen
 from tui_transformer.explorer.screens.tour import TourPanel
 from tui_transformer.explorer.session import VOCABULARY, Session
 from tui_transformer.explorer.stage import Stage
-from tui_transformer.guide.texts import Stop, help_text, tour, tours
+from tui_transformer.guide.texts import Stop, tour, tours
 from tui_transformer.model import Model
 from tui_transformer.text.vocabulary import built_in_vocabularies
 from tui_transformer.views.step_view import Place, index_of
@@ -106,13 +107,8 @@ class MainScreen(Stage):
     def _sentence_clicked(self, event: SentencePane.Opened) -> None:
         self.action_target() if event.which else self.action_sentence()
 
-    def action_settings(self) -> None:
-        """Sizes, seed, masks, vocabulary, precision and device."""
-        from tui_transformer.explorer.screens.settings import SettingsScreen
-
-        self.app.push_screen(SettingsScreen(self.session.model), self._use_model)
-
-    def _use_model(self, model: Model | None) -> None:
+    def use_model(self, model: Model | None) -> None:
+        """Explore another model; None changes nothing."""
         if model is None:
             return
         try:
@@ -167,6 +163,12 @@ class MainScreen(Stage):
             lambda text: self.change(changed[0]) if text is not None else None,
         )
 
+    # Screens of their own
+
+    def action_open(self, name: str) -> None:
+        """Open the screen of this name: the function `open_from` of its file in `screens/`."""
+        import_module(f"tui_transformer.explorer.screens.{name}").open_from(self)
+
     # Taking values out
 
     def action_export(self) -> None:
@@ -212,14 +214,7 @@ class MainScreen(Stage):
         self.app.copy_to_clipboard(text)
         self.say(message)
 
-    # Help and tour
-
-    def action_help(self) -> None:
-        """The keys of the focused pane, and those of every pane."""
-        from tui_transformer.explorer.screens.help import HelpScreen
-
-        topic = VOCABULARY if self.active == "matrix" and self.position.stop == VOCABULARY else self.active
-        self.app.push_screen(HelpScreen(f"{help_text(topic)}\n\n{help_text('general')}", "Help"))
+    # Tour
 
     def action_tour(self) -> None:
         """Begin the tour of this model, or leave it."""

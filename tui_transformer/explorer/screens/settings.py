@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -36,9 +36,17 @@ from tui_transformer.explorer.screens.setting_fields import (
 )
 from tui_transformer.model.model import Model
 
+if TYPE_CHECKING:
+    from tui_transformer.explorer.main_screen import MainScreen
+
 PATIENCE = 0.15
 """Seconds without a key after which what is typed is checked."""
 LONGEST = {"number": 20, "text": 4096}
+
+
+def open_from(screen: MainScreen) -> None:
+    """Change sizes, seed, masks, vocabulary, precision and device of what is explored."""
+    screen.app.push_screen(SettingsScreen(screen.session.model), screen.use_model)
 
 
 class SettingsScreen(Dialog[Model]):
