@@ -157,6 +157,7 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "context of grouped heads": lambda rng: grouped_context(rng, 2),
     "embed": lambda rng: Case(ops.Embed(), (whole_numbers(rng, 3, ROWS), weight(rng, WORDS, MODEL))),
     "embed scaled": lambda rng: Case(ops.Embed(2.5), (whole_numbers(rng, WORDS, ROWS), weight(rng, WORDS, MODEL))),
+    "extend": lambda rng: Case(ops.Extend(), (normal(rng, HEADS, KEYS, WIDTH), normal(rng, HEADS, 2, WIDTH))),
     "gate": lambda rng: Case(ops.Gate(), (normal(rng, ROWS, MODEL), normal(rng, ROWS, MODEL))),
     "gelu": lambda rng: Case(ops.Gelu(), (normal(rng, ROWS, MODEL),)),
     "gelu by tanh": lambda rng: Case(ops.GeluTanh(), (normal(rng, ROWS, MODEL),)),

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from tui_transformer.engine.axis import Region, cells, shape_text, slices, whole, within
+from tui_transformer.engine.axis import Region, cells, whole
 from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.edits import Change, changed, check_index, covers
 from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working
 from tui_transformer.engine.keep import DEFAULT_BUDGET, Plan, keep_plan
+from tui_transformer.engine.parts import BLOCK_CELLS, Parts, place
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
 
-BLOCK_CELLS = 1 << 22
-"""Cells of a dropped array that are computed at a time (16 MiB in float32)."""
-
-
-@dataclass(frozen=True)
-class Edit:
-    """A value set by hand: one cell of a step or of a weight. The index does not count the batch axis."""
-
-    name: str
-    index: Index
-    value: float
+Watch = Callable[[Step], None]
+"""Called with every step that is about to run; what it raises ends the computation, what is there already stays."""
 
 
 @dataclass(eq=False)
@@ -43,7 +35,7 @@ class Trace:
     weights: Weights
     givens: Mapping[str, Host]
     budget: int = DEFAULT_BUDGET
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[Change, ...] = ()
     base: Trace | None = None
     _held: dict[str, Array] = field(default_factory=dict, repr=False)
 
@@ -95,22 +87,20 @@ class Trace:
         """A whole step, weight or input on the device, with its batch axis (weights have none)."""
         return self.arrays((name,))[0]
 
-    @np.errstate(all="ignore")
     def arrays(self, names: Sequence[str]) -> tuple[Array, ...]:
         """Several at once, each step on the way computed once."""
         wanted = [self.program.aliases.get(name, name) for name in names]
         got = self._compute(wanted)
         return tuple(got[name] for name in wanted)
 
-    @np.errstate(all="ignore")
-    def compute(self, names: Iterable[str] | None = None, before: Callable[[Step], None] | None = None) -> None:
+    def compute(self, names: Iterable[str] | None = None, before: Watch | None = None) -> None:
         """Compute and keep steps (by default all that are to be kept, and the last) without handing them out.
 
-        `before` is called with every step that is about to run; what it raises ends the computation, and the values
-        that are there already stay.
+        Of what is not kept and comes back in windows, only what the windows are made from is computed.
         """
         names = (*self.plan.names, self.program.steps[-1].name) if names is None else names
-        self._compute([self.program.step(name).name for name in names], discard=True, before=before)
+        wanted = [source for name in names for source in self._needed(self.program.step(name).name)]
+        self._compute(wanted, discard=True, before=before)
 
     def pending(self, names: Sequence[str]) -> int:
         """Floating-point operations that it would take to have these steps."""
@@ -119,15 +109,28 @@ class Trace:
 
     def _flops(self, step: Step) -> int:
         """Of a step and of the dropped steps that are made again for it."""
-        dropped = (self.program.step(name) for name in step.inputs if self._dropped(name))
+        if self._unedited(step) is not None:
+            return 0
+        dropped = (self.program.step(name) for name in step.inputs if self._parts.dropped(name))
         return self.program.flops(step) + sum(map(self._flops, dropped))
 
-    @np.errstate(all="ignore")
     def window(self, name: str, region: Region, item: int = 0) -> Host:
         """The cells of a region (one range an axis, no batch axis) of one item of the batch, on the host."""
         name = self.program.aliases.get(name, name)
         part = self._part(name, region)
         return self._read_only(part if name in self.program.weights else part[item])
+
+    def blocks(
+        self, name: str, region: Region | None = None, item: int = 0, before: Watch | None = None
+    ) -> Iterator[tuple[Region, Host]]:
+        """As `window`, a part at a time, each with its region; by default of the whole step.
+
+        What the parts are made from is computed once. `before` as in `compute`.
+        """
+        step = self.program.step(name)
+        values = self._compute(self._needed(step.name), before=before)
+        for piece in self._parts.pieces(step, whole(step.shape) if region is None else region):
+            yield piece, self._read_only(self._read(step.name, piece, values)[item])
 
     def explain(
         self, name: str, *, head: int | None = None, row: int = 0, column: int = 0, item: int = 0
@@ -147,9 +150,9 @@ class Trace:
             InputError: The cell is outside the step.
         """
         name = self.program.aliases.get(name, name)
-        self._check_index(name, index)
+        check_index(self.program, name, index)
         stored = self._source(name, item).cell(*index)
-        edited = any(edit.name == name and edit.index == index for edit in self.edits)
+        edited = any(edit.name == name and covers(edit.region, index) for edit in self.edits)
         if name in self.program.weights or name in self.givens:
             working, formula = Working((Value("value", stored),), stored), "given"
         else:
@@ -160,60 +163,42 @@ class Trace:
 
     # Editing
 
-    def edited(self, edits: Sequence[Edit]) -> Trace:
+    def edited(self, edits: Sequence[Change], budget: int | None = None) -> Trace:
         """A trace with these edits in place of any earlier ones; what they do not reach is shared.
+
+        Args:
+            edits: Cells that are set, made in order.
+            budget: Bytes that may be kept of what the edits reach; by default as many as here.
 
         Raises:
             InputError: An edit names no step or weight, or a cell outside it, or a value that cannot be there.
         """
         origin = self.base or self
-        edits = tuple(replace(edit, name=self.program.aliases.get(edit.name, edit.name)) for edit in edits)
-        for edit in edits:
-            self._check_index(edit.name, edit.index)
-            self._check_value(edit)
-        if not edits:
+        placed = tuple(edit.placed(self.program, self.givens) for edit in edits)
+        if not placed:
             return origin
-        return Trace(origin.program, origin.weights, origin.givens, origin.budget, edits, origin)
+        budget = origin.budget if budget is None else budget
+        return Trace(origin.program, origin.weights, origin.givens, budget, placed, origin)
 
     @cached_property
     def _changed(self) -> frozenset[str]:
         return self.program.downstream(edit.name for edit in self.edits)
 
-    def _check_index(self, name: str, index: Index) -> None:
-        shape = self.program.shape(name)
-        if len(index) != len(shape) or not all(0 <= i < size for i, size in zip(index, shape, strict=True)):
-            raise InputError(f"{name} has no cell [{', '.join(map(str, index))}]: it is {shape_text(shape)}")
+    def _owner(self, name: str) -> Trace:
+        """The trace that keeps a value: the base, if no edit reaches it."""
+        return self if self.base is None or name in self._changed else self.base
 
-    def _check_value(self, edit: Edit) -> None:
-        if edit.name in self.givens:
-            raise InputError(f"{edit.name} is an input: set a step or a weight")
-        if math.isnan(edit.value):
-            raise InputError(f"{edit.name} can be set to a number, not to NaN")
-        step = self.program.by_name.get(edit.name)
-        if step is not None and step.op.integer:
-            limit = min(self.program.shape(reader.inputs[1])[0] for reader in self.program.readers(edit.name))
-            if not (0 <= edit.value < limit and float(edit.value).is_integer()):
-                raise InputError(f"{edit.name} holds whole numbers from 0 to {limit - 1}, not {edit.value:g}")
-
-    def _apply_edits(self, name: str, array: Array, region: Region, *, batched: bool) -> Array:
-        """The array of a region with the edits of that name that lie inside it."""
-        inside = [
-            edit
-            for edit in self.edits
-            if edit.name == name and all(i in part for i, part in zip(edit.index, region, strict=True))
-        ]
-        if not inside:
-            return array
-        array = array.copy()
-        for edit in inside:
-            place = tuple(i - part.start for i, part in zip(edit.index, region, strict=True))
-            array[(slice(None), *place) if batched else place] = edit.value
-        return array
+    def _unedited(self, step: Step) -> Array | None:
+        """What an edited step was, where the base holds it and no other edit reaches it."""
+        if self.base is None or not any(edit.name == step.name for edit in self.edits):
+            return None
+        return None if not self._changed.isdisjoint(step.inputs) else self.base._held.get(step.name)
 
     # Computing whole steps
 
+    @np.errstate(all="ignore")
     def _compute(
-        self, names: Sequence[str], *, discard: bool = False, before: Callable[[Step], None] | None = None
+        self, names: Sequence[str], *, discard: bool = False, before: Watch | None = None
     ) -> dict[str, Array]:
         """Compute steps in order, keep those of the plan, and drop every other value after its last reader."""
         values: dict[str, Array] = {}
@@ -245,29 +230,38 @@ class Trace:
 
     def _reads(self, step: Step) -> Sequence[str]:
         """What has to be there before a step can run."""
-        return self._kept_sources(step) if self._in_blocks(step) else step.inputs
+        if self._unedited(step) is not None:
+            return ()
+        return self._parts.sources(step) if self._parts.in_blocks(step) else step.inputs
 
     def _run(self, step: Step, values: Mapping[str, Array], readers: Counter[str]) -> Array:
         """One step, kept if the plan says so."""
-        if self._in_blocks(step):
-            result = self._blocks(step, values)
+        inputs = {name: self._value(name, values) for name in self._reads(step)}
+        region, result = whole(step.shape), self._unedited(step)
+        if result is None and self._parts.in_blocks(step):
+            result = self._parts.make(step, region, inputs)
         else:
-            inputs = [self._value(name, values) for name in step.inputs]
-            result = step.op.forward(self.backend, *inputs, out=self._spare(step, values, readers))
-        result = self._apply_edits(step.name, result, whole(step.shape), batched=True)
-        if step.name in self.plan.names:
+            if result is None:
+                operands = (inputs[name] for name in step.inputs)
+                result = step.op.forward(self.backend, *operands, out=self._spare(step, values, readers))
+            result = changed(self.edits, step.name, self.backend, result, region)
+        if self._keeps(step.name):
             self._store(step.name)[step.name] = result
         return result
 
     def _spare(self, step: Step, values: Mapping[str, Array], readers: Counter[str]) -> Array | None:
         """The first input, if the op may write over it: nobody keeps it and nobody else reads it."""
         first = step.inputs[0]
-        free = step.op.overwrites and first in values and first not in self.plan.names and readers[first] == 1
+        free = step.op.overwrites and first in values and not self._keeps(first) and readers[first] == 1
         return values[first] if free and step.inputs.count(first) == 1 else None
 
     def _store(self, name: str) -> dict[str, Array]:
-        """Where the value of a name is kept: in the base, if no edit reaches it."""
-        return self._held if self.base is None or name in self._changed else self.base._held
+        """Where the value of a name is kept."""
+        return self._owner(name)._held
+
+    def _keeps(self, name: str) -> bool:
+        """Whether a step is kept once it was computed."""
+        return name in self._owner(name).plan.names
 
     def _there(self, name: str) -> bool:
         """Whether no step has to run for a value."""
@@ -287,67 +281,38 @@ class Trace:
         weight = self.weights.get(name, shape)
         if name not in self._changed:
             return weight
-        self._held[name] = self._apply_edits(name, weight, whole(shape), batched=False)
+        self._held[name] = changed(self.edits, name, self.backend, weight, whole(shape))
         return self._held[name]
 
     def _given(self, name: str) -> Array:
         given, store = self.givens[name], self._store(name)
-        convert = self.backend.booleans if given.dtype == np.bool_ else self.backend.integers
+        convert = {"b": self.backend.booleans, "f": self.backend.floats}.get(given.dtype.kind, self.backend.integers)
         store[name] = convert(given)
         return store[name]
 
     # Computing parts
 
-    def _in_blocks(self, step: Step) -> bool:
-        """Whether a step reads queries × keys that are too large to be made at once."""
-        return any(self._dropped(source) for source in step.inputs) and step.axes[0].name == "head"
+    @cached_property
+    def _parts(self) -> Parts:
+        held = lambda name: self._keeps(name) or self._there(name)  # noqa: E731
+        return Parts(self.program, self.backend, self.batch, self.edits, held)
 
-    def _dropped(self, name: str) -> bool:
+    def _needed(self, name: str) -> list[str]:
+        """What has to be there whole before a part of a value can be read."""
         step = self.program.by_name.get(name)
-        return step is not None and step.square and name not in self.plan.names and self._cells(step) > BLOCK_CELLS
-
-    def _cells(self, step: Step) -> int:
-        return math.prod(step.shape) * self.batch
-
-    def _kept_sources(self, step: Step) -> list[str]:
-        """What the windows of a step will read that is not itself a window."""
-        found: list[str] = []
-        for source in step.inputs:
-            found += self._kept_sources(self.program.step(source)) if self._dropped(source) else [source]
-        return found
-
-    def _blocks(self, step: Step, values: Mapping[str, Array]) -> Array:
-        """A step that reads a dropped array, a few rows of one head at a time."""
-        heads, rows, width = step.shape
-        keys = max(self.program.shape(source)[-1] for source in step.inputs)
-        height = max(1, BLOCK_CELLS // (keys * self.batch))
-        result = self.backend.empty((self.batch, *step.shape))
-        for head in range(heads):
-            for row in range(0, rows, height):
-                region = (range(head, head + 1), range(row, min(row + height, rows)), range(width))
-                result[slices(region)] = self._made(step, region, values)
-        return result
+        in_parts = step is not None and step.windowed and not self._parts.held(name)
+        return self._parts.sources(step) if step is not None and in_parts else [name]
 
     def _part(self, name: str, region: Region) -> Array:
         """A part of a step, with all items of the batch, or of a weight; only what it needs is computed."""
-        sources = self._kept_sources(self.program.step(name)) if self._dropped(name) else [name]
-        return self._window(name, region, self._compute(sources))
+        return self._read(name, region, self._compute(self._needed(name)))
 
-    def _window(self, name: str, region: Region, values: Mapping[str, Array]) -> Array:
-        """A part of a value that is there, or of a dropped step."""
-        if name not in values and self._dropped(name):
-            return self._made(self.program.step(name), region, values)
-        place = slices(region)
-        return self._value(name, values)[place[1:] if name in self.program.weights else place]
-
-    def _made(self, step: Step, region: Region, values: Mapping[str, Array]) -> Array:
-        """A part of a step from the parts of its inputs."""
-        shapes = [self.program.shape(source) for source in step.inputs]
-        wide = step.op.widen(region, shapes, step.shape)
-        reads = step.op.reads(wide, shapes)
-        parts = [self._window(source, part, values) for source, part in zip(step.inputs, reads, strict=True)]
-        result = self._apply_edits(step.name, step.op.forward(self.backend, *parts), wide, batched=True)
-        return result[within(region, wide)]
+    @np.errstate(all="ignore")
+    def _read(self, name: str, region: Region, values: Mapping[str, Array]) -> Array:
+        """A part of a value that is among these, or of a step that is made from them."""
+        if name in values:
+            return values[name][place(self.program, name, region)]
+        return self._parts.make(self.program.step(name), region, values)
 
     # Handing out
 

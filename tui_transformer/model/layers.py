@@ -14,6 +14,7 @@ from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.ops import (
     Add,
     Context,
+    Extend,
     Gate,
     Gelu,
     GeluTanh,
@@ -118,23 +119,57 @@ class Layout:
 
 @dataclass(frozen=True)
 class Sequence:
-    """The tokens of one side: the names of its inputs."""
+    """The tokens of one side: the names of its inputs.
+
+    Attributes:
+        tokens: IDs; "" where only keys and values of them are left.
+        places: Places of the tokens.
+        visible: Which keys are real tokens.
+        kept: Axis of the tokens before, whose keys and values were kept; None where all are computed.
+        key_places: Places of the keys: of the tokens before as well.
+    """
 
     tokens: str
     places: str
     visible: str
+    kept: Axis | None = None
+    key_places: str = ""
+
+    @property
+    def keys(self) -> str:
+        """Places of everything that can be looked at."""
+        return self.key_places or self.places
 
 
 Bias = Callable[[Builder, str, Sequence, Sequence], str]
 """Adds a step `biased` after the scaled scores, and gives its name."""
 
 
-def sequence(build: Builder, label: str, length: int) -> Sequence:
-    """The inputs of a token sequence: IDs, places 0, 1, 2 … and which are real tokens (not padding)."""
+NEW = "new "
+"""In front of the name of a sequence of which only the last tokens are computed."""
+
+
+def sequence(build: Builder, label: str, length: int, past: int = 0) -> Sequence:
+    """The inputs of a token sequence: IDs, places 0, 1, 2 … and which are real tokens (not padding).
+
+    Keys and values of the first `past` tokens were kept: only the `length` tokens after them are computed.
+    """
+    axis, every = Axis("token", length, f"{NEW}{label}" if past else label), Axis("token", past + length, label)
+    tokens = build("tokens", Given(), _input(build, "ids", axis))
+    places, visible = _input(build, "places", axis), _input(build, "visible", every)
+    if not past:
+        return Sequence(tokens, places, visible)
+    return Sequence(tokens, places, visible, Axis("token", past, label), _input(build, "key_places", every))
+
+
+def kept_sequence(build: Builder, label: str, length: int) -> Sequence:
+    """A sequence that was computed before, as far as another looks at it."""
     axis = Axis("token", length, label)
-    prefix = f"{build.scope}." if build.scope else ""
-    tokens = build("tokens", Given(), build.given(f"{prefix}input.ids", axis))
-    return Sequence(tokens, build.given(f"{prefix}input.places", axis), build.given(f"{prefix}input.visible", axis))
+    return Sequence("", _input(build, "places", axis), _input(build, "visible", axis))
+
+
+def _input(build: Builder, name: str, axis: Axis) -> str:
+    return build.given(build.full(f"input.{name}"), axis)
 
 
 def attention(
@@ -156,11 +191,47 @@ def attention(
     if layout.rotary is not None:
         query = build("query_rotated", Rotate(layout.rotary.frequencies), query, queries.places)
         key = build("key_rotated", Rotate(layout.rotary.frequencies), key, keys.places)
+    if keys.kept is not None:
+        key, value = (_extended(build, name, new, keys.kept) for name, new in (("key", key), ("value", value)))
+    return _attend(build, query, key, value, queries, keys, layout, mask, bias)
+
+
+def attention_to_kept(build: Builder, x: str, queries: Sequence, keys: Sequence, layout: Layout, mask: Mask) -> str:
+    """The same, to keys and values that were all kept."""
+    query = _heads(build, "query", "Q", x, layout.heads, layout)
+    (all_keys,) = build.known[keys.visible]
+    key, value = (_kept(build, name, all_keys, layout.kv_heads, layout.head_width) for name in ("key", "value"))
+    return _attend(build, query, key, value, queries, keys, layout, mask)
+
+
+def _attend(
+    build: Builder,
+    query: str,
+    key: str,
+    value: str,
+    queries: Sequence,
+    keys: Sequence,
+    layout: Layout,
+    mask: Mask,
+    bias: Bias | None = None,
+) -> str:
+    """From queries, keys and values to what the heads say together."""
     scale = scaling(layout.head_width, scaled=layout.scaled, divisor=layout.divisor)
     context = dot_product(build, query, key, value, queries, keys, mask, scale=scale, bias=bias)
     concat = build("concat", MergeHeads(), context)  # h × n × d_k → n × h·d_k
     inner = Axis("heads · width", layout.heads * layout.head_width)
     return build("output", Linear("concat W_O"), concat, *_matrix(build, "output", inner, layout.model, layout))
+
+
+def _extended(build: Builder, name: str, new: str, past: Axis) -> str:
+    """The kept rows of keys or values, and the new ones after them."""
+    heads, _, width = build.known[new]
+    return build(f"{name}_cached", Extend(), _kept(build, name, past, heads.size, width.size), new)
+
+
+def _kept(build: Builder, name: str, past: Axis, heads: int, width: int) -> str:
+    """The kept rows of keys or values: they come from outside."""
+    return build.given(build.full(f"{name}_kept"), Axis("head", heads), past, Axis("head width", width))
 
 
 def dot_product(
@@ -181,7 +252,7 @@ def dot_product(
     states = build("scaled", scale or scaling(build.known[query][-1].size), scores)
     if bias is not None:
         states = bias(build, states, queries, keys)
-    masked = build("masked", mask, states, queries.places, keys.places, keys.visible)
+    masked = build("masked", mask, states, queries.places, keys.keys, keys.visible)
     weights = build("weights", Softmax(), masked)
     return build("context", Context(share), weights, value)  # h × n × d_k
 
@@ -238,10 +309,14 @@ def self_attention(
     return sublayer(build.within("self_attention"), x, layout, attend)
 
 
-def cross_attention(build: Builder, x: str, memory: str, tokens: Sequence, source: Sequence, layout: Layout) -> str:
-    """Attention from the decoder's tokens to the encoder's output, add & norm."""
+def cross_attention(
+    build: Builder, x: str, memory: str | None, tokens: Sequence, source: Sequence, layout: Layout
+) -> str:
+    """Attention from the decoder's tokens to the encoder's output, add & norm; to what was kept of that where None."""
 
     def attend(inner: Builder, states: str) -> str:
+        if memory is None:
+            return attention_to_kept(inner, states, tokens, source, layout, Mask())
         return attention(inner, states, memory, tokens, source, layout, Mask())
 
     return sublayer(build.within("cross_attention"), x, layout, attend)
@@ -258,7 +333,13 @@ def encoder_layer(
 
 
 def decoder_layer(
-    build: Builder, x: str, memory: str, tokens: Sequence, source: Sequence, layout: Layout, bias: Bias | None = None
+    build: Builder,
+    x: str,
+    memory: str | None,
+    tokens: Sequence,
+    source: Sequence,
+    layout: Layout,
+    bias: Bias | None = None,
 ) -> str:
     """Masked self-attention, cross-attention, feed-forward, each with add & norm (Vaswani et al. 2017, figure 1)."""
     x = self_attention(build, x, tokens, layout, Mask(causal=True), bias)

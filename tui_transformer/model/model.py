@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.engine.axis import shape_of
-from tui_transformer.engine.backend import Backend, Host, choose_backend
+from tui_transformer.engine.backend import Array, Backend, Host, choose_backend
 from tui_transformer.engine.keep import DEFAULT_BUDGET, available_memory, readable
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
@@ -181,12 +181,10 @@ class Model:
         target = self._decoder_givens(len(rows), decoder_text, decoder_ids, cut=cut)
         return self._trace(self._givens(rows) | target, budget)
 
-    def _givens(self, rows: Host, prefix: str = "") -> dict[str, Host]:
-        """IDs, their places, and which are visible: all but a run of the pad ID at the end."""
-        pad_id = self.config.pad_id if getattr(self.config, "padding_mask", True) else None
-        visible = np.ones(rows.shape, dtype=np.bool_)
-        if pad_id is not None:
-            visible = np.logical_or.accumulate((rows != pad_id)[:, ::-1], axis=1)[:, ::-1]
+    def _givens(self, rows: Host, prefix: str = "", visible: Host | None = None) -> dict[str, Host]:
+        """IDs, their places, and which are visible: by default all but a run of the pad ID at the end."""
+        if visible is None:
+            visible = self._unpadded(rows)
             visible[:, 0] |= bool(prefix)  # a decoder may begin with the pad ID
         values = {
             "ids": rows,
@@ -195,6 +193,13 @@ class Model:
             "segments": np.zeros_like(rows),
         }
         return {f"{prefix}input.{name}": value for name, value in values.items()}
+
+    def _unpadded(self, rows: Host) -> Host:
+        """True up to the last ID that is not padding."""
+        pad_id = self.config.pad_id if getattr(self.config, "padding_mask", True) else None
+        if pad_id is None:
+            return _all_visible(rows)
+        return np.logical_or.accumulate((rows != pad_id)[:, ::-1], axis=1)[:, ::-1]
 
     def _decoder_givens(self, batch: int, text: str | None, ids: Sequence[Any] | None, *, cut: bool) -> dict[str, Host]:
         """The same for the decoder's tokens, as many rows of them as the source has."""
@@ -217,7 +222,40 @@ class Model:
         _check_memory(needed, f"{trace.batch * sum(lengths):,} tokens need", "use fewer tokens")
         return trace
 
-    def _checked(self, ids: Sequence[Any] | None) -> Host:
+    def trace_after(
+        self,
+        kept: Mapping[str, Array],
+        past: int,
+        ids: Sequence[Sequence[int]] | Host,
+        decoder_ids: Sequence[Sequence[int]] | Host | None = None,
+        *,
+        budget: int = DEFAULT_BUDGET,
+    ) -> Trace:
+        """The values of the last tokens only, with keys and values of the first `past` tokens kept from a trace before.
+
+        Args:
+            kept: `<attention>.key_kept` and `.value_kept`, B × g × past × d_k, on the device.
+            past: Tokens before; of the decoder where there are two sequences. 0 computes all.
+            ids: Token IDs of the whole sentences (B × n), those before included.
+            decoder_ids: Those of a decoder beside an encoder.
+            budget: Bytes that may be kept.
+
+        Raises:
+            InputError: IDs outside the vocabulary, or too many of them.
+        """
+        rows, target = self._checked(ids), None if decoder_ids is None else self._checked(decoder_ids)
+        givens = self._givens(rows, visible=None if self.has_decoder else _all_visible(rows))
+        if target is not None:
+            givens |= self._givens(target, "decoder.", _all_visible(target))
+        lengths = Lengths(*(found.shape[1] for found in (rows, target) if found is not None))
+        if past:
+            givens |= _without_past(givens, "decoder." if self.has_decoder else "", past)
+            lengths = lengths.after(past)
+        program = _program(self.family, self.config, lengths)
+        values = givens | dict(kept)
+        return Trace(program, self.weights, {name: values[name] for name in program.givens}, budget)
+
+    def _checked(self, ids: Sequence[Any] | Host | None) -> Host:
         """Token IDs as batch × tokens, every one inside the vocabulary."""
         try:
             rows = np.atleast_2d(np.asarray(ids))
@@ -275,6 +313,17 @@ class Model:
             name: self.backend.to_host(self.weights.get(name, shape_of(axes))) for name, axes in program.weights.items()
         }
         checkpoint.save(folder, self.config, arrays, self.vocabulary)
+
+
+def _all_visible(rows: Host) -> Host:
+    return np.ones(rows.shape, dtype=np.bool_)
+
+
+def _without_past(givens: Mapping[str, Host], prefix: str, past: int) -> dict[str, Host]:
+    """The inputs of the tokens after the first `past`, and the places of all."""
+    later = {name: values[:, past:] for name, values in givens.items() if name.startswith(f"{prefix}input.")}
+    places, visible = f"{prefix}input.places", f"{prefix}input.visible"
+    return later | {visible: givens[visible], f"{prefix}input.key_places": givens[places]}
 
 
 @functools.lru_cache(maxsize=32)

@@ -4,6 +4,7 @@ from tui_transformer.engine.ops.add import Add
 from tui_transformer.engine.ops.base import Op
 from tui_transformer.engine.ops.context import Context
 from tui_transformer.engine.ops.embed import Embed
+from tui_transformer.engine.ops.extend import Extend
 from tui_transformer.engine.ops.gate import Gate
 from tui_transformer.engine.ops.gelu import Gelu
 from tui_transformer.engine.ops.gelu_tanh import GeluTanh
@@ -30,6 +31,7 @@ __all__ = [
     "Add",
     "Context",
     "Embed",
+    "Extend",
     "Gate",
     "Gelu",
     "GeluTanh",

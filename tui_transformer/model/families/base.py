@@ -13,10 +13,23 @@ from tui_transformer.engine.program import Program
 
 
 class Lengths(NamedTuple):
-    """How many tokens a program is built for; `decoder` is 0 where there is one sequence only."""
+    """How many tokens a program is built for.
+
+    Attributes:
+        tokens: Of the sentence.
+        decoder: Of a decoder beside an encoder; 0 where there is one sequence only.
+        past: Tokens before these (of the decoder, where there are two sequences) whose keys and values were kept.
+    """
 
     tokens: int
     decoder: int = 0
+    past: int = 0
+
+    def after(self, past: int) -> Lengths:
+        """The same without the first `past` tokens of the sequence that grows, whose keys and values are there."""
+        if self.decoder:
+            return Lengths(self.tokens, self.decoder - past, past)
+        return Lengths(self.tokens - past, 0, past)
 
 
 class ModelConfig(Protocol):

@@ -14,6 +14,7 @@ from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, one_of, shown, size_up_to, token_id, truth
 from tui_transformer.model.config import LARGEST_SIZE
 from tui_transformer.model.embedding import Embedding, embed
+from tui_transformer.model.families.base import Lengths
 from tui_transformer.model.layers import ACTIVATION_NAMES, Layout, Sequence, encoder_layer, logits, norm, sequence
 
 """Activations as `config.json` names them → keys of `ACTIVATIONS`."""
@@ -146,7 +147,7 @@ def causal_layer(build: Builder, x: str, tokens: Sequence, layout: Layout) -> st
 
 
 def decoder_program(
-    length: int,
+    lengths: Lengths,
     vocab_size: int,
     layouts: tuple[Layout, ...],
     embedding: Embedding,
@@ -156,7 +157,7 @@ def decoder_program(
 ) -> Program:
     """Tokens → embedding → a layer for every layout → norm → logits (Radford et al. 2019, §2.3)."""
     build, vocabulary, layout = Builder(), Axis("vocabulary", vocab_size), layouts[0]
-    tokens = sequence(build, "tokens", length)
+    tokens = sequence(build, "tokens", lengths.tokens, lengths.past)
     x = embed(build, tokens, vocabulary, layout, embedding)
     stack = build.within("decoder")
     for i, each in enumerate(layouts):

@@ -13,7 +13,16 @@ from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import shown
 from tui_transformer.model.embedding import Embedding, embed
 from tui_transformer.model.families.base import Lengths
-from tui_transformer.model.layers import Bias, Layout, decoder_layer, encoder_layer, norm, sequence
+from tui_transformer.model.layers import (
+    Bias,
+    Layout,
+    Sequence,
+    decoder_layer,
+    encoder_layer,
+    kept_sequence,
+    norm,
+    sequence,
+)
 
 """Activations as published configurations call them, by the names of the layers."""
 
@@ -30,18 +39,25 @@ class Stack:
 
 def encoder_decoder(build: Builder, vocabulary: Axis, encoder: Stack, decoder: Stack, lengths: Lengths) -> str:
     """Both stacks of figure 1 (Vaswani et al. 2017), a final norm on each that is pre-norm; what leaves the decoder."""
+    source, memory = _memory(build, vocabulary, encoder, lengths)
+    inner = build.within("decoder")
+    tokens = sequence(inner, "decoder tokens", lengths.decoder, lengths.past)
+    x = embed(inner, tokens, vocabulary, decoder.layout, decoder.embedding)
+    for i in range(decoder.layers):
+        x = decoder_layer(inner.within(str(i)), x, memory, tokens, source, decoder.layout, decoder.bias)
+    return _final_norm(inner, x, decoder.layout)
+
+
+def _memory(build: Builder, vocabulary: Axis, encoder: Stack, lengths: Lengths) -> tuple[Sequence, str | None]:
+    """The source and the encoder's output; no output where keys and values of it were kept."""
+    if lengths.past:
+        return kept_sequence(build, "tokens", lengths.tokens), None
     source = sequence(build, "tokens", lengths.tokens)
     x = embed(build, source, vocabulary, encoder.layout, encoder.embedding)
     inner = build.within("encoder")
     for i in range(encoder.layers):
         x = encoder_layer(inner.within(str(i)), x, source, encoder.layout, Mask(), encoder.bias)
-    memory = _final_norm(inner, x, encoder.layout)
-    inner = build.within("decoder")
-    tokens = sequence(inner, "decoder tokens", lengths.decoder)
-    x = embed(inner, tokens, vocabulary, decoder.layout, decoder.embedding)
-    for i in range(decoder.layers):
-        x = decoder_layer(inner.within(str(i)), x, memory, tokens, source, decoder.layout, decoder.bias)
-    return _final_norm(inner, x, decoder.layout)
+    return source, _final_norm(inner, x, encoder.layout)
 
 
 def _final_norm(build: Builder, x: str, layout: Layout) -> str:

@@ -100,7 +100,7 @@ def program(config: Gpt2Config, lengths: Lengths) -> Program:
     divisors = (i + 1.0 if config.scale_attn_by_inverse_layer_idx else 1.0 for i in range(config.n_layer))
     layouts = tuple(replace(layout, divisor=divisor) for divisor in divisors)
     embedding = Embedding(positions="learned", max_length=config.n_positions)
-    return decoder_program(lengths.tokens, config.vocab_size, layouts, embedding, tied=config.tie_word_embeddings)
+    return decoder_program(lengths, config.vocab_size, layouts, embedding, tied=config.tie_word_embeddings)
 
 
 def third(place: int, tensor: Host) -> Host:

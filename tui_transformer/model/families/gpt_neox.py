@@ -128,7 +128,7 @@ def program(config: NeoxConfig, lengths: Lengths) -> Program:
     layouts = (layout_of(config),) * config.num_hidden_layers
     layer = parallel_layer if config.use_parallel_residual else causal_layer
     tied = config.tie_word_embeddings
-    return decoder_program(lengths.tokens, config.vocab_size, layouts, Embedding(), tied=tied, layer=layer)
+    return decoder_program(lengths, config.vocab_size, layouts, Embedding(), tied=tied, layer=layer)
 
 
 def of_every_head(place: int, heads: int, tensor: Host) -> Host:

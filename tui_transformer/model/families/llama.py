@@ -143,7 +143,7 @@ def program(config: GroupedConfig, lengths: Lengths) -> Program:
     Touvron et al. 2023, §2.2; grouped keys: Ainslie et al. 2023.
     """
     layouts = (layout_of(config),) * config.num_hidden_layers
-    return decoder_program(lengths.tokens, config.vocab_size, layouts, Embedding(), tied=config.tie_word_embeddings)
+    return decoder_program(lengths, config.vocab_size, layouts, Embedding(), tied=config.tie_word_embeddings)
 
 
 MATRICES = {

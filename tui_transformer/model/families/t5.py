@@ -212,7 +212,7 @@ def _bias(config: T5Config, stack: str) -> Bias:
 
     def add(build: Builder, scores: str, queries: Sequence, keys: Sequence) -> str:
         table = build.shared_weight(f"{stack}.0.self_attention.biased.weight", *axes)
-        return build("biased", op, scores, table, queries.places, keys.places)
+        return build("biased", op, scores, table, queries.places, keys.keys)
 
     return add
 

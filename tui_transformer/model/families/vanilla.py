@@ -17,6 +17,7 @@ from tui_transformer.model.layers import (
     Sequence,
     decoder_layer,
     encoder_layer,
+    kept_sequence,
     logits,
     norm,
     sequence,
@@ -27,10 +28,11 @@ def program(config: Config, lengths: Lengths) -> Program:
     """Tokens → embedding → N layers → logits (Vaswani et al. 2017, figure 1)."""
     build, layout = Builder(), layout_of(config)
     vocabulary = Axis("vocabulary", config.vocab_size)
-    tokens = sequence(build, "tokens", lengths.tokens)
-    x = _stack(build, config, layout, vocabulary, tokens)
-    if config.architecture == "encoder-decoder":
-        x = _decoder(build.within("decoder"), config, layout, vocabulary, x, tokens, lengths.decoder)
+    if config.has_decoder:
+        x = _two_stacks(build, config, layout, vocabulary, lengths)
+    else:
+        tokens = sequence(build, "tokens", lengths.tokens, lengths.past)
+        x = _stack(build, config, layout, vocabulary, tokens)
     tied = "embedding.tokens.weight" if config.tie_output else None
     logits(build, x, vocabulary, layout.model, tied=tied, bias=config.bias and tied is None)
     return build.program()
@@ -65,11 +67,16 @@ def _stack(build: Builder, config: Config, layout: Layout, vocabulary: Axis, tok
     return norm(build, x, layout) if config.norm == "pre" else x
 
 
-def _decoder(
-    build: Builder, config: Config, layout: Layout, vocabulary: Axis, memory: str, source: Sequence, length: int
-) -> str:
-    """The decoder of an encoder–decoder; `memory` is the encoder's output."""
-    tokens = sequence(build, "decoder tokens", length)
+def _two_stacks(build: Builder, config: Config, layout: Layout, vocabulary: Axis, lengths: Lengths) -> str:
+    """The encoder, unless keys and values of its output were kept, then the decoder."""
+    memory = None
+    if lengths.past:
+        source = kept_sequence(build, "tokens", lengths.tokens)
+    else:
+        source = sequence(build, "tokens", lengths.tokens)
+        memory = _stack(build, config, layout, vocabulary, source)
+    build = build.within("decoder")
+    tokens = sequence(build, "decoder tokens", lengths.decoder, lengths.past)
     x = embed(build, tokens, vocabulary, layout, _embedding(config))
     for i in range(config.decoder_layers):
         x = decoder_layer(build.within(str(i)), x, memory, tokens, source, layout)

@@ -1,0 +1,1 @@
+"""Writing on: the next token, chosen from the model's distribution, again and again."""

@@ -1,0 +1,73 @@
+"""The cache of keys and values: what an attention needs of the tokens before, kept instead of computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tui_transformer.engine.axis import Shape
+from tui_transformer.engine.backend import Array
+from tui_transformer.engine.ops import Context, Mask, Scores
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import InputError
+
+KEY, VALUE = "key_kept", "value_kept"
+LOGITS = "output.logits"
+
+
+@dataclass(frozen=True, eq=False)
+class Cache:
+    """Keys and values of the first `length` tokens (Pope et al. 2022, §3.1). Never changed, only replaced.
+
+    Attributes:
+        arrays: `<attention>.key_kept` and `.value_kept` → B × g × tokens × d_k, on the device.
+        length: Tokens of the sequence that grows.
+    """
+
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+    length: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that it takes."""
+        return sum(int(array.nbytes) for array in self.arrays.values())
+
+    def cut(self, length: int) -> Cache:
+        """Of the first `length` tokens only; what is kept of an encoder's output stays."""
+        if length >= self.length:
+            return self
+        if length <= 0:
+            return Cache()
+        arrays = {
+            name: array if is_cross(name) else array[:, :, :length].copy() for name, array in self.arrays.items()
+        }
+        return Cache(arrays, length)
+
+
+def is_cross(name: str) -> bool:
+    """Whether keys or values are those of an encoder's output, which do not grow."""
+    return ".cross_attention." in name
+
+
+def kept_steps(program: Program) -> dict[str, str]:
+    """What has to be kept for the next token → the step or input that it is in.
+
+    The attention of every layer that writes: causal self-attention, and attention to an encoder's output.
+
+    Raises:
+        InputError: No attention of the program is causal, so it cannot write on, or it has no logits.
+    """
+    causal = {step.sublayer for step in program.steps if isinstance(step.op, Mask) and step.op.causal}
+    if not causal or LOGITS not in program.by_name:
+        raise InputError("this model does not write: only a decoder, with logits for the next token, does")
+    found = {}
+    for step in program.steps:
+        kind = {Scores: KEY, Context: VALUE}.get(type(step.op))
+        if kind is not None and (step.sublayer in causal or is_cross(step.name)):
+            found[f"{step.sublayer}.{kind}"] = step.inputs[1]
+    return found
+
+
+def cache_shapes(program: Program) -> dict[str, Shape]:
+    """The shape of everything that is kept after the program has run, without a batch axis: g × tokens × d_k."""
+    return {name: program.shape(step) for name, step in kept_steps(program).items()}
