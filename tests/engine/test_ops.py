@@ -13,7 +13,7 @@ from op_cases import BATCH, CASES, SHARE, Case, Given
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import Region, slices, within
 from tui_transformer.engine.backend import numpy_backend
-from tui_transformer.engine.explanation import Operand, Sum, Value
+from tui_transformer.engine.explanation import Operand, Sum, Value, Working
 
 F64, F32 = numpy_backend("float64"), numpy_backend("float32")
 STEP = 1e-6
@@ -107,6 +107,8 @@ def named_inputs(case: Case, index: tuple[int, ...]) -> set[str]:
     """The inputs that an explanation has to name: all but what only says which cell is hidden, or where a given is."""
     if isinstance(case.op, ops.Given):
         return set()
+    if isinstance(case.op, ops.Extend):
+        return {str(int(index[1] >= case.shapes[0][1]))}
     stays = isinstance(case.op, ops.Rotate) and index[-1] >= 2 * case.op.half
     return {"0"} if stays or isinstance(case.op, ops.Mask) else {str(i) for i in range(len(case.inputs))}
 
@@ -137,6 +139,39 @@ def test_products_are_the_products_of_their_factors(case):
     working = case.op.explain((0,) * len(case.shape), *sources)
     for total in (entry for entry in working.items if isinstance(entry, Sum) and entry.unit == "product"):
         assert np.array_equal(total.contributions, total.factors[0].values * total.factors[1].values)
+
+
+def test_an_explanation_of_a_gradient_gives_the_cell_of_the_backward_pass(case, rng):
+    inputs = case.on(F64)
+    output = case.op.forward(F64, *inputs)
+    gradient = rng.standard_normal(output.shape)
+    found = case.op.backward(F64, gradient, output, *inputs)
+    for toward, given in enumerate(case.inputs):
+        if given.differentiable:
+            assert case.op.gradient_formula(toward)
+            for index in np.ndindex(*given.shape):
+                workings = [
+                    explained_backward(case, index, toward, item, gradient, output)
+                    for item in items(given, len(output))
+                ]
+                wanted = found[toward][(0, *index) if given.batched else index]
+                assert sum(working.result for working in workings) == pytest.approx(float(wanted), rel=1e-9, abs=1e-9)
+
+
+def items(given: Given, batch: int) -> range:
+    """A weight collects the gradients of all sentences."""
+    return range(1) if given.batched else range(batch)
+
+
+def explained_backward(case: Case, index, toward: int, item: int, gradient, output) -> Working:
+    """The working of a gradient's cell; its operands hold what the cells that they name hold."""
+    inputs = [given.source(str(i), item) for i, given in enumerate(case.inputs)]
+    results = [Given(values).source(name, item) for name, values in (("∂y", gradient), ("y", output))]
+    working = case.op.explain_backward(index, toward, *results, *inputs)
+    sources = {source.name: source for source in (*inputs, *results)}
+    for operand in (operand for entry in working.items for operand in named_operands(entry)):
+        assert operand.value == sources[operand.name].cell(*operand.index)
+    return working
 
 
 @pytest.mark.parametrize("name", OVERWRITING)

@@ -42,6 +42,22 @@ class Source:
         after = tuple(i for i in index[axis + 1 :] if i is not None)
         return Factor(self.name, lambda term: (*before, term, *after), self.line(*index))
 
+    def terms(self, *index: int | range | None) -> Factor:
+        """Cells with their places, along the axes whose index is a range or None (all of it); the last is fastest."""
+        region = tuple(_along(i, size) for i, size in zip(index, self.shape, strict=True))
+        lengths = tuple(map(len, region))
+
+        def place(term: int) -> Index:
+            return tuple(part[int(i)] for part, i in zip(region, np.unravel_index(term, lengths), strict=True))
+
+        return Factor(self.name, place, self.read(region).reshape(-1))
+
+
+def _along(index: int | range | None, size: int) -> range:
+    if isinstance(index, int):
+        return range(index, index + 1)
+    return range(size) if index is None else index
+
 
 @dataclass(frozen=True)
 class Operand:
@@ -135,6 +151,11 @@ class Explanation:
     def difference(self) -> float:
         """Recomputed less stored; 0 where both are the same infinity."""
         return 0.0 if self.recomputed == self.stored else self.recomputed - self.stored
+
+
+def added(title: str, factor: Factor) -> Sum:
+    """The sum of a factor's values."""
+    return Sum(title, (factor,), factor.values, "term")
 
 
 def product(title: str, *factors: Factor) -> Sum:

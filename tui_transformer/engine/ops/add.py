@@ -8,13 +8,14 @@ from typing import ClassVar
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
 
 @dataclass(frozen=True)
 class Add(Op):
     """a + b (+ c …), elementwise."""
 
+    chain: ClassVar[tuple[str, ...]] = ("∂y",)
     overwrites: ClassVar[bool] = True
     expression: str = "x + sublayer(x)"
 
@@ -43,6 +44,12 @@ class Add(Op):
         operands = [source.operand(*index) for source in sources]
         items = tuple(Value("+" if i else "", operand.value, operand) for i, operand in enumerate(operands))
         return Working(items, sum(operand.value for operand in operands))
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The whole gradient of the sum."""
+        return passed_on(gradient.operand(*index))
 
     def flops(self, *inputs: Axes) -> int:
         """One addition a cell for every input after the first."""

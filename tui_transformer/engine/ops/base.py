@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Region, Shape, shape_of, whole
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Item, Source, Sum, Value, Working
+from tui_transformer.engine.explanation import Factor, Floats, Index, Item, Operand, Source, Sum, Value, Working
 
 Gradients = tuple[Array | None, ...]
 
@@ -23,11 +23,14 @@ class Op(ABC):
         overwrites: `forward` can write its result over its first input.
         signed: Values lie on both sides of 0, so a diverging palette fits.
         integer: Values are whole numbers.
+        chain: The gradient of every input (the last stands for all that follow), in the paper's letters; ∂y is the
+            gradient of the result.
     """
 
     overwrites: ClassVar[bool] = False
     signed: ClassVar[bool] = True
     integer: ClassVar[bool] = False
+    chain: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod
@@ -49,6 +52,24 @@ class Op(ABC):
     @abstractmethod
     def explain(self, index: Index, *sources: Source) -> Working:
         """The terms that made one cell."""
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working | None:
+        """The terms of one cell of the gradient of input `toward`; None where the op does not write them out.
+
+        Args:
+            index: The cell of the input.
+            toward: Which input.
+            gradient: The gradient of the result.
+            output: The result.
+            sources: The inputs.
+        """
+        return None
+
+    def gradient_formula(self, toward: int) -> str:
+        """How the gradient of an input is computed; "" where there is none."""
+        return self.chain[min(toward, len(self.chain) - 1)] if self.chain else ""
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         """The cells that have to be computed together to get those of `region`."""
@@ -80,3 +101,23 @@ def plus_bias(total: Sum, column: int, biases: Sequence[Source]) -> Working:
         cell = bias.operand(column)
         items.append(Value("+ b", cell.value, cell))
     return Working(tuple(items), sum(item.total if isinstance(item, Sum) else item.value for item in items))
+
+
+def passed_on(
+    cell: Operand, factor: float = 1.0, symbol: str = "", note: str = "", read: Operand | None = None
+) -> Working:
+    """A gradient that reaches one cell of the input from one cell of the result, times the local derivative."""
+    items: tuple[Item, ...] = (Value("∂y", cell.value, cell),)
+    if symbol:
+        items = (*items, Value(symbol, factor, read, note))
+    return Working(items, cell.value * factor)
+
+
+def single(total: Sum) -> Working:
+    """A sum and nothing else."""
+    return Working((total,), total.total)
+
+
+def along_column(gradient: Factor, normal: Floats) -> Sum:
+    """Σ ∂y x̂ over the rows: the gradient of a norm's γ."""
+    return Sum("Σ ∂y x̂ over the rows", (gradient,), gradient.values * normal, "∂y x̂")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Region, Shape, shape_of
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Working, product
-from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.ops.base import Gradients, Op, single
 from tui_transformer.engine.ops.grouped import grouped, key_heads, ungrouped, whole_groups
 
 
@@ -19,6 +20,7 @@ class Context(Op):
     `share` heads read one value head; 1 unless values are grouped.
     """
 
+    chain: ClassVar[tuple[str, ...]] = ("∂y Vᵀ", "weightsᵀ ∂y")
     share: int = 1
 
     @property
@@ -67,6 +69,18 @@ class Context(Op):
         weights, value = sources
         total = product("Σ weight · v", weights.factor(head, row, None), value.factor(head // self.share, None, column))
         return Working((total,), total.total)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """Σ ∂y v over the width toward the weights; Σ weight ∂y over the queries of all heads that share V toward V."""
+        weights, value = sources
+        head, row, column = index
+        if toward == 0:
+            shared = value.factor(head // self.share, column, None)
+            return single(product("Σ ∂y · v", gradient.factor(head, row, None), shared))
+        heads = range(head * self.share, (head + 1) * self.share)
+        return single(product("Σ weight · ∂y", weights.terms(heads, None, row), gradient.terms(heads, None, column)))
 
     def flops(self, *inputs: Axes) -> int:
         """Two a product term."""

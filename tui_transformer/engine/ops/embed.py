@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
 
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.explanation import Factor, Index, Source, Value, Working, added
+from tui_transformer.engine.ops.base import Gradients, Op, single
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,7 @@ class Embed(Op):
     Inputs: IDs (n), table (v × d). Result: n × d. IDs must lie inside the table; that is checked where they enter.
     """
 
+    chain: ClassVar[tuple[str, ...]] = ("none", "Σ ∂y of the rows with this ID · scale")
     scale: float = 1.0
     ids: str = "id"
 
@@ -58,6 +62,18 @@ class Embed(Op):
         scale = () if self.scale == 1.0 else (Value("scale", self.scale, note="√d_model"),)
         items = (Value(self.ids, token.value, token), Value(f"E[{self.ids}]", cell.value, cell), *scale)
         return Working(items, cell.value * self.scale)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The sum over the tokens that have the row's ID, times the scale."""
+        token, column = index
+        rows = np.flatnonzero(sources[0].read((range(sources[0].shape[0]),)) == token)
+        cells = gradient.line(None, column)[rows]
+        total = added("Σ ∂y of its tokens", Factor(gradient.name, lambda term: (int(rows[term]), column), cells))
+        if self.scale == 1.0:
+            return single(total)
+        return Working((total, Value("· scale", self.scale, note="√d_model")), total.total * self.scale)
 
     def flops(self, *inputs: Axes) -> int:
         """A lookup computes nothing, unless it scales."""

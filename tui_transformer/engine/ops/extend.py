@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Region, Shape, whole
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,8 @@ class Extend(Op):
 
     Inputs: kept rows (g × p × d_k), new rows (g × n × d_k). Result: g × (p + n) × d_k.
     """
+
+    chain: ClassVar[tuple[str, ...]] = ("∂y of the kept rows", "∂y of the new rows")
 
     @property
     def formula(self) -> str:
@@ -57,6 +60,13 @@ class Extend(Op):
         cell = sources[0].operand(*index) if kept else sources[1].operand(head, row - past, column)
         note = "kept from an earlier token" if kept else "computed for this token"
         return Working((Value("row", cell.value, cell, note),), cell.value)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The gradient of the row that the cell was copied to."""
+        head, row, column = index
+        return passed_on(gradient.operand(head, row + toward * sources[0].shape[1], column))
 
     def flops(self, *inputs: Axes) -> int:
         """Nothing is computed."""

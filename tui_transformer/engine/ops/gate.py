@@ -8,13 +8,14 @@ from typing import ClassVar
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
 
 @dataclass(frozen=True)
 class Gate(Op):
     """a · b, elementwise (Shazeer 2020). Inputs: the activated gate and the hidden values."""
 
+    chain: ClassVar[tuple[str, ...]] = ("∂y · hidden", "∂y · f(gate)")
     overwrites: ClassVar[bool] = True
 
     @property
@@ -40,3 +41,10 @@ class Gate(Op):
         return Working(
             (Value("f(gate)", gate.value, gate), Value("· hidden", hidden.value, hidden)), gate.value * hidden.value
         )
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The gradient times the other factor."""
+        other, symbol = sources[1 - toward].operand(*index), ("· hidden", "· f(gate)")[toward]
+        return passed_on(gradient.operand(*index), other.value, symbol, read=other)

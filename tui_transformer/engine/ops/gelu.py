@@ -9,7 +9,7 @@ from typing import ClassVar
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
 BLOCK = 1 << 14
 """Elements worked on at a time, so that the intermediate values stay in the processor's cache."""
@@ -19,6 +19,7 @@ BLOCK = 1 << 14
 class Gelu(Op):
     """x · Φ(x) with Φ(x) = (1 + erf(x / √2)) / 2 (Hendrycks & Gimpel 2016)."""
 
+    chain: ClassVar[tuple[str, ...]] = ("∂y · (Φ(x) + x φ(x))",)
     overwrites: ClassVar[bool] = True
 
     @property
@@ -59,6 +60,15 @@ class Gelu(Op):
         phi = 0.5 * (1.0 + math.erf(cell.value * math.sqrt(0.5)))
         items = (Value("x", cell.value, cell), Value("Φ(x)", phi, note="(1 + erf(x ÷ √2)) ÷ 2"))
         return Working(items, cell.value * phi)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The gradient times Φ(x) + x φ(x), with the normal density φ."""
+        cell = sources[0].operand(*index)
+        phi = 0.5 * (1.0 + math.erf(cell.value * math.sqrt(0.5)))
+        slope = phi + cell.value * math.exp(-0.5 * cell.value * cell.value) / math.sqrt(2.0 * math.pi)
+        return passed_on(gradient.operand(*index), slope, "· slope", f"Φ(x) + x φ(x) at {cell.value:.6g}", cell)
 
     def flops(self, *inputs: Axes) -> int:
         """Product, error function, sum, product, product."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
 RATE, CUBIC = math.sqrt(2.0 / math.pi), 0.044715
 
@@ -18,6 +18,7 @@ RATE, CUBIC = math.sqrt(2.0 / math.pi), 0.044715
 class GeluTanh(Op):
     """x · (1 + tanh(√(2/π) (x + 0.044715 x³))) ÷ 2 (Hendrycks & Gimpel 2016, §2)."""
 
+    chain: ClassVar[tuple[str, ...]] = ("∂y · slope of x s(x)",)
     overwrites: ClassVar[bool] = True
 
     @property
@@ -59,6 +60,17 @@ class GeluTanh(Op):
         share = 0.5 * (1.0 + math.tanh(inner))
         items = (Value("x", cell.value, cell), Value("share", share, note="(1 + tanh(…)) ÷ 2"))
         return Working(items, cell.value * share)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The gradient times the slope s + 2 x s (1 − s) √(2/π) (1 + 3 · 0.044715 x²)."""
+        cell = sources[0].operand(*index)
+        x = cell.value
+        share = 0.5 * (1.0 + math.tanh(RATE * x * (1.0 + CUBIC * x * x)))
+        rest = 2.0 * share * (1.0 - share)
+        slope = share + (x * rest * RATE * (1.0 + 3.0 * CUBIC * x * x) if rest else 0.0)
+        return passed_on(gradient.operand(*index), slope, "· slope", f"of x s(x) at {x:.6g}", cell)
 
     def flops(self, *inputs: Axes) -> int:
         """Eight elementwise operations."""

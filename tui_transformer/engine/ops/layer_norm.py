@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op, flat, whole_rows
+from tui_transformer.engine.explanation import Floats, Index, Source, Sum, Value, Working, added
+from tui_transformer.engine.ops.base import Gradients, Op, along_column, flat, single, whole_rows
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,11 @@ class LayerNorm(Op):
     Inputs: x (n × d), γ (d), β (d). σ² is the mean of squares (not the sample variance).
     """
 
+    chain: ClassVar[tuple[str, ...]] = (
+        "(∂y γ − mean(∂y γ) − x̂ · mean(∂y γ x̂)) ÷ σ",
+        "Σ ∂y x̂ over the rows",
+        "Σ ∂y over the rows",
+    )
     overwrites: ClassVar[bool] = True
     epsilon: float = 1e-5
 
@@ -85,6 +92,38 @@ class LayerNorm(Op):
             Value("+ β", beta.value, beta),
         )
         return Working(items, normal * gamma.value + beta.value)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """Toward x from the row's two means; toward γ and β from the column."""
+        x, gammas, _ = sources
+        if toward == 2:
+            return single(added("Σ ∂y over the rows", gradient.factor(None, *index)))
+        if toward == 1:
+            rows = x.read((range(x.shape[0]), range(x.shape[1])))
+            return single(along_column(gradient.factor(None, *index), self._normal(rows)[0][:, index[0]]))
+        normal, deviation = self._normal(x.line(*index[:-1], None))
+        row, gamma = gradient.factor(*index[:-1], None), gammas.factor(None)
+        mean = Sum("mean ∂y γ", (row, gamma), row.values * gamma.values / len(normal), "∂y γ ÷ d")
+        along = Sum("mean ∂y γ x̂", (row, gamma), mean.contributions * normal, "∂y γ x̂ ÷ d")
+        place = index[-1]
+        cell, weight, own = row.operand(place), gamma.operand(place), float(normal[place])
+        items = (
+            Value("∂y", cell.value, cell),
+            Value("· γ", weight.value, weight),
+            mean,
+            along,
+            Value("x̂", own, x.operand(*index), "(x − μ) ÷ σ"),
+            Value("÷ σ", float(deviation), note="√(σ² + ε)"),
+        )
+        return Working(items, (cell.value * weight.value - mean.total - own * along.total) / float(deviation))
+
+    def _normal(self, x: Floats) -> tuple[Floats, Floats]:
+        """Rows with mean 0 and variance 1, and √(σ² + ε) of every row, in float64."""
+        centred = x - x.mean(axis=-1, keepdims=True)
+        deviation = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + self.epsilon)
+        return centred / deviation, deviation[..., 0]
 
     def flops(self, *inputs: Axes) -> int:
         """Mean, difference, square, sum, quotient, product, sum."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Region, Shape, shape_of
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Source, Working, product
-from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias
+from tui_transformer.engine.explanation import Index, Source, Working, added, product
+from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias, single
 
 
 @dataclass(frozen=True)
 class Linear(Op):
     """x W (+ b). Inputs: x (n × a), W (a × b) and, where there is one, b (b). Result: n × b."""
 
+    chain: ClassVar[tuple[str, ...]] = ("∂y Wᵀ", "xᵀ ∂y", "Σ ∂y over the rows")
     expression: str = "x W"
 
     @property
@@ -55,6 +57,17 @@ class Linear(Op):
         x, weight = sources[:2]
         total = product(f"Σ {self.expression}", x.factor(row, None), weight.factor(None, column))
         return plus_bias(total, column, sources[2:])
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """Σ ∂y W toward x, Σ x ∂y toward W, Σ ∂y toward the bias."""
+        x, weight = sources[:2]
+        if toward == 0:
+            return single(product("Σ ∂y W", gradient.factor(index[0], None), weight.factor(index[1], None)))
+        if toward == 1:
+            return single(product("Σ x ∂y", x.factor(None, index[0]), gradient.factor(None, index[1])))
+        return single(added("Σ ∂y over the rows", gradient.factor(None, *index)))
 
     def flops(self, *inputs: Axes) -> int:
         """Two a product term, one a bias."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Mask(Op):
     Inputs: scores (h × n × m), places of the queries (n), places of the keys (m), visible keys (m).
     """
 
+    chain: ClassVar[tuple[str, ...]] = ("∂y where visible, else 0",)
     overwrites: ClassVar[bool] = True
     causal: bool = False
 
@@ -70,3 +71,13 @@ class Mask(Op):
         if not padding and not later:
             items.append(Value("mask", 0.0, note="the query may look here"))
         return Working(tuple(items), -math.inf if padding or later else cell.value)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The gradient where the query may look, else 0."""
+        _, row, column = index
+        _, queries, keys, visible = sources
+        hidden = not visible.cell(column) or (self.causal and keys.cell(column) > queries.cell(row))
+        note = "0: the key is hidden" if hidden else "1: the query may look here"
+        return passed_on(gradient.operand(*index), float(not hidden), "· visible", note)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Axis, Region, Shape, whole
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
 
 @dataclass(frozen=True)
 class MergeHeads(Op):
     """h × n × d_k → n × h·d_k: column j is column j mod d_k of head j ÷ d_k."""
+
+    chain: ClassVar[tuple[str, ...]] = ("∂y of the head's columns",)
 
     @property
     def formula(self) -> str:
@@ -51,6 +54,13 @@ class MergeHeads(Op):
         cell = sources[0].operand(head, row, offset)
         note = f"column {column} is column {offset} of head {head}"
         return Working((Value("context", cell.value, cell, note),), cell.value)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The gradient of the column that the cell went to."""
+        head, row, offset = index
+        return passed_on(gradient.operand(row, head * sources[0].shape[-1] + offset))
 
     def flops(self, *inputs: Axes) -> int:
         """Nothing is computed."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeGuard
 
 import numpy as np
 
@@ -22,6 +23,7 @@ class NormOfSum(Op):
     Inputs: the parts (n × d each), γ (d), β (d).
     """
 
+    chain: ClassVar[tuple[str, ...]] = ("layer norm's, the same for every part",)
     epsilon: float
     parts: int
 
@@ -83,6 +85,22 @@ class NormOfSum(Op):
         ]
         return Working(tuple(items), float(normal * gamma.value + beta.value))
 
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The layer norm's, of the summed rows."""
+        parts = sources[: self.parts]
+        total = Source("sum", parts[0].shape, lambda region: np.sum([part.read(region) for part in parts], axis=0))
+        inner = max(toward - self.parts + 1, 0)
+        found = self._norm.explain_backward(index, inner, gradient, output, total, *sources[self.parts :])
+        items = tuple(replace(item, source=None) if _is_of(item, total.name) else item for item in found.items)
+        return Working(items, found.result)
+
     def flops(self, *inputs: Axes) -> int:
         """The additions and the norm."""
         return super().flops(*inputs) * (self.parts - 1 + 7)
+
+
+def _is_of(item: Item, name: str) -> TypeGuard[Value]:
+    """Whether a value was read from the sum, which is no step."""
+    return isinstance(item, Value) and item.source is not None and item.source.name == name

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
 
 @dataclass(frozen=True)
 class Parameter(Op):
     """The weight as it is, with a batch axis."""
+
+    chain: ClassVar[tuple[str, ...]] = ("∂y",)
 
     @property
     def formula(self) -> str:
@@ -35,3 +38,9 @@ class Parameter(Op):
         """The weight's cell."""
         cell = sources[0].operand(*index)
         return Working((Value("given", cell.value, cell),), cell.value)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The gradient of the step."""
+        return passed_on(gradient.operand(*index))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Axis, Region, Shape, shape_of
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Source, Working, product
-from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias
+from tui_transformer.engine.explanation import Index, Source, Working, added, product
+from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias, single
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Project(Op):
     Inputs: x (n × d), W (d × h·d_k), bias (h·d_k). Result: h × n × d_k, a view of the product: nothing is copied.
     """
 
+    chain: ClassVar[tuple[str, ...]] = ("∂y Wᵀ", "xᵀ ∂y", "Σ ∂y over the rows")
     width: int
     letter: str
 
@@ -66,6 +68,19 @@ class Project(Op):
         x, weight = sources[:2]
         total = product(f"Σ X W_{self.letter}", x.factor(row, None), weight.factor(None, column))
         return plus_bias(total, column, sources[2:])
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """Σ ∂y W toward x, over all heads; Σ x ∂y toward W; Σ ∂y toward the bias."""
+        x, weight = sources[:2]
+        if toward == 0:
+            return single(product("Σ ∂y W", gradient.terms(None, index[0], None), weight.factor(index[1], None)))
+        head, offset = divmod(index[-1], self.width)
+        column = gradient.factor(head, None, offset)
+        if toward == 1:
+            return single(product("Σ x ∂y", x.factor(None, index[0]), column))
+        return single(added("Σ ∂y over the rows", column))
 
     def flops(self, *inputs: Axes) -> int:
         """Two a product term, one a bias."""

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.explanation import Factor, Index, Source, Value, Working, added
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on, single
 
 
 @functools.lru_cache(maxsize=64)
@@ -36,6 +38,7 @@ class RelativeBias(Op):
     without it those count as distance 0.
     """
 
+    chain: ClassVar[tuple[str, ...]] = ("∂y", "Σ ∂y of the cells in the bucket")
     overwrites: ClassVar[bool] = True
     limit: int
     bidirectional: bool
@@ -97,6 +100,24 @@ class RelativeBias(Op):
             Value("+ B[bucket]", bias.value, bias),
         )
         return Working(items, cell.value + bias.value)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The gradient itself; for a bucket of a head, the sum over its cells."""
+        if toward == 0:
+            return passed_on(gradient.operand(*index))
+        bucket, head = index
+        queries, keys = (source.read((range(source.shape[0]),)) for source in sources[2:])
+        found = [
+            (head, row, column)
+            for row, query in enumerate(queries)
+            for column, key in enumerate(keys)
+            if self._bucket(int(key - query), sources[1].shape[0]) == bucket
+        ]
+        cells = gradient.terms(head, None, None).values.reshape(len(queries), len(keys))
+        values = np.array([cells[place[1:]] for place in found], dtype=np.float64)
+        return single(added("Σ ∂y of the bucket", Factor(gradient.name, found.__getitem__, values)))
 
     def _bucket(self, relative: int, count: int) -> int:
         """The bucket of one distance."""

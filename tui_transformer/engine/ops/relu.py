@@ -8,13 +8,14 @@ from typing import ClassVar
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
 
 @dataclass(frozen=True)
 class Relu(Op):
     """max(0, x), elementwise (Nair & Hinton 2010)."""
 
+    chain: ClassVar[tuple[str, ...]] = ("∂y where x > 0, else 0",)
     overwrites: ClassVar[bool] = True
     signed: ClassVar[bool] = False
 
@@ -40,3 +41,11 @@ class Relu(Op):
         cell = sources[0].operand(*index)
         note = "above 0: passes" if cell.value > 0 else "not above 0: becomes 0"
         return Working((Value("x", cell.value, cell, note),), max(0.0, cell.value))
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The gradient where the value passes, else 0."""
+        cell = sources[0].operand(*index)
+        note = "1: x is above 0" if cell.value > 0 else "0: x is not above 0"
+        return passed_on(gradient.operand(*index), float(cell.value > 0), "· slope", note, cell)

@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tui_transformer.engine.axis import Axes, Region, Shape
+import numpy as np
+
+from tui_transformer.engine.axis import Axes, Region, Shape, whole
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op, flat, whole_rows
+from tui_transformer.engine.explanation import Floats, Index, Source, Sum, Value, Working
+from tui_transformer.engine.ops.base import Gradients, Op, along_column, flat, single, whole_rows
 
 
 @dataclass(frozen=True)
 class RmsNorm(Op):
     """x ÷ √(mean x² + ε) · γ over the last axis (Zhang & Sennrich 2019). Inputs: x (… × d), γ (d)."""
 
+    chain: ClassVar[tuple[str, ...]] = ("(∂y γ − x̂ · mean(∂y γ x̂)) ÷ √(mean x² + ε)", "Σ ∂y x̂ over the rows")
     overwrites: ClassVar[bool] = True
     epsilon: float = 1e-6
 
@@ -72,6 +75,34 @@ class RmsNorm(Op):
             Value("· γ", gamma.value, gamma),
         )
         return Working(items, normal * gamma.value)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """Toward x from the row's mean; toward γ from the column."""
+        x, gammas = sources
+        if toward == 1:
+            normal, _ = self._normal(x.read(whole(x.shape)))
+            column = (*(None for _ in x.shape[:-1]), *index)
+            return single(along_column(gradient.terms(*column), normal[..., index[0]].reshape(-1)))
+        normal, size = self._normal(x.line(*index[:-1], None))
+        row, gamma = gradient.factor(*index[:-1], None), gammas.factor(None)
+        along = Sum("mean ∂y γ x̂", (row, gamma), row.values * gamma.values * normal / len(normal), "∂y γ x̂ ÷ d")
+        place = index[-1]
+        cell, weight, own = row.operand(place), gamma.operand(place), float(normal[place])
+        items = (
+            Value("∂y", cell.value, cell),
+            Value("· γ", weight.value, weight),
+            along,
+            Value("x̂", own, x.operand(*index), "x ÷ √(mean x² + ε)"),
+            Value("÷", float(size), note="√(mean x² + ε)"),
+        )
+        return Working(items, (cell.value * weight.value - own * along.total) / float(size))
+
+    def _normal(self, x: Floats) -> tuple[Floats, Floats]:
+        """Rows with mean square 1, and √(mean x² + ε) of every row, in float64."""
+        size = np.sqrt((x**2).mean(axis=-1, keepdims=True) + self.epsilon)
+        return x / size, size[..., 0]
 
     def flops(self, *inputs: Axes) -> int:
         """Square, sum, quotient, product."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op, whole_rows
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on, whole_rows
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Rotate(Op):
     the rest stays. Inputs: x (heads × n × d_k), places (n).
     """
 
+    chain: ClassVar[tuple[str, ...]] = ("∂y turned back: (∂y cos θ + ∂y' sin θ, ∂y' cos θ − ∂y sin θ)",)
     frequencies: tuple[float, ...]
 
     @property
@@ -79,6 +81,26 @@ class Rotate(Op):
             Value("x'", partner.value, partner, "the other column of the pair"),
             Value("place", place.value, place),
             Value("frequency", self.frequencies[pair]),
+            Value("θ", angle, note="place · frequency, radians"),
+            Value("cos θ", math.cos(angle)),
+            Value("sin θ", math.sin(angle)),
+        )
+        return Working(items, cell.value * math.cos(angle) + sign * partner.value * math.sin(angle))
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The gradients of the pair, turned back by the same angle."""
+        head, row, column = index
+        cell = gradient.operand(*index)
+        if column >= 2 * self.half:
+            return passed_on(cell)
+        pair, sign = column % self.half, -1.0 if column >= self.half else 1.0
+        partner = gradient.operand(head, row, column + self.half if column < self.half else pair)
+        angle = sources[1].cell(row) * self.frequencies[pair]
+        items = (
+            Value("∂y", cell.value, cell),
+            Value("∂y'", partner.value, partner, "the other column of the pair"),
             Value("θ", angle, note="place · frequency, radians"),
             Value("cos θ", math.cos(angle)),
             Value("sin θ", math.sin(angle)),

@@ -8,13 +8,14 @@ from typing import ClassVar
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
 
 @dataclass(frozen=True)
 class Scale(Op):
     """x · factor; `expression` says what the factor is, as "÷ √d_k"."""
 
+    chain: ClassVar[tuple[str, ...]] = ("∂y · factor",)
     overwrites: ClassVar[bool] = True
     factor: float
     expression: str
@@ -41,3 +42,9 @@ class Scale(Op):
         cell = sources[0].operand(*index)
         items = (Value("score", cell.value, cell), Value("factor", self.factor, note=self.expression))
         return Working(items, cell.value * self.factor)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The gradient times the factor."""
+        return passed_on(gradient.operand(*index), self.factor, "factor", self.expression)

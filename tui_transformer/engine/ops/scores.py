@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Region, Shape, shape_of
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Working, product
-from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.ops.base import Gradients, Op, single
 from tui_transformer.engine.ops.grouped import grouped, key_heads, ungrouped, whole_groups
 
 
@@ -19,6 +20,7 @@ class Scores(Op):
     `share` query heads read one key head; 1 unless keys are grouped.
     """
 
+    chain: ClassVar[tuple[str, ...]] = ("∂y K", "∂yᵀ Q")
     share: int = 1
 
     @property
@@ -65,6 +67,18 @@ class Scores(Op):
         query, key = sources
         total = product("Σ q · k", query.factor(head, row, None), key.factor(head // self.share, column, None))
         return Working((total,), total.total)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """Σ ∂y k over the keys toward Q; Σ ∂y q over the queries, of all heads that share the key head, toward K."""
+        query, key = sources
+        head, row, column = index
+        if toward == 0:
+            shared = key.factor(head // self.share, None, column)
+            return single(product("Σ ∂y · k", gradient.factor(head, row, None), shared))
+        heads = range(head * self.share, (head + 1) * self.share)
+        return single(product("Σ ∂y · q", gradient.terms(heads, None, row), query.terms(heads, None, column)))
 
     def flops(self, *inputs: Axes) -> int:
         """Two a product term."""

@@ -9,13 +9,14 @@ from typing import ClassVar
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
 
 @dataclass(frozen=True)
 class Silu(Op):
     """x · σ(x) with σ(x) = 1 ÷ (1 + e^−x), also called swish (Elfwing et al. 2017)."""
 
+    chain: ClassVar[tuple[str, ...]] = ("∂y · σ(x) (1 + x (1 − σ(x)))",)
     overwrites: ClassVar[bool] = True
 
     @property
@@ -50,6 +51,15 @@ class Silu(Op):
         cell = sources[0].operand(*index)
         share = 0.5 * (1.0 + math.tanh(0.5 * cell.value))
         return Working((Value("x", cell.value, cell), Value("σ(x)", share, note="1 ÷ (1 + e^−x)")), cell.value * share)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The gradient times σ (1 + x (1 − σ))."""
+        cell = sources[0].operand(*index)
+        share = 0.5 * (1.0 + math.tanh(0.5 * cell.value))
+        slope = share * (1.0 + cell.value * (1.0 - share))
+        return passed_on(gradient.operand(*index), slope, "· slope", f"σ (1 + x (1 − σ)) at {cell.value:.6g}", cell)
 
     def flops(self, *inputs: Axes) -> int:
         """Five elementwise operations."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working
+from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working, product
 from tui_transformer.engine.ops.base import Gradients, Op, whole_rows
 
 
@@ -19,6 +19,7 @@ from tui_transformer.engine.ops.base import Gradients, Op, whole_rows
 class Softmax(Op):
     """e^(s − max) ÷ Σ e^(s − max) along the last axis. A row of −∞ alone gives zeros."""
 
+    chain: ClassVar[tuple[str, ...]] = ("y · (∂y − Σ ∂y y)",)
     overwrites: ClassVar[bool] = True
     signed: ClassVar[bool] = False
 
@@ -66,6 +67,15 @@ class Softmax(Op):
             total,
         )
         return Working(items, share / total.total)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """The share times the gradient less the row's Σ ∂y y."""
+        cell, share = gradient.operand(*index), output.operand(*index)
+        inner = product("Σ ∂y · y", gradient.factor(*index[:-1], None), output.factor(*index[:-1], None))
+        items = (Value("∂y", cell.value, cell), inner, Value("· y", share.value, share))
+        return Working(items, share.value * (cell.value - inner.total))
 
     def flops(self, *inputs: Axes) -> int:
         """Maximum, difference, exponential, sum, quotient."""

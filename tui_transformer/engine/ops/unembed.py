@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Region, Shape, shape_of
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Item, Source, Value, Working, product
-from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias
+from tui_transformer.engine.explanation import Index, Item, Source, Value, Working, added, product
+from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias, single
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Unembed(Op):
     Inputs: x (n × d), E (v × d) and, where there is one, b (v). Result: n × v. T5 scales x by d^(−1/2) first.
     """
 
+    chain: ClassVar[tuple[str, ...]] = ("∂y E · scale", "∂yᵀ x · scale", "Σ ∂y over the rows")
     scale: float = 1.0
 
     @property
@@ -66,6 +68,21 @@ class Unembed(Op):
         items: list[Item] = [total, Value("· scale", self.scale, note="d_model^(−1/2)")]
         items += [Value("+ b", bias.value, bias) for bias in biases]
         return Working(tuple(items), total.total * self.scale + sum(bias.value for bias in biases))
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+    ) -> Working:
+        """Σ ∂y E toward x, Σ ∂y x toward the table, both scaled; Σ ∂y toward the bias."""
+        x, table = sources[:2]
+        if toward == 2:
+            return single(added("Σ ∂y over the rows", gradient.factor(None, *index)))
+        if toward == 0:
+            total = product("Σ ∂y E", gradient.factor(index[0], None), table.factor(None, index[1]))
+        else:
+            total = product("Σ ∂y x", gradient.factor(None, index[0]), x.factor(None, index[1]))
+        if self.scale == 1.0:
+            return single(total)
+        return Working((total, Value("· scale", self.scale, note="d_model^(−1/2)")), total.total * self.scale)
 
     def flops(self, *inputs: Axes) -> int:
         """Two a product term, one a scale, one a bias."""
