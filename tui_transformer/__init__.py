@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tui_transformer.engine.trace import Edit, Trace
+    from tui_transformer.engine.edits import Edit
+    from tui_transformer.engine.trace import Trace
     from tui_transformer.model import Model
 
 __version__ = "0.1.0"
 __all__ = ["Edit", "Model", "Trace", "__version__"]
 
 _HOMES = {
-    "Edit": "tui_transformer.engine.trace",
+    "Edit": "tui_transformer.engine.edits",
     "Model": "tui_transformer.model",
     "Trace": "tui_transformer.engine.trace",
 }

@@ -7,8 +7,8 @@ import pytest
 from op_cases import CASES
 
 from tui_transformer.engine.backend import Backend, choose_backend, find_gpu, numpy_backend
+from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
-from tui_transformer.engine.trace import Edit
 from tui_transformer.model import Model
 
 GPU = find_gpu()

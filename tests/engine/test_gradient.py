@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
-from tui_transformer.engine.trace import Edit, Trace
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 

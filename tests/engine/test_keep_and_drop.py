@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from tui_transformer.engine import backend as backend_module
-from tui_transformer.engine import keep
-from tui_transformer.engine import trace as trace_module
+from tui_transformer.engine import keep, parts
 from tui_transformer.engine.keep import RESIDUAL, keep_plan
 from tui_transformer.engine.pool import Pool
 from tui_transformer.model import Model
 
 IDS = [2, 5, 3, 6, 4, 7, 1]
 SIZES = {"layers": 3, "heads": 4, "d_ff": 12, "causal": True}
+NO_WINDOWS = 4
+"""The stage that keeps all but what comes back in windows."""
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def model() -> Model:
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of three rows of seven keys, so that four heads of 7 × 7 are computed in twelve blocks."""
-    monkeypatch.setattr(trace_module, "BLOCK_CELLS", 3 * len(IDS))
+    monkeypatch.setattr(parts, "BLOCK_CELLS", 3 * len(IDS))
 
 
 def budgets(model: Model) -> list[int]:
@@ -36,7 +37,9 @@ def budgets(model: Model) -> list[int]:
     program = model.program(len(IDS))
     stages = [
         [step for step in program.steps if step.name.rpartition(".")[2] in RESIDUAL],
+        [step for step in program.steps if not step.windowed],
         [step for step in program.steps if not step.square],
+        [step for step in program.steps if step.square or not step.windowed],
         program.steps,
     ]
     sizes = [program.step_cells(steps) * model.backend.dtype.itemsize for steps in stages]
@@ -49,18 +52,18 @@ def test_the_stages_of_dropping(model):
     assert [len(plan.names) for plan in kept] == sorted(len(plan.names) for plan in kept)
     assert all(plan.bytes <= budget for plan, budget in zip(kept, budgets(model), strict=True))
     assert kept[0].names == frozenset()
-    assert len({plan.names for plan in kept}) == 4
+    assert len({plan.names for plan in kept}) == 6
     assert [plan.everything for plan in kept] == [False] * (len(kept) - 1) + [True]
 
 
-@pytest.mark.parametrize("stage", range(7))
+@pytest.mark.parametrize("stage", range(11))
 def test_dropped_equals_kept(model, stage, small_blocks):
     kept, dropped = model.trace(ids=IDS), model.trace(ids=IDS, budget=budgets(model)[stage])
     for name in kept:
         np.testing.assert_allclose(dropped[name], kept[name], rtol=1e-12, atol=1e-14, err_msg=name)
 
 
-@pytest.mark.parametrize("stage", range(7))
+@pytest.mark.parametrize("stage", range(11))
 def test_a_run_keeps_exactly_what_the_plan_says(model, stage, small_blocks):
     trace = model.trace(ids=IDS, budget=budgets(model)[stage])
     trace.compute()
@@ -70,7 +73,7 @@ def test_a_run_keeps_exactly_what_the_plan_says(model, stage, small_blocks):
 
 @pytest.mark.parametrize("budget", [0, 1])
 def test_windows_of_dropped_steps_are_slices(model, budget, small_blocks):
-    kept, dropped = model.trace(ids=IDS), model.trace(ids=IDS, budget=budget and budgets(model)[-2])
+    kept, dropped = model.trace(ids=IDS), model.trace(ids=IDS, budget=budget and budgets(model)[NO_WINDOWS])
     rng = np.random.default_rng(2)
     for name in kept:
         shape = kept.program.shape(name)
@@ -99,7 +102,7 @@ def test_an_encoder_decoder_in_blocks_equals_the_whole(small_blocks):
 def test_a_batch_in_blocks_equals_the_whole(model, monkeypatch):
     rows = [IDS, IDS[::-1], [3] * len(IDS)]
     kept = model.trace(ids=rows)
-    monkeypatch.setattr(trace_module, "BLOCK_CELLS", 40)
+    monkeypatch.setattr(parts, "BLOCK_CELLS", 40)
     dropped = model.trace(ids=rows, budget=0)
     for name in kept:
         np.testing.assert_allclose(dropped[name], kept[name], rtol=1e-12, atol=1e-14, err_msg=name)
@@ -126,9 +129,10 @@ def test_block_by_block_nothing_is_computed_twice(model, runs, small_blocks):
     model.trace(ids=IDS, budget=0)["output.probabilities"]
     blocks = SIZES["layers"] * SIZES["heads"] * math.ceil(len(IDS) / 3)
     assert runs["Project"] == 3 * SIZES["layers"]
-    assert runs["Linear"] == 3 * SIZES["layers"] + 1
+    words = math.ceil(len(IDS) / 2)  # blocks of two rows of eight words
+    assert runs["Linear"] == 3 * SIZES["layers"] + words
     assert {runs[kind] for kind in ("Scores", "Scale", "Mask", "Context")} == {blocks}
-    assert runs["Softmax"] == blocks + 1
+    assert runs["Softmax"] == blocks + words
 
 
 def test_the_cost_counts_what_is_made_block_by_block(model, small_blocks):
@@ -143,7 +147,7 @@ def test_a_window_of_a_dropped_step_computes_its_sources_once(model, runs, small
 
 
 def test_running_through_does_not_make_dropped_steps_whole(model, runs, small_blocks):
-    trace = model.trace(ids=IDS, budget=budgets(model)[-2])
+    trace = model.trace(ids=IDS, budget=budgets(model)[NO_WINDOWS])
     trace.compute()
     assert trace.held == trace.plan.names
     assert runs["Scores"] == SIZES["layers"] * SIZES["heads"] * math.ceil(len(IDS) / 3)
@@ -199,6 +203,6 @@ def test_memory_that_is_free_is_some():
 
 @pytest.mark.parametrize(("batch", "blocks"), [(1, 1), (2, SIZES["heads"])])
 def test_what_fits_at_once_for_one_sentence_is_made_in_blocks_for_two(model, runs, monkeypatch, batch, blocks):
-    monkeypatch.setattr(trace_module, "BLOCK_CELLS", SIZES["heads"] * len(IDS) ** 2)
+    monkeypatch.setattr(parts, "BLOCK_CELLS", SIZES["heads"] * len(IDS) ** 2)
     model.trace(ids=[IDS] * batch, budget=0)["encoder.0.self_attention.context"]
     assert runs["Scores"] == blocks

@@ -9,10 +9,11 @@ import pytest
 from op_cases import CASES
 from strict import Module, strict_backend
 
-from tui_transformer.engine import trace as trace_module
+from tui_transformer.engine import parts
 from tui_transformer.engine.backend import numpy_backend
+from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
-from tui_transformer.engine.trace import Edit, Trace
+from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
 from tui_transformer.model import Model
 
@@ -68,7 +69,7 @@ def test_what_is_handed_out_is_on_the_host(model):
 
 
 def test_dropped_steps_are_as_on_the_cpu(model, monkeypatch):
-    monkeypatch.setattr(trace_module, "BLOCK_CELLS", 8)
+    monkeypatch.setattr(parts, "BLOCK_CELLS", 8)
     assert_equal(traces(model)[0], traces(model, budget=0)[1])
 
 

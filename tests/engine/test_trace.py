@@ -7,7 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from tui_transformer.engine.trace import Edit, Trace
+from tui_transformer.engine.edits import Edit
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 

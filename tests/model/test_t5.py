@@ -19,10 +19,10 @@ from encoder_decoders import (
 from safetensors.numpy import load_file
 from t5_in_numpy import bucket, logits, shapes
 
-from tui_transformer.engine import trace as trace_module
+from tui_transformer.engine import parts
+from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.ops.relative_bias import bucket_of_distance
-from tui_transformer.engine.trace import Edit
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
@@ -160,7 +160,7 @@ def test_buckets_are_exact_and_then_grow_with_the_logarithm(count, farthest, bid
 
 
 def test_a_window_of_a_dropped_array_is_the_part_of_the_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(trace_module, "BLOCK_CELLS", 64)
+    monkeypatch.setattr(parts, "BLOCK_CELLS", 64)
     model, _, _ = made(tmp_path)
     kept, dropped = traced(model), model.trace(ids=IDS, decoder_ids=DECODER_IDS, budget=0)
     region = (range(1, 2), range(3, 9), range(2, 7))

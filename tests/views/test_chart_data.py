@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tui_transformer.analysis.sample import CELLS
+from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.ops import Sinusoid
-from tui_transformer.engine.trace import Edit, Trace
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.views.chart_data import (

@@ -40,6 +40,12 @@ def cells(region: Region) -> int:
     return math.prod(len(part) for part in region)
 
 
+def overlap(first: Region, second: Region) -> Region:
+    """The cells that two regions share; none where a range of it is empty."""
+    pairs = zip(first, second, strict=True)
+    return tuple(range(max(a.start, b.start), min(a.stop, b.stop)) for a, b in pairs)
+
+
 def slices(region: Region) -> tuple[slice, ...]:
     """The region as an index into an array with a batch axis in front, every item of the batch taken."""
     return (slice(None), *(slice(part.start, part.stop) for part in region))

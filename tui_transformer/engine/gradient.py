@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tui_transformer.engine.axis import slices
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
@@ -93,10 +94,10 @@ def _toward_inputs(
     """Names and gradients of a step's inputs, of those that have one."""
     inputs = [values[source] for source in step.inputs]
     output = values[step.name]
-    by_hand = [edit.index for edit in trace.edits if edit.name == step.name]
+    by_hand = [edit.region for edit in trace.edits if edit.name == step.name]
     if by_hand:
         output, gradient = step.op.forward(trace.backend, *inputs), gradient.copy()
-    for index in by_hand:
-        gradient[(slice(None), *index)] = 0.0
+    for region in by_hand:
+        gradient[slices(region)] = 0.0
     found = step.op.backward(trace.backend, gradient, output, *inputs)
     return ((source, part) for source, part in zip(step.inputs, found, strict=True) if part is not None)

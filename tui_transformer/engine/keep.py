@@ -29,7 +29,9 @@ class Plan:
 
 
 def keep_plan(program: Program, bytes_per_cell: int, budget: int = DEFAULT_BUDGET) -> Plan:
-    """Keep everything while it fits the budget; else drop queries × keys, then all but the residual stream and q, k, v.
+    """Keep everything while it fits the budget, else less, down to the residual stream and q, k, v.
+
+    First what is made again from few numbers goes: tokens × vocabulary, then queries × keys, then both.
 
     Args:
         program: The steps.
@@ -39,7 +41,9 @@ def keep_plan(program: Program, bytes_per_cell: int, budget: int = DEFAULT_BUDGE
     total = program.step_cells() * bytes_per_cell
     choices = (
         program.steps,
+        [step for step in program.steps if step.square or not step.windowed],
         [step for step in program.steps if not step.square],
+        [step for step in program.steps if not step.windowed],
         [step for step in program.steps if step.name.rpartition(".")[2] in RESIDUAL],
     )
     for steps in choices:

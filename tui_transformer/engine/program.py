@@ -46,6 +46,11 @@ class Step:
         """Whether the array grows with queries × keys."""
         return {"query", "key"} <= {axis.name for axis in self.axes}
 
+    @property
+    def windowed(self) -> bool:
+        """Whether the array may be too large to be made whole: queries × keys, or tokens × vocabulary."""
+        return self.square or any(axis.name == "vocabulary" for axis in self.axes)
+
     def group(self, grain: Grain) -> str:
         """What the step belongs to at a grain."""
         return {"operation": self.name, "sublayer": self.sublayer, "layer": self.layer}[grain]

@@ -197,9 +197,7 @@ class Trace:
     # Computing whole steps
 
     @np.errstate(all="ignore")
-    def _compute(
-        self, names: Sequence[str], *, discard: bool = False, before: Watch | None = None
-    ) -> dict[str, Array]:
+    def _compute(self, names: Sequence[str], *, discard: bool = False, before: Watch | None = None) -> dict[str, Array]:
         """Compute steps in order, keep those of the plan, and drop every other value after its last reader."""
         values: dict[str, Array] = {}
         order = self._order(names)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from textual import on
 
-from tui_transformer.engine.trace import Edit
+from tui_transformer.engine.edits import Edit
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.asking import AT_ONCE
 from tui_transformer.explorer.panes.cell_lines import number

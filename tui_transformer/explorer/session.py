@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.keep import DEFAULT_BUDGET
-from tui_transformer.engine.trace import Edit, Trace
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.guide.texts import Stop
 from tui_transformer.model import Model

@@ -1,0 +1,220 @@
+"""Edits: cells of a step or weight that are set instead of computed, for experiments with what follows from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol, Self
+
+import numpy as np
+
+from tui_transformer.engine.axis import Region, Shape, cells, overlap, shape_text, slices, whole
+from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.explanation import Index
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import InputError
+
+VISIBLE = "input.visible"
+Givens = Mapping[str, Host]
+
+
+class Change(Protocol):
+    """Cells of one step or weight that are set. Regions and indices do not count the batch axis."""
+
+    @property
+    def name(self) -> str:
+        """The step or weight."""
+
+    @property
+    def region(self) -> Region:
+        """The cells that are set."""
+
+    def placed(self, program: Program, givens: Givens) -> Change:
+        """The same change, under the step's own name, checked against a program and its inputs.
+
+        Raises:
+            InputError: There is no such step or cell, or it cannot hold the value.
+        """
+
+    def widen(self, region: Region) -> Region:
+        """The cells that have to be there for the change to be made in `region`."""
+
+    def apply(self, backend: Backend, array: Array, region: Region) -> None:
+        """Set the cells in `array`, which holds `region` (behind a batch axis, where the step has one)."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One cell of a step or weight set to a value."""
+
+    name: str
+    index: Index
+    value: float
+
+    @property
+    def region(self) -> Region:
+        """The cell."""
+        return tuple(range(i, i + 1) for i in self.index)
+
+    def placed(self, program: Program, givens: Givens) -> Self:
+        """Checked: the cell is there, and can hold the value."""
+        edit = replace(self, name=program.aliases.get(self.name, self.name))
+        check_index(program, edit.name, edit.index)
+        if edit.name in givens:
+            raise InputError(f"{edit.name} is an input: set a step or a weight")
+        if math.isnan(edit.value):
+            raise InputError(f"{edit.name} can be set to a number, not to NaN")
+        if edit.name in program.by_name and program.by_name[edit.name].op.integer:
+            _check_id(program, edit.name, edit.value)
+        return edit
+
+    def widen(self, region: Region) -> Region:
+        """Nothing more."""
+        return region
+
+    def apply(self, backend: Backend, array: Array, region: Region) -> None:  # noqa: ARG002 - the device takes a number
+        """Set the cell."""
+        array[inside(self.region, region)] = self.value
+
+
+@dataclass(frozen=True)
+class Ablate:
+    """A region of a step set to 0, or every column of it to its mean over the positions (padding left out).
+
+    The mean is that of the values before the change, of the same head and column, and a constant to gradients.
+    """
+
+    name: str
+    region: Region
+    mean: bool = False
+    counted: Host | None = field(default=None, compare=False, repr=False)
+    """Batch × rows: the positions that the mean is over; filled in by `placed`."""
+
+    def placed(self, program: Program, givens: Givens) -> Self:
+        """Checked: the region lies in a step of numbers."""
+        name = _checked_region(program, self.name, self.region)
+        return replace(self, name=name, counted=_counted(program, name, givens) if self.mean else None)
+
+    def widen(self, region: Region) -> Region:
+        """Every position, for a mean."""
+        return region if self.counted is None else _all_rows(region, self.counted)
+
+    def apply(self, backend: Backend, array: Array, region: Region) -> None:
+        """Set the cells to 0, or to the means of their columns."""
+        place = inside(self.region, region)
+        array[place] = 0.0 if self.counted is None else self._mean(backend, array, region, self.counted)
+
+    def _mean(self, backend: Backend, array: Array, region: Region, counted: Host) -> Array:
+        """Batch (× heads) × 1 × columns: Σ over the counted rows ÷ their number."""
+        lines = array[inside(_all_rows(self.region, counted), region)]
+        mask = backend.booleans(counted).reshape(len(counted), *(1,) * (len(region) - 2), -1, 1)
+        count = backend.floats(counted.sum(axis=1)).reshape(len(counted), *(1,) * len(region))
+        return backend.xp.where(mask, lines, 0.0).sum(axis=-2, keepdims=True) / count
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A region of a step with values from elsewhere; see `patch_from` for those of another trace."""
+
+    name: str
+    region: Region
+    read: Callable[[Region], Host] = field(repr=False)
+    """The values of a part of the step, behind a batch axis of the trace's size or of 1."""
+
+    @classmethod
+    def of(cls, name: str, values: Host, region: Region | None = None) -> Self:
+        """An array of the step's shape in place of the step, or of a region of it."""
+        return cls(name, whole(values.shape) if region is None else region, lambda part: values[None][slices(part)])
+
+    def placed(self, program: Program, givens: Givens) -> Self:  # noqa: ARG002 - inputs do not matter here
+        """Checked: the region lies in a step of numbers."""
+        return replace(self, name=_checked_region(program, self.name, self.region))
+
+    def widen(self, region: Region) -> Region:
+        """Nothing more."""
+        return region
+
+    def apply(self, backend: Backend, array: Array, region: Region) -> None:
+        """Put the values in."""
+        part = overlap(self.region, region)
+        array[inside(part, region)] = backend.floats(self.read(part))
+
+
+# What a trace does with changes
+
+
+def changes_of(changes: Iterable[Change], name: str, region: Region) -> list[Change]:
+    """The changes of a step or weight that set a cell of a region."""
+    return [change for change in changes if change.name == name and cells(overlap(change.region, region))]
+
+
+def widened(changes: Iterable[Change], name: str, region: Region) -> Region:
+    """The cells that have to be there for all changes inside a region."""
+    for change in changes_of(changes, name, region):
+        region = change.widen(region)
+    return region
+
+
+def changed(changes: Iterable[Change], name: str, backend: Backend, array: Array, region: Region) -> Array:
+    """The array of a (widened) region with the changes of that name made in order; a copy where there are any."""
+    found = changes_of(changes, name, region)
+    if found:
+        array = array.copy()
+    for change in found:
+        change.apply(backend, array, region)
+    return array
+
+
+def inside(part: Region, region: Region) -> tuple[object, ...]:
+    """Where what `part` has of `region` is in an array that holds `region`, with or without a batch axis."""
+    both = overlap(part, region)
+    return (..., *(slice(a.start - b.start, a.stop - b.start) for a, b in zip(both, region, strict=True)))
+
+
+def covers(region: Region, index: Index) -> bool:
+    """Whether a cell lies in a region of the same array."""
+    return all(i in part for i, part in zip(index, region, strict=True))
+
+
+def check_index(program: Program, name: str, index: Index) -> None:
+    """Refuse a cell that a step, weight or input does not have."""
+    shape = program.shape(name)
+    if len(index) != len(shape) or not all(0 <= i < size for i, size in zip(index, shape, strict=True)):
+        raise InputError(f"{name} has no cell [{', '.join(map(str, index))}]: it is {shape_text(shape)}")
+
+
+def _checked_region(program: Program, name: str, region: Region) -> str:
+    """The own name of a step of numbers that has this region."""
+    step = program.step(name)
+    if step.op.integer:
+        raise InputError(f"{step.name} holds whole numbers: change the sentence instead")
+    if not _fits(region, step.shape):
+        parts = ", ".join(f"{part.start}–{part.stop - 1}" for part in region)
+        raise InputError(f"{step.name} has no region [{parts}]: it is {shape_text(step.shape)}")
+    return step.name
+
+
+def _fits(region: Region, shape: Shape) -> bool:
+    return len(region) == len(shape) and all(
+        0 <= part.start < part.stop <= size and part.step == 1 for part, size in zip(region, shape, strict=True)
+    )
+
+
+def _all_rows(region: Region, counted: Host) -> Region:
+    return (*region[:-2], range(counted.shape[1]), region[-1])
+
+
+def _counted(program: Program, name: str, givens: Givens) -> Host:
+    """Batch × rows of a step, true where the row is a real token; every row where nothing says which are."""
+    axis = program.axes(name)[-2]
+    for given, visible in givens.items():
+        if given.endswith(VISIBLE) and axis.sequence and program.axes(given)[0].sequence == axis.sequence:
+            return visible | ~visible.any(axis=1, keepdims=True)
+    return np.ones((1, axis.size), dtype=np.bool_)
+
+
+def _check_id(program: Program, name: str, value: float) -> None:
+    limit = min(program.shape(reader.inputs[1])[0] for reader in program.readers(name))
+    if not (0 <= value < limit and float(value).is_integer()):
+        raise InputError(f"{name} holds whole numbers from 0 to {limit - 1}, not {value:g}")

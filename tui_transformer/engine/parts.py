@@ -1,0 +1,105 @@
+"""Parts of steps: a region is computed from regions of what the step reads, so that a large array need not be whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tui_transformer.engine.axis import Region, slices, within
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.edits import Change, changed, widened
+from tui_transformer.engine.program import Program, Step
+
+BLOCK_CELLS = 1 << 22
+"""Cells of a dropped array that are computed at a time (16 MiB in float32)."""
+
+Values = Mapping[str, Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What is made in parts, and how.
+
+    Attributes:
+        held: Whether a step is kept whole, or will be once it is computed.
+    """
+
+    program: Program
+    backend: Backend
+    batch: int
+    edits: tuple[Change, ...]
+    held: Callable[[str], bool]
+
+    def dropped(self, name: str) -> bool:
+        """Whether a step is never made whole on the way to others: it is not kept, and too large."""
+        step = self.program.by_name.get(name)
+        large = step is not None and step.windowed and math.prod(step.shape) * self.batch > BLOCK_CELLS
+        return large and not self.held(name)
+
+    def in_blocks(self, step: Step) -> bool:
+        """Whether a step reads something that is too large to be made at once."""
+        return len(step.axes) > 1 and any(self.dropped(source) for source in step.inputs)
+
+    def sources(self, step: Step) -> list[str]:
+        """What has to be there whole before parts of a step can be made."""
+        found: list[str] = []
+        for source in step.inputs:
+            found += self.sources(self.program.step(source)) if self.dropped(source) else [source]
+        return found
+
+    def make(self, step: Step, region: Region, values: Values) -> Array:
+        """A region of a step, piece by piece, from the values of its `sources`."""
+        pieces = list(self.pieces(step, region))
+        if len(pieces) == 1:
+            return self._made(step, region, values)
+        result = self.backend.empty((self.batch, *map(len, region)))
+        for piece in pieces:
+            result[within(piece, region)] = self._made(step, piece, values)
+        return result
+
+    def pieces(self, step: Step, region: Region) -> Iterator[Region]:
+        """The region, or a few rows of one head at a time where that is more than a block."""
+        if len(region) < 2:
+            yield region
+            return
+        *heads, rows, columns = region
+        height = BLOCK_CELLS // max(1, self._width(step, region) * self.batch)
+        if math.prod(map(len, heads)) * len(rows) <= height:
+            yield region
+            return
+        for head in heads[0] if heads else (0,):
+            for start in range(rows.start, rows.stop, max(1, height)):
+                part = range(start, min(start + max(1, height), rows.stop))
+                yield (*(range(head, head + 1) for _ in heads), part, columns)
+
+    def _width(self, step: Step, region: Region) -> int:
+        """Cells a row of the region takes, in the step or in the widest dropped array that it is made from."""
+        wide, reads = self._reads(step, region)
+        dropped = (part for source, part in zip(step.inputs, reads, strict=True) if self.dropped(source))
+        return max(len(wide[-1]), *(len(part[-1]) for part in dropped), 1)
+
+    def _reads(self, step: Step, region: Region) -> tuple[Region, tuple[Region, ...]]:
+        """The cells that are computed together to get a region, and what they are computed from in every input."""
+        shapes = [self.program.shape(source) for source in step.inputs]
+        wide = step.op.widen(region, shapes, step.shape)
+        wide = step.op.widen(widened(self.edits, step.name, wide), shapes, step.shape)
+        return wide, step.op.reads(wide, shapes)
+
+    def _made(self, step: Step, region: Region, values: Values) -> Array:
+        """A region of a step from regions of its inputs, edits included."""
+        wide, reads = self._reads(step, region)
+        parts = [self._part(source, part, values) for source, part in zip(step.inputs, reads, strict=True)]
+        result = step.op.forward(self.backend, *parts)
+        return changed(self.edits, step.name, self.backend, result, wide)[within(region, wide)]
+
+    def _part(self, name: str, region: Region, values: Values) -> Array:
+        """A region of a value that is there, or of a dropped step."""
+        if name not in values:
+            return self._made(self.program.step(name), region, values)
+        return values[name][place(self.program, name, region)]
+
+
+def place(program: Program, name: str, region: Region) -> tuple[slice, ...]:
+    """Where a region is in a whole array: behind the batch axis, which weights do not have."""
+    return slices(region)[1:] if name in program.weights else slices(region)
