@@ -1,0 +1,153 @@
+"""One cell of a gradient, written out by the chain rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tui_transformer.engine.edits import Edit
+from tui_transformer.engine.explanation import Operand, Sum
+from tui_transformer.engine.gradient import Gradients, gradients
+from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient, has_gradient
+from tui_transformer.engine.ops import Relu
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+
+IDS, TARGETS = [2, 5, 3, 6, 4], [5, -1, 6, 4, 7]
+SIZES = {"d_model": 8, "heads": 2, "d_ff": 6, "max_length": 8, "layers": 1}
+CASES = {
+    "encoder": SIZES,
+    "decoder": SIZES | {"norm": "pre", "activation": "gelu", "positions": "learned", "bias": True, "tie_output": True},
+    "encoder-decoder": SIZES | {"scale_embedding": True, "bias": True},
+}
+
+
+def traced(name: str, dtype: str = "float64") -> Trace:
+    model = Model.load(name, device="cpu", dtype=dtype, **CASES[name])
+    return model.trace(ids=IDS[:4], decoder_ids=IDS) if model.has_decoder else model.trace(ids=IDS)
+
+
+def some_cells(found: Gradients, name: str, count: int = 3) -> Iterator[tuple[int, ...]]:
+    """The cell with the largest gradient, and a few others."""
+    array = np.abs(found.values[name]).ravel()
+    rng = np.random.default_rng(3)
+    for flat in {int(array.argmax()), *rng.integers(0, array.size, count).tolist()}:
+        yield tuple(int(i) for i in np.unravel_index(flat, found.values[name].shape))
+
+
+def operands(explanation) -> Iterator[Operand]:
+    for item in explanation.items:
+        if isinstance(item, Sum):
+            yield from (factor.operand(term) for factor in item.factors for term in range(len(item)))
+        elif item.source is not None:
+            yield item.source
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_terms_give_the_cell_of_every_gradient(name):
+    trace = traced(name)
+    found = gradients(trace, TARGETS)
+    for each in found.values:
+        for index in some_cells(found, each):
+            explained = explain_gradient(trace, found, TARGETS, each, index)
+            assert explained.stored == found.values[each][index]
+            assert explained.recomputed == pytest.approx(explained.stored, rel=1e-9, abs=1e-12), (each, index)
+            assert explained.formula
+            assert explained.name == f"{GRADIENT}{each}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operands_hold_what_their_cells_hold(name):
+    trace = traced(name)
+    found = gradients(trace, TARGETS)
+    known = {f"{GRADIENT}{each}": array for each, array in found.values.items()}
+    for each in found.values:
+        for operand in operands(explain_gradient(trace, found, TARGETS, each, next(some_cells(found, each)))):
+            array = known[operand.name] if operand.name in known else trace.window(operand.name, cell(operand))
+            value = array[operand.index] if operand.name in known else array.item()
+            assert operand.value == value, (each, operand)
+
+
+def cell(operand: Operand) -> tuple[range, ...]:
+    return tuple(range(i, i + 1) for i in operand.index)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_has_a_gradient_is_known_before_it_is_computed(name):
+    trace = traced(name)
+    assert set(has_gradient(trace)) == set(gradients(trace, TARGETS).values)
+    assert has_gradient(trace)[0] == "output.logits"
+
+
+def test_a_model_without_logits_has_no_gradients():
+    assert has_gradient(Model.load("attention").trace()) == ()
+
+
+def test_the_residual_stream_collects_a_term_from_every_reader():
+    trace = traced("decoder")
+    found = gradients(trace, TARGETS)
+    explained = explain_gradient(trace, found, TARGETS, "embedding.output", (1, 2))
+    notes = [item.note for item in explained.items if not isinstance(item, Sum) and item.symbol == "+"]
+    assert [note.partition(":")[0].removeprefix("via ") for note in notes] == [
+        "decoder.0.self_attention.norm",
+        "decoder.0.self_attention.residual",
+    ]
+
+
+def test_a_weight_collects_the_gradients_of_all_sentences():
+    model = Model.load("decoder", device="cpu", dtype="float64", **CASES["decoder"])
+    trace = model.trace(ids=[IDS, IDS[::-1]])
+    targets = [TARGETS, TARGETS]
+    found = gradients(trace, targets)
+    name = "decoder.0.feed_forward.hidden.weight"
+    explained = explain_gradient(trace, found, TARGETS, name, (1, 2))
+    assert explained.recomputed == pytest.approx(explained.stored, rel=1e-9)
+    second = explain_gradient(trace, found, TARGETS, "decoder.0.feed_forward.hidden", (1, 2), item=1)
+    assert second.recomputed == pytest.approx(found.values["decoder.0.feed_forward.hidden"][1, 1, 2], rel=1e-9)
+
+
+@pytest.mark.parametrize("step", ["self_attention.weights", "feed_forward.hidden"])
+def test_a_cell_set_by_hand_passes_nothing_on(step):
+    name = f"decoder.0.{step}"
+    trace = traced("decoder")
+    index = (0,) * len(trace.program.shape(name))
+    trace = trace.edited([Edit(name, index, 0.25)])
+    found = gradients(trace, TARGETS)
+    for source in (name, *trace.program.step(name).inputs):
+        for place in {index[: found.values[source].ndim], *some_cells(found, source)}:
+            explained = explain_gradient(trace, found, TARGETS, source, place)
+            assert explained.recomputed == pytest.approx(explained.stored, rel=1e-9, abs=1e-12)
+
+
+def test_an_operation_that_writes_no_terms_is_explained_by_its_backward_pass(monkeypatch):
+    monkeypatch.delattr(Relu, "explain_backward")
+    trace = traced("encoder")
+    found = gradients(trace, TARGETS)
+    for index in some_cells(found, "encoder.0.feed_forward.hidden"):
+        explained = explain_gradient(trace, found, TARGETS, "encoder.0.feed_forward.hidden", index)
+        assert explained.recomputed == pytest.approx(explained.stored, rel=1e-12)
+
+
+def test_float32_gradients_are_explained_near_what_is_held():
+    trace = traced("encoder", "float32")
+    found = gradients(trace, TARGETS)
+    for name, array in found.values.items():
+        explained = explain_gradient(trace, found, TARGETS, name, next(some_cells(found, name)))
+        assert abs(explained.difference) <= 1e-5 * max(float(np.abs(array).max()), 1e-3), name
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "said"),
+    [
+        ("tokens", (0,), "tokens has no gradient"),
+        ("output.probabilities", (0, 0), "output.probabilities has no gradient"),
+        ("output.logits", (9, 0), r"output.logits has no cell \[9, 0\]"),
+    ],
+)
+def test_what_has_no_gradient_is_said(name, index, said):
+    trace = traced("encoder")
+    with pytest.raises(InputError, match=said):
+        explain_gradient(trace, gradients(trace, TARGETS), TARGETS, name, index)

@@ -1,0 +1,165 @@
+"""How one cell of a gradient was made: the chain rule written out, one term for every step that reads the value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tui_transformer.engine.axis import Region, slices, whole
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.edits import Change, changes_of, check_index, inside
+from tui_transformer.engine.explanation import Explanation, Index, Item, Source, Sum, Value, Working
+from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients
+from tui_transformer.engine.program import Step
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+
+GRADIENT = "gradient/"
+"""What stands before the name of a step or weight to mean its gradient."""
+
+SEVERAL = "Σ over the steps that read it"
+NO_READER = "no step that the loss depends on reads it: 0"
+
+
+@np.errstate(all="ignore")
+def explain_gradient(
+    trace: Trace, found: Gradients, targets: Sequence[int], name: str, index: Index, item: int = 0
+) -> Explanation:
+    """The terms of one cell of ∂loss/∂name, worked out again in float64 from the values and gradients that are held.
+
+    Args:
+        trace: The forward pass.
+        found: Its gradients.
+        targets: The token ID that is right at every position, of this item of the batch; −1 = not counted.
+        name: A step or weight that has a gradient.
+        index: Its cell, without a batch axis.
+        item: Which sentence of the batch. A weight collects the gradients of all of them.
+
+    Raises:
+        InputError: There is no such gradient or cell.
+    """
+    name = trace.program.aliases.get(name, name)
+    if name not in found.values:
+        raise InputError(f"{name} has no gradient: the loss does not depend on it, or it depends on no weight")
+    check_index(trace.program, name, index)
+    shared = name in trace.program.weights
+    stored = float(_item(trace, name, found.values[name], item)[index])
+    if name == LOGITS:
+        working, formula = _from_loss(trace, targets, index, item), "(p − 1 at the target) ÷ counted positions"
+    else:
+        items = range(trace.batch) if shared else (item,)
+        terms = [term for each in items for term in _terms(trace, found.values, name, index, each)]
+        working, formula = _together(terms)
+    return Explanation(f"{GRADIENT}{name}", index, formula, working.items, working.result, stored)
+
+
+def _from_loss(trace: Trace, targets: Sequence[int], index: Index, item: int) -> Working:
+    """The loss is the mean of −log p of the targets: its gradient is the share less 1 at the target, over the count."""
+    row, column = index
+    count, target = sum(each != NOT_COUNTED for each in targets), targets[row]
+    if target == NOT_COUNTED:
+        return Working((Value("target", target, note="−1: this position is not counted"),), 0.0)
+    line = _step(trace, LOGITS, item).factor(row, None)
+    top = float(line.values.max())
+    total = Sum("Σ e^(z − max)", (line,), np.exp(line.values - top), "e^(z−max)")
+    share = float(total.contributions[column]) / total.total
+    here = float(column == target)
+    items = (
+        total,
+        Value("p", share, line.operand(column), "e^(z − max) ÷ Σ"),
+        Value("− target", here, note="1: this is the target" if here else f"0: the target is {target}"),
+        Value("÷ counted", count, note="positions in the mean"),
+    )
+    return Working(items, (share - here) / count)
+
+
+Term = tuple[Step, int, Working]
+"""A step that reads the value, as which of its inputs, and what it adds to the gradient."""
+
+
+def _terms(trace: Trace, values: Mapping[str, Host], name: str, index: Index, item: int) -> Iterator[Term]:
+    for step in trace.program.readers(name):
+        if step.name in values:
+            for toward, source in enumerate(step.inputs):
+                if source == name:
+                    yield step, toward, _through(trace, values, step, toward, index, item)
+
+
+def _together(terms: Sequence[Term]) -> tuple[Working, str]:
+    """The sum of the terms; where there are several, each begins with a line of its own."""
+    if not terms:
+        return Working((Value("", 0.0, note=NO_READER),), 0.0), "0"
+    if len(terms) == 1:
+        step, toward, working = terms[0]
+        return working, step.op.gradient_formula(toward)
+    items: list[Item] = []
+    for step, toward, working in terms:
+        items += [Value("+", working.result, note=f"via {step.name}: {step.op.gradient_formula(toward)}")]
+        items += working.items
+    return Working(tuple(items), sum(working.result for _, _, working in terms)), SEVERAL
+
+
+def _through(trace: Trace, values: Mapping[str, Host], step: Step, toward: int, index: Index, item: int) -> Working:
+    """What reaches a cell through one step; cells of it that were set by hand pass nothing on."""
+    by_hand = [change for change in trace.edits if change.name == step.name]
+    before = trace.edited([change for change in trace.edits if change not in by_hand]) if by_hand else trace
+    gradient = _gradient(_item(trace, step.name, values[step.name], item), step.name, by_hand)
+    sources = [_step(trace, source, item) for source in step.inputs]
+    working = step.op.explain_backward(index, toward, gradient, _step(before, step.name, item), *sources)
+    return working or _by_backward(before, step, toward, index, gradient, item)
+
+
+def _gradient(array: Host, name: str, by_hand: Sequence[Change]) -> Source:
+    """The gradient that a step passes on."""
+
+    def read(region: Region) -> Host:
+        part = array[slices(region)[1:]].astype(np.float64)
+        for change in changes_of(by_hand, name, region):
+            place: Any = inside(change.region, region)
+            part[place] = 0.0
+        return part
+
+    return Source(f"{GRADIENT}{name}", array.shape, read)
+
+
+def _by_backward(trace: Trace, step: Step, toward: int, index: Index, gradient: Source, item: int) -> Working:
+    """What the backward pass itself gives, for an operation that does not write its terms out."""
+    weights = trace.program.weights
+    arrays = trace.arrays((step.name, *step.inputs))
+    named = zip((step.name, *step.inputs), arrays, strict=True)
+    output, *inputs = (array if name in weights else array[item : item + 1] for name, array in named)
+    start = trace.backend.floats(gradient.read(whole(gradient.shape)))[None]
+    found = step.op.backward(trace.backend, start, output, *inputs)[toward]
+    if found is None:
+        raise ValueError(f"{step.name} passes no gradient to {step.inputs[toward]}")
+    cell = float(found[index if step.inputs[toward] in weights else (0, *index)])
+    return Working((Value("∂", cell, note=f"by {step.name}"),), cell)
+
+
+def _item(trace: Trace, name: str, array: Host, item: int) -> Host:
+    """A gradient of one sentence; of a weight, there is one for all."""
+    return array if name in trace.program.weights or trace.batch == 1 else array[item]
+
+
+def _step(trace: Trace, name: str, item: int) -> Source:
+    """A step, weight or input as explanations read it."""
+
+    def read(region: Region) -> Host:
+        return trace.window(name, region, item).astype(np.float64)
+
+    return Source(name, trace.program.shape(name), read)
+
+
+def has_gradient(trace: Trace) -> tuple[str, ...]:
+    """The names of everything that the loss depends on and that depends on a weight, in the order of backward steps."""
+    program = trace.program
+    if LOGITS not in program.by_name:
+        return ()
+    learned, wanted, names = program.downstream(program.weights), {LOGITS}, []
+    for step in reversed(program.steps[: program.places[LOGITS] + 1]):
+        if step.name in wanted:
+            names.append(step.name)
+            wanted.update(source for source in step.inputs if source in learned)
+    return (*names, *(name for name in program.weights if name in wanted))
