@@ -29,12 +29,19 @@ def trace(
     *,
     out: Annotated[Path, typer.Option("--out", metavar="FILE.npz", help="The file to write.")],
     steps: Annotated[str | None, typer.Option("--steps", metavar="GLOB", help="Only the steps that match.")] = None,
+    targets: Annotated[
+        str | None,
+        typer.Option("--targets", metavar="7,9,-1", help="The right token ID at every position; -1 = not counted."),
+    ] = None,
+    gradients: Annotated[
+        bool, typer.Option("--gradients", help="Gradients of the mean cross-entropy too, of every step and weight.")
+    ] = False,
     flags: Flags,
 ) -> None:
-    """Write every step of a forward pass to an npz file, under its name."""
-    from tui_transformer.cli.trace import run
+    """Write every step of a forward pass to an npz file, under its name; its gradient as gradient/<name>."""
+    from tui_transformer.cli.trace import Request, run
 
-    run(flags, out, steps)
+    run(flags, Request(out, steps, targets, gradients))
 
 
 @app.command()

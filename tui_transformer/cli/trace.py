@@ -1,41 +1,107 @@
-"""`trace`: every step of a forward pass to an NPZ file."""
+"""`trace`: every step of a forward pass, and where asked the gradient at each, to an NPZ file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy.random  # noqa: F401 - its import loses an interrupt: do it before anything is written
 
-from tui_transformer.cli.names import match, missing
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.names import missing
+from tui_transformer.cli.options import Flags, parse_ids
 from tui_transformer.cli.output import note
 from tui_transformer.cli.session import open_session
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients, gradients
+from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.keep import readable
 from tui_transformer.engine.trace import Trace
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import writing
 from tui_transformer.report import as_npz
 
 
-def run(flags: Flags, out: Path, steps: str | None) -> None:
-    """Write the steps that match, one at a time, under their names.
+@dataclass(frozen=True)
+class Request:
+    """What is to be written: the steps that match (all for None), and the gradients toward these targets."""
+
+    out: Path
+    steps: str | None = None
+    targets: str | None = None
+    gradients: bool = False
+
+
+def run(flags: Flags, request: Request) -> None:
+    """Write the steps that match, one at a time, under their names, and their gradients as `gradient/<name>`.
 
     Raises:
-        InputError: No step matches, or the file cannot be written; then there is none.
+        InputError: No step matches, the targets do not fit, or the file cannot be written; then there is none.
     """
+    targets = _targets(request)
     trace = open_session(flags).trace
-    names = trace.names if steps is None else match(trace.names, steps)
+    found = None if targets is None else backward(trace, targets)
+    arrays = dict(_arrays(trace, found))
+    names = [name for name in arrays if _matches(name, request.steps)]
     if not names:
-        raise InputError(missing(trace.names, steps or ""))
-    with writing(out) as file:
-        as_npz.write(file, _arrays(trace, names))
-    note(f"wrote {out}: {len(names)} steps, {_size(out)}")
+        raise InputError(missing(list(arrays), request.steps or ""))
+    with writing(request.out) as file:
+        as_npz.write(file, ((name, arrays[name][name.removeprefix(GRADIENT)]) for name in names))
+    note(f"wrote {request.out}: {_counted(names)}, {_size(request.out)}")
 
 
-def _arrays(trace: Trace, names: tuple[str, ...] | list[str]) -> Iterator[tuple[str, Host]]:
-    return ((name, trace[name]) for name in names)
+def _targets(request: Request) -> tuple[int, ...] | None:
+    """The targets, where gradients are asked for."""
+    if request.gradients and request.targets is None:
+        raise UsageError("--gradients needs --targets: one token ID a position, as 7,9,-1 (-1 = not counted)")
+    if request.targets is None:
+        return None
+    if not request.gradients:
+        raise UsageError("--targets is what gradients are computed from: give --gradients too")
+    return parse_ids(request.targets.replace("−", "-"), "--targets")
+
+
+def backward(trace: Trace, targets: tuple[int, ...]) -> Gradients:
+    """The gradients, and one line about the loss.
+
+    Raises:
+        InputError: The model has no logits, or the targets do not fit them.
+    """
+    if LOGITS not in trace.program.by_name:
+        raise InputError(f"this model has no {LOGITS}: without them there is no loss, and no gradients")
+    positions = trace.program.shape(LOGITS)[0]
+    if len(targets) != positions:
+        raise InputError(
+            f"--targets: {len(targets)} for {positions} positions: give one token ID for each, -1 where none is counted"
+        )
+    found = gradients(trace, [targets])
+    counted = sum(target != NOT_COUNTED for target in targets)
+    note(f"loss {found.loss:.7g}: mean cross-entropy in nats over {counted} of {positions} positions")
+    return found
+
+
+def _arrays(trace: Trace, found: Gradients | None) -> Iterator[tuple[str, Trace | Mapping[str, Host]]]:
+    """Every key of the file, and what is to be asked for its array."""
+    yield from ((name, trace) for name in trace.names)
+    if found is not None:
+        aliases = trace.program.aliases
+        known = {name: found.values[own] for name in _named(trace) if (own := aliases.get(name, name)) in found.values}
+        yield from ((f"{GRADIENT}{name}", known) for name in known)
+
+
+def _named(trace: Trace) -> tuple[str, ...]:
+    return (*trace.names, *trace.program.weights)
+
+
+def _matches(name: str, pattern: str | None) -> bool:
+    """Whether a key is wanted: a pattern for a step is one for its gradient too."""
+    return pattern is None or fnmatchcase(name, pattern) or fnmatchcase(name.removeprefix(GRADIENT), pattern)
+
+
+def _counted(names: list[str]) -> str:
+    gradient = sum(name.startswith(GRADIENT) for name in names)
+    return f"{len(names) - gradient} steps" + (f", {gradient} gradients" if gradient else "")
 
 
 def _size(path: Path) -> str:
