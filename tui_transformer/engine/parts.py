@@ -32,14 +32,17 @@ class Parts:
     held: Callable[[str], bool]
 
     def dropped(self, name: str) -> bool:
-        """Whether a step is never made whole on the way to others: it is not kept, and too large."""
+        """Whether a step is not kept and comes back in windows."""
         step = self.program.by_name.get(name)
-        large = step is not None and step.windowed and math.prod(step.shape) * self.batch > BLOCK_CELLS
-        return large and not self.held(name)
+        return step is not None and step.windowed and not self.held(name)
+
+    def large(self, name: str) -> bool:
+        """Whether a step is never made whole on the way to others: it is dropped, and more than a block."""
+        return self.dropped(name) and math.prod(self.program.shape(name)) * self.batch > BLOCK_CELLS
 
     def in_blocks(self, step: Step) -> bool:
         """Whether a step reads something that is too large to be made at once."""
-        return len(step.axes) > 1 and any(self.dropped(source) for source in step.inputs)
+        return len(step.axes) > 1 and any(self.large(source) for source in step.inputs)
 
     def sources(self, step: Step) -> list[str]:
         """What has to be there whole before parts of a step can be made."""

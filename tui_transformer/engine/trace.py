@@ -111,7 +111,7 @@ class Trace:
         """Of a step and of the dropped steps that are made again for it."""
         if self._unedited(step) is not None:
             return 0
-        dropped = (self.program.step(name) for name in step.inputs if self._parts.dropped(name))
+        dropped = map(self.program.step, filter(self._parts.dropped, step.inputs)) if self._parts.in_blocks(step) else ()
         return self.program.flops(step) + sum(map(self._flops, dropped))
 
     def window(self, name: str, region: Region, item: int = 0) -> Host:
@@ -297,9 +297,7 @@ class Trace:
 
     def _needed(self, name: str) -> list[str]:
         """What has to be there whole before a part of a value can be read."""
-        step = self.program.by_name.get(name)
-        in_parts = step is not None and step.windowed and not self._parts.held(name)
-        return self._parts.sources(step) if step is not None and in_parts else [name]
+        return self._parts.sources(self.program.step(name)) if self._parts.dropped(name) else [name]
 
     def _part(self, name: str, region: Region) -> Array:
         """A part of a step, with all items of the batch, or of a weight; only what it needs is computed."""

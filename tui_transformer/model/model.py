@@ -216,7 +216,7 @@ class Model:
         lengths = [givens[name].shape[1] for name in ("input.places", "decoder.input.places") if name in givens]
         program = self.program(*lengths)
         givens = {name: givens[name] for name in program.givens}
-        needed = max((math.prod(step.shape) for step in program.steps if not step.square), default=0)
+        needed = max((math.prod(step.shape) for step in program.steps if not step.windowed), default=0)
         trace = Trace(program, self.weights, givens, budget)
         needed *= self.backend.dtype.itemsize * trace.batch
         _check_memory(needed, f"{trace.batch * sum(lengths):,} tokens need", "use fewer tokens")
