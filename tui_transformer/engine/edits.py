@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
@@ -15,7 +15,11 @@ from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 
+if TYPE_CHECKING:
+    from tui_transformer.engine.trace import Trace
+
 VISIBLE = "input.visible"
+KINDS = ("head", "row", "column")
 Givens = Mapping[str, Host]
 
 
@@ -115,17 +119,37 @@ class Ablate:
 
 @dataclass(frozen=True)
 class Patch:
-    """A region of a step with values from elsewhere; see `patch_from` for those of another trace."""
+    """A region of a step with values from elsewhere.
+
+    `read` gives the values of a part of the region, behind a batch axis as long as the trace's or of 1.
+    """
 
     name: str
     region: Region
     read: Callable[[Region], Host] = field(repr=False)
-    """The values of a part of the step, behind a batch axis of the trace's size or of 1."""
 
     @classmethod
     def of(cls, name: str, values: Host, region: Region | None = None) -> Self:
         """An array of the step's shape in place of the step, or of a region of it."""
         return cls(name, whole(values.shape) if region is None else region, lambda part: values[None][slices(part)])
+
+    @classmethod
+    def between(
+        cls, trace: Trace, other: Trace, name: str, rows: range | None = None, heads: range | None = None
+    ) -> Self:
+        """What another trace has in a step, or in the same rows or heads of it (by default all).
+
+        Raises:
+            InputError: No such step, rows or heads in one of the two, or shapes that do not fit.
+        """
+        step = trace.program.step(name)
+        shapes = step.shape, other.program.shape(step.name)
+        _check_shapes(step.name, *shapes)
+        if other.batch not in (1, trace.batch):
+            raise InputError(f"{other.batch} sentences cannot patch {trace.batch}: use one, or as many")
+        region = _chosen(step.name, shapes, rows, heads)
+        items = range(other.batch)
+        return cls(step.name, region, lambda part: np.stack([other.window(step.name, part, item) for item in items]))
 
     def placed(self, program: Program, givens: Givens) -> Self:  # noqa: ARG002 - inputs do not matter here
         """Checked: the region lies in a step of numbers."""
@@ -139,6 +163,33 @@ class Patch:
         """Put the values in."""
         part = overlap(self.region, region)
         array[inside(part, region)] = backend.floats(self.read(part))
+
+
+def _check_shapes(name: str, here: Shape, there: Shape) -> None:
+    if here[-1] != there[-1]:
+        raise InputError(f"{name} is {shape_text(here)} here and {shape_text(there)} there: the last axis differs")
+
+
+def _chosen(name: str, shapes: tuple[Shape, Shape], rows: range | None, heads: range | None) -> Region:
+    """The rows and heads of a step that both shapes have."""
+    here, there = shapes
+    if heads is not None and len(here) < 3:
+        raise InputError(f"{name} has no heads: leave them out")
+    asked = (heads, rows, None)[-len(here) :]
+    return tuple(
+        _line(name, kind, part, sizes, shapes)
+        for kind, part, sizes in zip(KINDS[-len(here) :], asked, zip(here, there, strict=True), strict=True)
+    )
+
+
+def _line(name: str, kind: str, part: range | None, sizes: tuple[int, int], shapes: tuple[Shape, Shape]) -> range:
+    if part is None and sizes[0] != sizes[1]:
+        here, there = map(shape_text, shapes)
+        raise InputError(f"{name} is {here} here and {there} there: name {kind}s that both have")
+    if part is not None and not 0 <= part.start < part.stop <= min(sizes):
+        missing = part.start if part.start not in range(min(sizes)) else part.stop - 1
+        raise InputError(f"{name} has no {kind} {missing} in both: use 0 to {min(sizes) - 1}")
+    return range(sizes[0]) if part is None else part
 
 
 # What a trace does with changes

@@ -44,6 +44,10 @@ class Parts:
         """Whether a step reads something that is too large to be made at once."""
         return len(step.axes) > 1 and any(self.large(source) for source in step.inputs)
 
+    def remade(self, step: Step) -> list[Step]:
+        """The inputs that are computed, and let go, while a step is made in blocks."""
+        return [self.program.step(name) for name in step.inputs if self.dropped(name)] if self.in_blocks(step) else []
+
     def sources(self, step: Step) -> list[str]:
         """What has to be there whole before parts of a step can be made."""
         found: list[str] = []

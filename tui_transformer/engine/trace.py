@@ -111,8 +111,7 @@ class Trace:
         """Of a step and of the dropped steps that are made again for it."""
         if self._unedited(step) is not None:
             return 0
-        dropped = map(self.program.step, filter(self._parts.dropped, step.inputs)) if self._parts.in_blocks(step) else ()
-        return self.program.flops(step) + sum(map(self._flops, dropped))
+        return self.program.flops(step) + sum(map(self._flops, self._parts.remade(step)))
 
     def window(self, name: str, region: Region, item: int = 0) -> Host:
         """The cells of a region (one range an axis, no batch axis) of one item of the batch, on the host."""

@@ -1,0 +1,269 @@
+"""Regions ablated or patched: what they reach is as in a full run with them, in windows too, the rest is shared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference import REFERENCES
+from strict import strict_backend
+
+from tui_transformer.engine import parts
+from tui_transformer.engine.edits import Ablate, Change, Edit, Patch
+from tui_transformer.engine.gradient import gradients
+from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.weights import Weights
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+
+IDS = [2, 5, 3, 6, 4]
+SCOPE = "decoder.0.self_attention"
+CONTEXT, STREAM, NEURONS = f"{SCOPE}.context", "decoder.0.output", "decoder.1.feed_forward.activation"
+SIZES = {"layers": 2, "heads": 4, "d_ff": 12, "norm": "pre", "tie_output": True, "bias": True}
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return Model.load("decoder", device="cpu", dtype="float64", **SIZES)
+
+
+@pytest.fixture
+def trace(model) -> Trace:
+    return model.trace(ids=IDS)
+
+
+def by_hand(trace: Trace, name: str, set_values) -> dict[str, np.ndarray]:
+    """The whole program run again, step after step, with one step changed in place."""
+    values = {given: trace[given][None] for given in trace.program.givens}
+    values |= {weight: trace[weight] for weight in trace.program.weights}
+    for step in trace.program.steps:
+        values[step.name] = step.op.forward(trace.backend, *(values[source] for source in step.inputs)).copy()
+        if step.name == trace.program.aliases.get(name, name):
+            set_values(values[step.name][0])
+    return {step.name: values[step.name][0] for step in trace.program.steps}
+
+
+def zero_head(array):
+    array[2] = 0.0
+
+
+def mean_of_head(array):
+    array[1] = array[1].mean(axis=0)
+
+
+def mean_of_two_columns(array):
+    array[:, 3:5] = array[:, 3:5].mean(axis=0)
+
+
+def mean_of_a_row(array):
+    array[4] = array.mean(axis=0)
+
+
+def zero_queries(array):
+    array[1, 2:4, :3] = 0.0
+
+
+def means_of_keys(array):
+    array[0, :, 1:3] = array[0, :, 1:3].mean(axis=0)
+
+
+def counted(array):
+    array[1:3] = np.arange(16).reshape(2, 8)
+
+
+CASES: dict[str, tuple[Change, object]] = {
+    "a head set to 0": (Ablate(CONTEXT, (range(2, 3), range(5), range(2))), zero_head),
+    "a head set to its mean": (Ablate(CONTEXT, (range(1, 2), range(5), range(2)), mean=True), mean_of_head),
+    "neurons set to their means": (Ablate(NEURONS, (range(5), range(3, 5)), mean=True), mean_of_two_columns),
+    "a position set to the mean": (Ablate(STREAM, (range(4, 5), range(8)), mean=True), mean_of_a_row),
+    "weights set to 0": (Ablate(f"{SCOPE}.weights", (range(1, 2), range(2, 4), range(3))), zero_queries),
+    "weights set to means": (Ablate(f"{SCOPE}.weights", (range(1), range(5), range(1, 3)), mean=True), means_of_keys),
+    "rows patched": (
+        Patch.of(
+            STREAM, np.concatenate([np.zeros(8), np.arange(16), np.zeros(16)]).reshape(5, 8), (range(1, 3), range(8))
+        ),
+        counted,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("budget", [1 << 30, 0])
+@pytest.mark.parametrize("block", [7, 1 << 20])
+def test_changed_steps_are_as_a_full_run_with_them(model, case, budget, block, monkeypatch):
+    monkeypatch.setattr(parts, "BLOCK_CELLS", block)
+    (change, set_values), trace = CASES[case], model.trace(ids=IDS, budget=budget)
+    edited, wanted = trace.edited([change]), by_hand(trace, change.name, set_values)
+    for name, array in wanted.items():
+        np.testing.assert_allclose(edited[name], array, rtol=1e-11, atol=1e-14, err_msg=name)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("budget", [1 << 30, 0])
+def test_windows_of_changed_steps_are_slices(model, case, budget, monkeypatch):
+    monkeypatch.setattr(parts, "BLOCK_CELLS", 9)
+    change, trace = CASES[case][0], model.trace(ids=IDS, budget=budget)
+    edited, wanted, rng = trace.edited([change]), model.trace(ids=IDS).edited([change]), np.random.default_rng(3)
+    for name in edited:
+        shape = edited.program.shape(name)
+        region = tuple(range(*sorted(map(int, rng.choice(size + 1, 2, replace=False)))) for size in shape)
+        part = wanted[name][tuple(slice(axis.start, axis.stop) for axis in region)]
+        np.testing.assert_allclose(edited.window(name, region), part, rtol=1e-11, atol=1e-14, err_msg=name)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("first", ["base", "edited"])
+def test_what_no_change_reaches_is_shared(trace, case, first):
+    change = CASES[case][0]
+    edited = trace.edited([change])
+    (trace if first == "base" else edited).compute()
+    reached = trace.program.downstream([trace.program.step(change.name).name])
+    for name in trace.program.by_name:
+        assert np.shares_memory(edited[name], trace[name]) == (name not in reached), name
+
+
+def test_a_changed_step_is_not_computed_again_where_the_base_has_it(trace):
+    trace.compute()
+    seen: list[str] = []
+    edited = trace.edited([CASES["a head set to 0"][0]])
+    edited.compute(before=lambda step: seen.append(step.name))
+    assert seen[:2] == [CONTEXT, f"{SCOPE}.concat"]
+    assert np.array_equal(np.delete(edited[CONTEXT], 2, axis=0), np.delete(trace[CONTEXT], 2, axis=0))
+    assert trace[CONTEXT][2].any()
+
+
+def test_with_a_budget_of_its_own_nothing_is_kept(trace):
+    trace.compute()
+    edited = trace.edited([CASES["a head set to 0"][0]], budget=0)
+    edited["output.logits"]
+    assert edited.held == trace.held - trace.program.downstream([CONTEXT])
+
+
+def test_what_no_change_reaches_is_kept_in_the_base_whatever_the_budget_of_the_edits(trace):
+    trace.edited([CASES["neurons set to their means"][0]], budget=0)["output.logits"]
+    assert CONTEXT in trace.held
+
+
+def test_changes_are_made_in_order(trace):
+    region = (range(5), range(8))
+    edited = trace.edited([Ablate(STREAM, region), Edit(STREAM, (1, 3), 2.0), Ablate(STREAM, (range(1), range(8)))])
+    assert edited[STREAM][1, 3] == 2.0
+    assert np.count_nonzero(edited[STREAM]) == 1
+
+
+def test_a_mean_leaves_padding_out():
+    model = Model.load("encoder", device="cpu", dtype="float64", pad_id=1)
+    name = "encoder.0.feed_forward.activation"
+    trace = model.trace(ids=[[2, 5, 3, 1, 1], [4, 3, 7, 6, 5]])
+    edited = trace.edited([Ablate(name, (range(5), range(2, 3)), mean=True)])
+    for item, real in enumerate((3, 5)):
+        wanted = trace[name][item, :real, 2].mean()
+        np.testing.assert_allclose(edited[name][item, :, 2], wanted, rtol=1e-12)
+
+
+def test_a_step_of_another_trace_takes_the_place_of_this_one(model, trace):
+    other = model.trace(ids=[7, 1, 4, 4, 2], budget=0)
+    edited = trace.edited([Patch.between(trace, other, STREAM)])
+    assert np.array_equal(edited[STREAM], other[STREAM])
+    np.testing.assert_allclose(edited["output.logits"], other["output.logits"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("block", [7, 1 << 20])
+def test_weights_of_a_head_are_patched_in_windows(model, block, monkeypatch):
+    monkeypatch.setattr(parts, "BLOCK_CELLS", block)
+    trace, other = (model.trace(ids=ids, budget=0) for ids in (IDS, [7, 1, 4, 4, 2]))
+    name = f"{SCOPE}.weights"
+    edited = trace.edited([Patch.between(trace, other, name, rows=range(1, 3), heads=range(2, 4))])
+    assert np.array_equal(edited.window(name, (range(2, 3), range(2, 3), range(5)))[0, 0], other[name][2, 2])
+    wanted = trace[name].copy()
+    wanted[2:4, 1:3] = other[name][2:4, 1:3]
+    np.testing.assert_allclose(edited[name], wanted, rtol=1e-12)
+
+
+def test_rows_of_a_longer_sentence_are_patched(model, trace):
+    other = model.trace(ids=[7, 1, 4, 4, 2, 6, 3])
+    edited = trace.edited([Patch.between(trace, other, STREAM, rows=range(4, 5))])
+    assert np.array_equal(edited[STREAM][4], other[STREAM][4])
+    assert np.array_equal(edited[STREAM][:4], trace[STREAM][:4])
+
+
+def test_a_batch_is_patched_item_by_item(model):
+    trace, other = model.trace(ids=[IDS, IDS[::-1]]), model.trace(ids=[[1] * 5, [7] * 5])
+    edited = trace.edited([Patch.between(trace, other, STREAM, rows=range(2))])
+    assert np.array_equal(edited[STREAM][:, :2], other[STREAM][:, :2])
+    assert np.array_equal(edited[STREAM][:, 2:], trace[STREAM][:, 2:])
+
+
+def test_explain_says_which_cells_are_edited(trace):
+    edited = trace.edited([CASES["a head set to 0"][0]])
+    found = edited.explain(CONTEXT, head=2, row=3, column=1)
+    assert (found.edited, found.stored) == (True, 0.0)
+    assert found.recomputed == pytest.approx(trace[CONTEXT][2, 3, 1])
+    assert not edited.explain(CONTEXT, head=1, row=3, column=1).edited
+
+
+def test_changed_cells_pass_no_gradient_on(model, trace):
+    every = tuple(range(size) for size in trace.program.shape(CONTEXT))
+    found = gradients(trace.edited([Ablate(CONTEXT, every)]), [3, -1, 2, 5, 7]).values
+    assert not found[f"{SCOPE}.weights"].any()
+    assert not found[f"{SCOPE}.value"].any()
+    assert found[CONTEXT].any()
+
+
+def test_changes_on_a_device_are_as_on_the_cpu(model):
+    on_device = Model(model.name, model.family, model.config, Weights(strict_backend(), model.weights.read), None)
+    cpu, device = (found.trace(ids=[IDS, IDS[::-1]]) for found in (model, on_device))
+    for case, (change, _) in CASES.items():
+        np.testing.assert_allclose(
+            device.edited([change])["output.logits"], cpu.edited([change])["output.logits"], rtol=1e-12, err_msg=case
+        )
+
+
+@pytest.mark.parametrize("folder", sorted(path.name for path in REFERENCES.iterdir()))
+def test_every_family_can_be_changed_anywhere(folder):
+    model = Model.load(REFERENCES / folder, device="cpu", dtype="float64")
+    trace = model.trace(ids=IDS, decoder_ids=IDS[:3] if model.has_decoder else None)
+    for step in trace.program.steps[:: max(1, len(trace.program.steps) // 12)]:
+        if not step.op.integer:
+            region = tuple(range(size // 2, size) for size in step.shape)
+            edited = trace.edited([Ablate(step.name, region, mean=True)])
+            wanted = by_hand(trace, step.name, lambda array, region=region: set_means(array, region))
+            last = trace.program.steps[-1].name
+            np.testing.assert_allclose(edited[last], wanted[last], rtol=1e-9, atol=1e-12, err_msg=step.name)
+
+
+def set_means(array, region):
+    *heads, rows, columns = (slice(part.start, part.stop) for part in region)
+    array[(*heads, rows, columns)] = array[(*heads, slice(None), columns)].mean(axis=-2, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (Ablate("no.such", (range(1),)), "no step is called"),
+        (Ablate("tokens", (range(1),)), "tokens holds whole numbers: change the sentence instead"),
+        (Ablate(STREAM, (range(5), range(9))), r"feed_forward\.residual has no region \[0–4, 0–8\]: it is 5 × 8"),
+        (Ablate(STREAM, (range(5),)), "has no region"),
+        (Ablate(STREAM, (range(2, 2), range(8))), "has no region"),
+        (Patch.of(STREAM, np.zeros((4, 8))), None),
+        (Patch.of(STREAM, np.zeros((6, 8))), "has no region"),
+        (Patch.of(f"{SCOPE}.query.weight", np.zeros((8, 8))), "no step is called"),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused(trace, change, says):
+    if says is None:
+        trace.edited([change])
+        return
+    with pytest.raises(InputError, match=says):
+        trace.edited([change])
+
+
+def test_a_patch_that_does_not_fit_is_refused(model, trace):
+    other = model.trace(ids=[1, 2, 3, 4])
+    with pytest.raises(InputError, match=r"is 5 × 8 here and 4 × 8 there: name rows that both have"):
+        Patch.between(trace, other, STREAM)
+    with pytest.raises(InputError, match="the last axis differs"):
+        Patch.between(trace, other, f"{SCOPE}.weights", rows=range(2))
+    with pytest.raises(InputError, match="has no heads"):
+        Patch.between(trace, trace, STREAM, heads=range(1))
+    with pytest.raises(InputError, match="has no row 5"):
+        Patch.between(trace, trace, STREAM, rows=range(5, 6))
