@@ -1,0 +1,102 @@
+"""The drawings of the generate screen: running text, bars, and the cache, as plain lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_transformer.explorer.widgets.cache_lines import FREE, KEPT, NOW, CachePicture, cache_lines, head_label
+from tui_transformer.explorer.widgets.share_bar import share_bar
+from tui_transformer.explorer.widgets.token_lines import token_lines
+from tui_transformer.text.display import cells
+
+
+def text_of(tokens: list[str], width: int) -> list[str]:
+    return ["".join(part.text for part in line) for line in token_lines(tokens, width)]
+
+
+def drawn(picture: CachePicture, width: int, height: int = 20) -> list[str]:
+    return ["".join(run.text for run in line).rstrip() for line in cache_lines(picture, width, height)]
+
+
+def test_tokens_are_broken_between_words():
+    assert text_of(["The", " wa", "ves", " crash"], 10) == ["The waves", " crash"]
+
+
+def test_a_token_wider_than_the_line_goes_on_in_the_next():
+    assert text_of(["ab", "cdefghij"], 4) == ["abcd", "efgh", "ij"]
+
+
+def test_a_newline_ends_its_line():
+    assert text_of(["one\n", "two"], 20) == ["one␊", "two"]
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 7])
+@pytest.mark.parametrize("tokens", [["漢字", " ab", "🙂"], ["\x1b[31m", "", " x"], ["e\u0301", "\u202e", "abc def"]])
+def test_no_line_is_wider_than_asked_and_no_token_is_lost(tokens: list[str], width: int):
+    lines = token_lines(tokens, width)
+    widest = max(cells(character) for token in tokens for character in token + " ")
+    assert all(sum(cells(part.text) for part in line) <= max(width, widest) for line in lines)
+    assert {part.token for line in lines for part in line} == set(range(len(tokens)))
+
+
+@pytest.mark.parametrize(("share", "bar"), [(0, "    "), (1, "████"), (0.5, "██  "), (1e-9, "▏   "), (0.28, "█▏  ")])
+def test_a_bar_is_as_long_as_its_share(share: float, bar: str):
+    assert share_bar(share, 4) == bar
+
+
+GROUPED = CachePicture(((0, 1), (2, 3)), ("The", " cat", " sat", " on"), computed=1, limit=64)
+
+
+def test_the_cache_tells_kept_rows_from_the_one_computed_now_and_free_ones():
+    words, first, second, *_ = drawn(GROUPED, 60)
+    assert words.split() == ["The", "cat", "sat", "on"]
+    assert first.startswith("K0 ← q0 q1")
+    assert second.startswith("K1 ← q2 q3")
+    for line in (first, second):
+        signs = line.partition("← ")[2]
+        assert [len(signs.split(KEPT)) > 1, NOW in signs, FREE in signs] == [True, True, True]
+        assert signs.rindex(KEPT) < signs.index(NOW) < signs.index(FREE)
+
+
+def test_the_legend_counts_the_rows():
+    assert f"{KEPT} kept 3   {NOW} computed now 1   {FREE} free 60 of 64" in drawn(GROUPED, 70)[-1]
+
+
+def test_a_cache_that_does_not_fit_shows_its_last_tokens():
+    long = CachePicture(((0,),), tuple(map(str, range(1000))), computed=1, limit=1024)
+    words, line, *_ = drawn(long, 40)
+    assert line.count(KEPT) + line.count(NOW) == int(words.split()[1]) - int(words.split()[0]) + 1
+    assert words.split()[1] == "999"
+    assert line.count(NOW) == 1
+
+
+def test_after_the_whole_prompt_every_row_was_computed_now():
+    line = drawn(CachePicture(((0,),), ("a", "b", "c"), computed=3, limit=8), 60)[1]
+    assert KEPT not in line
+    assert NOW in line
+
+
+def test_key_heads_that_do_not_fit_are_counted():
+    many = CachePicture(tuple((head,) for head in range(12)), ("a", "b"), computed=1, limit=8)
+    lines = drawn(many, 60, height=8)
+    assert len(lines) == 8
+    assert "7 more key heads" in lines[-2]
+
+
+def test_the_attention_of_the_newest_token_has_a_weight_for_every_token_that_is_drawn():
+    picture = CachePicture(((0,),), ("a", "b", "c"), computed=1, limit=8, attention=(0.2, 0.3, 0.5))
+    line = next(line for line in cache_lines(picture, 60, 20) if line[0].text.startswith("attention"))
+    assert [run.weight for run in line if run.weight is not None] == [0.2, 0.3, 0.5]
+
+
+@pytest.mark.parametrize("width", [1, 5, 20, 40, 100])
+@pytest.mark.parametrize("height", [1, 2, 5, 30])
+def test_any_size_is_drawn(width: int, height: int):
+    assert len(drawn(GROUPED, width, height)) <= height
+
+
+@pytest.mark.parametrize(
+    ("queries", "label"), [((0,), "K1 ← q0"), ((2, 3), "K1 ← q2 q3"), (tuple(range(4, 12)), "K1 ← q4–q11")]
+)
+def test_a_key_head_is_named_with_the_query_heads_that_read_it(queries: tuple[int, ...], label: str):
+    assert head_label(1, queries) == label

@@ -1,0 +1,146 @@
+"""The cache of keys and values of one layer, laid out: key heads × tokens, which rows were kept and which are new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_transformer.explorer.widgets.labels import fit_label, label_width
+
+KEPT, NOW, FREE = "■", "●", "·"
+WIDTHS = (8, 6, 4, 3, 2, 1)
+"""Columns of a token, the first that lets all tokens fit."""
+
+LABELLED = 3
+"""Columns of a token from which on its word is written over it."""
+
+MOST_FREE = 8
+"""Free tokens that are drawn; how many there are is said in words."""
+
+NAMED = 3
+"""Query heads that are named one by one."""
+
+Ink = Literal["plain", "quiet", "kept", "now", "free"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A few characters in one ink, or a cell that stands for an attention weight."""
+
+    text: str
+    ink: Ink = "plain"
+    weight: float | None = None
+
+
+@dataclass(frozen=True)
+class CachePicture:
+    """What is known of the cache of a layer.
+
+    Attributes:
+        queries: For each key head the query heads that read it.
+        tokens: The word of every token whose keys and values are there.
+        computed: How many of these, the last ones, were computed now; the others were kept.
+        limit: Tokens that there can be.
+        attention: How much the newest token looks at each token, the mean over the query heads; none where not known.
+    """
+
+    queries: tuple[tuple[int, ...], ...]
+    tokens: tuple[str, ...]
+    computed: int
+    limit: int
+    attention: tuple[float, ...] = ()
+
+
+def head_label(key_head: int, queries: Sequence[int]) -> str:
+    """A key head and who reads it: `K0 ← q0 q1 q2`."""
+    if len(queries) > NAMED:
+        return f"K{key_head} ← q{queries[0]}–q{queries[-1]}"
+    return " ".join([f"K{key_head} ←", *(f"q{query}" for query in queries)])
+
+
+def cache_lines(picture: CachePicture, width: int, height: int) -> list[list[Run]]:
+    """The lines of a picture: words, a line for each key head, attention, and what the signs mean.
+
+    Args:
+        picture: What to draw.
+        width: Cells of a line.
+        height: Lines that there is room for; key heads that do not fit are counted in words.
+    """
+    columns = _Columns.fitting(picture, width)
+    below = [*([columns.attention()] if picture.attention else []), *_legend(picture, width)]
+    heads = list(columns.heads())
+    room = max(height - 1 - len(below), 1)
+    if len(heads) > room:
+        rest = len(heads) - (room - 1)
+        heads = [*heads[: room - 1], [Run(f"{rest} more key heads, kept alike", "quiet")]]
+    return [columns.words(), *heads, *below][:height]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Where tokens are drawn: from `first` on, `cell` columns each, after `gutter` columns of labels; then free ones."""
+
+    picture: CachePicture
+    gutter: int
+    cell: int
+    first: int
+    free: int
+
+    @classmethod
+    def fitting(cls, picture: CachePicture, width: int) -> _Columns:
+        """The widest columns in which all tokens and the next fit, or the last tokens in narrow ones."""
+        labels = [head_label(head, queries) for head, queries in enumerate(picture.queries)]
+        gutter = max(map(label_width, [*labels, "attention"])) + 1
+        room, count = max(width - gutter, 2), len(picture.tokens)
+        left = max(picture.limit - count, 0)
+        cell = next((cell for cell in WIDTHS if cell * (count + min(left, 1)) <= room), 1)
+        shown = min(count, room // cell - min(left, 1))
+        return cls(picture, gutter, cell, count - shown, min(left, MOST_FREE, room // cell - shown))
+
+    @property
+    def tokens(self) -> range:
+        return range(self.first, len(self.picture.tokens))
+
+    def words(self) -> list[Run]:
+        """The words over the columns; where these are narrow, the places of the first and the last."""
+        if self.cell >= LABELLED:
+            texts = [fit_label(self.picture.tokens[token].strip(), self.cell - 1) + " " for token in self.tokens]
+            return [Run(" " * self.gutter), Run("".join(texts), "quiet")]
+        first, last = str(self.first), str(len(self.picture.tokens) - 1)
+        across = max(len(self.tokens) * self.cell - len(last), len(first) + 1)
+        return [Run(" " * self.gutter), Run(first.ljust(across) + last if first != last else first, "quiet")]
+
+    def heads(self) -> Iterator[list[Run]]:
+        """A line for every key head."""
+        kept = len(self.picture.tokens) - self.picture.computed
+        counts = {"kept": max(kept - self.first, 0), "now": len(self.picture.tokens) - max(kept, self.first)}
+        cells = [
+            Run(self._cell(KEPT) * counts["kept"], "kept"),
+            Run(self._cell(NOW) * counts["now"], "now"),
+            Run(self._cell(FREE) * self.free, "free"),
+        ]
+        for head, queries in enumerate(self.picture.queries):
+            yield [Run(fit_label(head_label(head, queries), self.gutter)), *cells]
+
+    def attention(self) -> list[Run]:
+        """A shade for every token."""
+        gap = " " if self.cell > 1 else ""
+        weights = [self.picture.attention[token] for token in self.tokens]
+        shades = [run for weight in weights for run in (Run(" " * (self.cell - len(gap)), weight=weight), Run(gap))]
+        return [Run(fit_label("attention", self.gutter), "quiet"), *shades]
+
+    def _cell(self, sign: str) -> str:
+        return sign * (self.cell - 1) + " " if self.cell > 1 else sign
+
+
+def _legend(picture: CachePicture, width: int) -> list[list[Run]]:
+    """What the signs mean and how many there are, on one line or one each."""
+    count = len(picture.tokens)
+    entries: list[list[Run]] = [
+        [Run(KEPT, "kept"), Run(f" kept {count - picture.computed:,}", "quiet")],
+        [Run(NOW, "now"), Run(f" computed now {picture.computed:,}", "quiet")],
+        [Run(FREE, "free"), Run(f" free {max(picture.limit - count, 0):,} of {picture.limit:,}", "quiet")],
+    ]
+    joined = [run for entry in entries for run in (*entry, Run("   "))]
+    return [joined] if sum(label_width(run.text) for run in joined) <= width + 3 else entries
