@@ -38,9 +38,7 @@ class Cache:
             return self
         if length <= 0:
             return Cache()
-        arrays = {
-            name: array if is_cross(name) else array[:, :, :length].copy() for name, array in self.arrays.items()
-        }
+        arrays = {name: array if is_cross(name) else array[:, :, :length].copy() for name, array in self.arrays.items()}
         return Cache(arrays, length)
 
 

@@ -1,0 +1,110 @@
+"""A text is written on, with and without kept keys and values, forwards and back."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from reference import REFERENCES
+
+from tui_transformer.errors import InputError
+from tui_transformer.generation.rules import Rules
+from tui_transformer.generation.sampling import Settings
+from tui_transformer.generation.writing import State, Writer
+from tui_transformer.model import Model
+
+GREEDY = Settings(greedy=True, max_new_tokens=9)
+DRAWN = Settings(temperature=1.3, top_k=50, top_p=0.95, seed=7, max_new_tokens=9)
+FAMILIES = (
+    "vanilla-decoder",
+    "gpt2",
+    "gpt_neox",
+    "llama",
+    "qwen2",
+    "qwen3",
+    "vanilla-encoder-decoder",
+    "bart",
+    "marian",
+    "t5",
+)
+
+
+@pytest.fixture(params=FAMILIES)
+def model(request: pytest.FixtureRequest) -> Model:
+    return Model.load(REFERENCES / request.param, dtype="float64")
+
+
+def writer(model: Model, settings: Settings = GREEDY) -> Writer:
+    return Writer(model, settings, Rules(), source=(5, 6, 7, 8) if model.has_decoder else ())
+
+
+def states(model: Model, settings: Settings) -> list[State]:
+    source = writer(model, settings)
+    return list(source.run(source.begin(() if model.has_decoder else (5, 6, 7))))
+
+
+@pytest.mark.parametrize("settings", [GREEDY, DRAWN])
+def test_with_and_without_cache_the_same_is_written(model: Model, settings: Settings) -> None:
+    kept = states(model, settings)
+    again = states(model, dataclasses.replace(settings, use_cache=False))
+    assert [state.ids for state in kept] == [state.ids for state in again]
+    for one, other in zip(kept, again, strict=True):
+        np.testing.assert_allclose(one.logits, other.logits, rtol=1e-10, atol=1e-12)
+    assert {state.computed for state in kept[1:]} == {1}
+    assert {state.kept for state in again} == {0}
+    assert kept[-1].finished == "9 new tokens, as asked"
+
+
+def test_logits_are_those_of_the_trace_of_the_whole(model: Model) -> None:
+    *_, last = (state for state in states(model, GREEDY) if state.ids[-1] != model.config.pad_id)
+    inputs = {"ids": [5, 6, 7, 8], "decoder_ids": last.ids} if model.has_decoder else {"ids": last.ids}
+    np.testing.assert_allclose(last.logits, model.trace(**inputs)["output.logits"][-1], rtol=1e-9, atol=1e-11)
+
+
+def test_going_back_gives_the_same_again(model: Model) -> None:
+    source = writer(model, DRAWN)
+    first = list(source.run(source.begin((5, 6, 7))))
+    second = list(source.run(first[2]))
+    assert [state.ids for state in first[2:]] == [state.ids for state in second]
+    for one, other in zip(first[2:], second, strict=True):
+        np.testing.assert_allclose(one.logits, other.logits, rtol=1e-10)
+    other = source.next(first[2], token=9)
+    assert other.ids == (*first[2].ids, 9)
+    assert (other.kept, other.computed) == (len(first[2].ids), 1)
+    long = source.next(first[-1], token=9)
+    assert long.kept == len(first[2].ids)
+    assert long.computed == len(long.ids) - long.kept
+
+
+def test_a_state_has_the_trace_of_its_own_pass(model: Model) -> None:
+    source = writer(model)
+    every = list(source.run(source.begin((5, 6, 7))))
+    for state in (every[-1], every[0], every[3]):
+        trace = source.trace(state)
+        assert trace["output.logits"].shape[0] == state.computed
+        np.testing.assert_allclose(trace["output.logits"][-1], state.logits, rtol=1e-9, atol=1e-11)
+
+
+def test_memory_of_the_cache_is_known(model: Model) -> None:
+    source = writer(model)
+    *_, last = source.run(source.begin((5, 6, 7)))
+    shapes = source.cache_shapes(len(last.ids))
+    assert {name: array.shape[1:] for name, array in source.cache.arrays.items()} == shapes
+    assert source.cache_bytes == 8 * sum(map(np.prod, shapes.values()))
+    assert source.limit_bytes > source.cache_bytes
+
+
+def test_the_length_of_the_model_ends_a_text() -> None:
+    model = Model.load(REFERENCES / "vanilla-decoder")
+    source = Writer(model, Settings(greedy=True, max_new_tokens=100))
+    *_, last = source.run(source.begin((5, 6, 7)))
+    assert len(last.ids) == 16
+    assert last.finished == "the model reads no more than 16 tokens"
+    with pytest.raises(InputError, match="no room"):
+        source.next(last)
+
+
+def test_an_encoder_writes_nothing() -> None:
+    with pytest.raises(InputError, match="does not write"):
+        Writer(Model.load(REFERENCES / "bert"))

@@ -1,0 +1,150 @@
+"""From logits to the next token: temperature, top-k, top-p, and a draw that can be repeated.
+
+Everything is done on the host in float64. Where two tokens are equally likely, the lower ID comes first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.engine.backend import Host
+from tui_transformer.errors import UsageError
+from tui_transformer.model.checks import shown
+
+DEFAULT_NEW_TOKENS = 40
+LARGEST_TEMPERATURE = 1e6
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the next token is chosen.
+
+    Attributes:
+        temperature: Logits are divided by it; 0 takes the most likely token.
+        greedy: Take the most likely token, whatever the temperature.
+        top_k: Only so many of the most likely tokens; 0 for all.
+        top_p: Only the fewest most likely tokens that make up this share; 1 for all.
+        seed: Of the draws.
+        max_new_tokens: At most so many tokens after the prompt.
+        use_cache: Keep keys and values; without it every token computes everything again.
+
+    Raises:
+        UsageError: A setting that cannot be; the message names it.
+    """
+
+    temperature: float = 1.0
+    greedy: bool = False
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+    max_new_tokens: int = DEFAULT_NEW_TOKENS
+    use_cache: bool = True
+
+    def __post_init__(self) -> None:
+        for name, (right, what) in _CHECKS.items():
+            if not right(getattr(self, name)):
+                raise UsageError(f"{name} {shown(getattr(self, name))} is not {what}")
+
+    @property
+    def draws(self) -> bool:
+        """Whether chance has a part in it."""
+        return not self.greedy and self.temperature > 0
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _whole_from(lowest: int) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= lowest
+
+
+_CHECKS: Mapping[str, tuple[Callable[..., bool], str]] = {
+    "temperature": (
+        lambda value: _is_number(value) and 0 <= value <= LARGEST_TEMPERATURE,
+        f"a number from 0 to {LARGEST_TEMPERATURE:,.0f}",
+    ),
+    "top_k": (_whole_from(0), "a whole number from 0 (0 for all tokens)"),
+    "top_p": (lambda value: _is_number(value) and 0 < value <= 1, "above 0 and at most 1"),
+    "seed": (_whole_from(0), "a whole number from 0"),
+    "max_new_tokens": (_whole_from(1), "a whole number from 1"),
+}
+
+
+def softmax(logits: Host) -> Host:
+    """Shares that sum to 1 along the last axis; −∞ gets none. The largest is subtracted first."""
+    shares = np.exp(logits - logits.max(axis=-1, keepdims=True), dtype=np.float64)
+    shares /= shares.sum(axis=-1, keepdims=True)
+    return np.asarray(shares)
+
+
+def tempered(logits: Host, temperature: float) -> Host:
+    """Logits ÷ T (Hinton et al. 2015, equation 1), any number of rows.
+
+    In the limit of 0 the largest keeps its logit and all others are −∞.
+    """
+    logits = np.asarray(logits, dtype=np.float64)
+    if temperature > 0:
+        with np.errstate(over="ignore"):  # a tiny temperature: differences are taken first, so that none becomes NaN
+            return np.asarray((logits - logits.max(axis=-1, keepdims=True)) / temperature)
+    first = logits.argmax(axis=-1, keepdims=True)
+    cold = np.full_like(logits, -np.inf)
+    np.put_along_axis(cold, first, np.take_along_axis(logits, first, axis=-1), axis=-1)
+    return cold
+
+
+def leading(scores: Host, count: int) -> Host:
+    """The IDs of the largest scores, largest first; equal ones in order of ID."""
+    count = min(count, scores.size)
+    edge = np.partition(scores, scores.size - count)[scores.size - count]
+    candidates = np.flatnonzero(scores >= edge)
+    order = np.argsort(-scores[candidates], kind="stable")
+    return np.asarray(candidates[order[:count]])
+
+
+def top_k(logits: Host, count: int) -> Host:
+    """Only the `count` largest logits, the others −∞ (Fan et al. 2018, §5.1); 0 for all."""
+    return logits if count in (0, logits.size) else _only(logits, leading(logits, count))
+
+
+def top_p(logits: Host, share: float) -> Host:
+    """Only the fewest most likely tokens whose shares sum to at least `share` (Holtzman et al. 2020, §3.1)."""
+    if share >= 1:
+        return logits
+    shares = softmax(logits)
+    order = np.argsort(-shares, kind="stable")
+    before = np.cumsum(shares[order]) - shares[order]
+    return _only(logits, order[before < share])
+
+
+def _only(logits: Host, ids: Host) -> Host:
+    kept = np.full_like(logits, -np.inf)
+    kept[ids] = logits[ids]
+    return kept
+
+
+def probabilities(logits: Host, settings: Settings) -> Host:
+    """With which every token is chosen: temperature, then top-k, then top-p, then softmax."""
+    scores = tempered(logits, settings.temperature if settings.draws else 0.0)
+    return softmax(top_p(top_k(scores, settings.top_k), settings.top_p))
+
+
+def drawn(shares: Host, seed: int, place: int) -> int:
+    """The token that a draw gives for a place of the sequence; the same whenever place, seed and shares are.
+
+    A number from [0, 1) falls into one of the shares, which lie side by side in order of ID.
+    """
+    ends = np.cumsum(shares)
+    number = np.random.default_rng([seed, place]).random() * ends[-1]
+    return int(min(np.searchsorted(ends, number, side="right"), shares.size - 1))
+
+
+def chosen(logits: Host, settings: Settings, place: int) -> int:
+    """The next token for a place of the sequence: the most likely one, or a drawn one."""
+    if not settings.draws:
+        return int(logits.argmax())
+    return drawn(probabilities(logits, settings), settings.seed, place)

@@ -1,0 +1,250 @@
+"""Writing on: a model, settings and rules give one state after another, each with a distribution for its next token."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tui_transformer.engine.axis import Shape
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.keep import DEFAULT_BUDGET
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+from tui_transformer.generation.cache import LOGITS, Cache, cache_shapes, kept_steps
+from tui_transformer.generation.rules import Ids, Moment, Rules, apply
+from tui_transformer.generation.sampling import Settings, chosen, leading, probabilities, softmax
+from tui_transformer.model import Model
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A token that may come next.
+
+    Attributes:
+        token: Its ID.
+        rank: Its place among all tokens under the rules, from 1.
+        logit: As the model gives it.
+        alone: Its probability as the model gives it: softmax of the logits.
+        probability: With which it is chosen: after rules, temperature, top-k and top-p.
+    """
+
+    token: int
+    rank: int
+    logit: float
+    alone: float
+    probability: float
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A text so far, and what may come next. It holds logits and no cache, so that many can be kept.
+
+    Attributes:
+        ids: The sequence that grows, prompt (or start token) included.
+        prompt: How many of them were given.
+        logits: For the next token, as the model gives them; on the host.
+        scores: The logits under the rules; the same array where no rule acted.
+        rules: The names of the rules that changed the logits.
+        settings: How the next token is chosen.
+        candidate: The token that the settings choose next.
+        finished: Why writing ends here, None where it goes on.
+        computed: Rows that were computed for this state.
+        kept: Rows whose keys and values were kept from before.
+        seconds: How long that took.
+    """
+
+    ids: Ids
+    prompt: int
+    logits: Host
+    scores: Host
+    rules: tuple[str, ...]
+    settings: Settings
+    candidate: int
+    finished: str | None
+    computed: int
+    kept: int
+    seconds: float
+
+    @property
+    def written(self) -> Ids:
+        """The tokens after the prompt."""
+        return self.ids[self.prompt :]
+
+    @property
+    def alone(self) -> Host:
+        """The probability of every token as the model gives it: softmax of the logits. Worked out when asked for."""
+        return softmax(self.logits)
+
+    @property
+    def probabilities(self) -> Host:
+        """With which every token is chosen: after rules, temperature, top-k and top-p. Worked out when asked for."""
+        return probabilities(self.scores, self.settings)
+
+    def likely(self, count: int) -> tuple[Candidate, ...]:
+        """The most likely tokens under the rules, most likely first; equal ones in order of ID."""
+        alone, shares = self.alone, self.probabilities
+        return tuple(
+            Candidate(int(token), rank, float(self.logits[token]), float(alone[token]), float(shares[token]))
+            for rank, token in enumerate(leading(self.scores, count), 1)
+        )
+
+    def of(self, token: int) -> Candidate:
+        """One token among all."""
+        before = np.count_nonzero(self.scores > self.scores[token])
+        before += np.count_nonzero(self.scores[:token] == self.scores[token])
+        alone, share = float(self.alone[token]), float(self.probabilities[token])
+        return Candidate(token, int(before) + 1, float(self.logits[token]), alone, share)
+
+
+class Writer:
+    """Writes on, one token at a time. It holds the cache of the longest prefix that was computed last.
+
+    Going back is choosing an earlier state again: the cache is cut to what both have in common.
+
+    Attributes:
+        model: What writes.
+        settings: How tokens are chosen; may be replaced between two tokens (see `again`).
+        rules: What the model's folder forces and forbids.
+        source: Token IDs that the encoder of an encoder–decoder reads.
+    """
+
+    def __init__(
+        self, model: Model, settings: Settings | None = None, rules: Rules | None = None, source: Sequence[int] = ()
+    ) -> None:
+        """Nothing is computed yet.
+
+        Raises:
+            InputError: The model does not write, or an encoder–decoder has no source.
+        """
+        if model.has_decoder and not source:
+            raise InputError(f"{model.name} writes from a sentence that its encoder reads: give one")
+        self.model, self.settings, self.rules = model, settings or Settings(), rules or Rules()
+        self.source: Ids = tuple(source) if model.has_decoder else ()
+        self._cache = Cache()
+        self._ids: Ids = ()
+        kept_steps(model.program(1, 1))
+
+    # Writing
+
+    def begin(self, prompt: Sequence[int] = ()) -> State:
+        """The state after a prompt; of an encoder–decoder, after its start token where nothing is given.
+
+        Raises:
+            InputError: No prompt, IDs outside the vocabulary, or more than the model reads.
+        """
+        start = (self.model.config.start_id or 0,) if self.model.has_decoder else ()
+        ids = tuple(prompt) or start
+        if not ids:
+            raise InputError("there is nothing to write on from: give a text or at least one token ID")
+        return self._state(ids, len(ids))
+
+    def next(self, state: State, token: int | None = None) -> State:
+        """The state one token later.
+
+        Args:
+            state: Any state of this writer, not only the last one.
+            token: Chosen by hand; by default the one that the settings choose.
+
+        Raises:
+            InputError: The model reads no more tokens, or there is no such token.
+        """
+        if len(state.ids) >= self.model.config.max_length:
+            raise InputError(
+                f"{self.model.name} reads {self.model.config.max_length:,} tokens: there is no room for more"
+            )
+        return self._state((*state.ids, state.candidate if token is None else token), state.prompt)
+
+    def again(self, state: State) -> State:
+        """The same state under the settings and rules that the writer has now; nothing is computed by the model."""
+        return self._decided(state.ids, state.prompt, state.logits, (state.computed, state.kept, state.seconds))
+
+    def run(self, state: State) -> Iterator[State]:
+        """This state and those after it, until one is finished."""
+        yield state
+        while state.finished is None:
+            state = self.next(state)
+            yield state
+
+    def end(self, ids: Ids, prompt: int) -> str | None:
+        """Why a sequence ends: a stop token, the length that was asked for, or the model's; None where it goes on."""
+        if len(ids) > prompt and ids[-1] in self.rules.stop_ids:
+            return f"stop token {ids[-1]}"
+        if len(ids) - prompt >= self.settings.max_new_tokens:
+            return f"{self.settings.max_new_tokens:,} new tokens, as asked"
+        if len(ids) >= self.model.config.max_length:
+            return f"the model reads no more than {self.model.config.max_length:,} tokens"
+        return None
+
+    # What was computed
+
+    def trace(self, state: State, budget: int = DEFAULT_BUDGET) -> Trace:
+        """The values of the pass that gave a state: of its computed rows, with the kept ones before them."""
+        if _common(self._ids, state.ids) < state.kept:
+            self._compute(state.ids[: state.kept], 0)
+        cache = self._cache.cut(state.kept)
+        return self.model.trace_after(cache.arrays, cache.length, *self._inputs(state.ids), budget=budget)
+
+    @property
+    def cache(self) -> Cache:
+        """Keys and values that are kept now."""
+        return self._cache
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes that the cache takes now."""
+        return self._cache.bytes
+
+    def cache_shapes(self, length: int) -> Mapping[str, Shape]:
+        """The shapes of keys and values of so many tokens: g × tokens × d_k."""
+        lengths = (len(self.source), length) if self.source else (length, 0)
+        return cache_shapes(self.model.program(*lengths))
+
+    @cached_property
+    def limit_bytes(self) -> int:
+        """Bytes that the cache takes when the model reads no more."""
+        shapes = self.cache_shapes(self.model.config.max_length).values()
+        return sum(map(math.prod, shapes)) * self.model.backend.dtype.itemsize
+
+    # Computing
+
+    def _inputs(self, ids: Ids) -> tuple[list[Ids], ...]:
+        """Token IDs as the model takes them: of the source first, where there is one."""
+        return ([self.source], [ids]) if self.source else ([ids],)
+
+    def _state(self, ids: Ids, prompt: int) -> State:
+        """The state of a sequence, of which only what is not kept is computed."""
+        started = time.perf_counter()
+        kept = min(_common(self._ids, ids), len(ids) - 1) if self.settings.use_cache else 0
+        logits = self._compute(ids, kept)
+        return self._decided(ids, prompt, logits, (len(ids) - kept, kept, time.perf_counter() - started))
+
+    def _compute(self, ids: Ids, kept: int) -> Host:
+        """The logits of the last token; keys and values of all are kept from now on."""
+        cache = self._cache.cut(kept)
+        trace = self.model.trace_after(cache.arrays, kept, *self._inputs(ids), budget=0)
+        steps = kept_steps(trace.program) if self.settings.use_cache else {}
+        head = trace.program.step(LOGITS)
+        states, *arrays = trace.arrays([head.inputs[0], *steps.values()])
+        weights = trace.arrays(head.inputs[1:])
+        logits = head.op.forward(trace.backend, states[:, -1:], *weights)  # of the last row only: 1 × v
+        self._cache, self._ids = Cache(dict(zip(steps, arrays, strict=True)), len(ids)), ids
+        return np.asarray(trace.backend.to_host(logits)[0, 0])
+
+    def _decided(self, ids: Ids, prompt: int, logits: Host, spent: tuple[int, int, float]) -> State:
+        """The state with these logits: rules first, then the settings."""
+        room = min(prompt + self.settings.max_new_tokens, self.model.config.max_length)
+        scores, acted = apply(self.rules, Moment(ids, prompt, room), logits)
+        candidate = chosen(scores, self.settings, len(ids))
+        end = self.end(ids, prompt)
+        return State(ids, prompt, logits, scores, acted, self.settings, candidate, end, *spent)
+
+
+def _common(first: Ids, second: Ids) -> int:
+    """How many tokens two sequences begin with together."""
+    pairs = zip(first, second, strict=False)
+    return next((i for i, (one, other) in enumerate(pairs) if one != other), min(len(first), len(second)))
