@@ -66,7 +66,7 @@ class Parts:
         return result
 
     def pieces(self, step: Step, region: Region) -> Iterator[Region]:
-        """The region, or a few rows of one head at a time where that is more than a block."""
+        """The region, or a few rows of one head at a time where that is more than a block; the same in every trace."""
         if len(region) < 2:
             yield region
             return
@@ -81,10 +81,11 @@ class Parts:
                 yield (*(range(head, head + 1) for _ in heads), part, columns)
 
     def _width(self, step: Step, region: Region) -> int:
-        """Cells a row of the region takes, in the step or in the widest dropped array that it is made from."""
+        """Cells a row of the region takes, in the step or in what it is made from that comes back in windows."""
         wide, reads = self._reads(step, region)
-        dropped = (part for source, part in zip(step.inputs, reads, strict=True) if self.dropped(source))
-        return max(len(wide[-1]), *(len(part[-1]) for part in dropped), 1)
+        steps = map(self.program.by_name.get, step.inputs)
+        parts = (part for found, part in zip(steps, reads, strict=True) if found is not None and found.windowed)
+        return max(len(wide[-1]), *(len(part[-1]) for part in parts), 1)
 
     def _reads(self, step: Step, region: Region) -> tuple[Region, tuple[Region, ...]]:
         """The cells that are computed together to get a region, and what they are computed from in every input."""

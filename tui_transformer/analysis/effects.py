@@ -1,0 +1,143 @@
+"""Effects: how much the answer of a model hangs on one of its heads, layers, positions or neurons.
+
+The target is ablated: set to 0, or to its mean over the positions, and what lies downstream is computed again (heads:
+Michel et al. 2019, "Are Sixteen Heads Really Better than One?", §2.3; setting a part and looking at the answer: Vig et
+al. 2020, "Investigating Gender Bias in Language Models Using Causal Mediation Analysis"; Meng et al. 2022, "Locating
+and Editing Factual Associations in GPT"). With the shares p before and q after, at every asked position i:
+
+- change = Σ_i ln q_i(t_i) − ln p_i(t_i), where t_i is the most likely token before;
+- divergence = Σ_i Σ_t p_i(t) (ln p_i(t) − ln q_i(t)), the Kullback–Leibler divergence, in nats.
+
+A model without a vocabulary head has no such answer. Its effect is ‖x' − x‖ ÷ ‖x‖ (Frobenius) of what its last step
+holds at the positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.analysis.real_tokens import real_tokens
+from tui_transformer.engine.axis import Axis, Region, cells
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.parts import BLOCK_CELLS
+from tui_transformer.engine.targets import Target
+from tui_transformer.engine.trace import Trace, Watch
+from tui_transformer.errors import InputError
+
+LOGITS = "output.logits"
+Block = tuple[Region, Host]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What follows from edits. `change` and `divergence` in nats where the model has a head, else `relative`."""
+
+    change: float | None = None
+    divergence: float | None = None
+    relative: float | None = None
+
+    @property
+    def size(self) -> float:
+        """What effects are compared by: the divergence, or the relative change."""
+        return next(value for value in (self.divergence, self.relative) if value is not None)
+
+
+def effects(
+    trace: Trace,
+    targets: Iterable[Target],
+    *,
+    mean: bool = False,
+    positions: range | None = None,
+    item: int = 0,
+    before: Watch | None = None,
+) -> Iterator[tuple[Target, Effect]]:
+    """The effect of each target, one at a time as it is found; only what lies downstream is computed again.
+
+    Args:
+        trace: The model on a sentence.
+        targets: What is ablated, each alone.
+        mean: Set to the mean over the positions instead of 0.
+        positions: Where the answer is read; see `answer_positions`.
+        item: Which sentence of a batch.
+        before: As in `Trace.compute`: told of every step that runs, and may end the work.
+
+    Raises:
+        InputError: There is no such target or position.
+    """
+    trace.compute(before=before)
+    name = answer_step(trace)
+    region = _region(trace, name, answer_positions(trace, positions, item))
+    old = list(trace.blocks(name, region, item)) if cells(region) <= BLOCK_CELLS else None
+    for target in targets:
+        edited = trace.edited([*trace.edits, *target.edits(trace.program, mean=mean)], budget=0)
+        new = edited.blocks(name, region, item, before)
+        yield target, _effect(name, trace.blocks(name, region, item) if old is None else old, new)
+
+
+def answer_step(trace: Trace) -> str:
+    """Where the answer is read: the logits, or the last step of a model without them."""
+    return LOGITS if LOGITS in trace.program.by_name else trace.program.steps[-1].name
+
+
+def answer_positions(trace: Trace, positions: range | None = None, item: int = 0) -> range:
+    """The positions that are asked for; by default the last real token, or all of them where there are no logits.
+
+    Raises:
+        InputError: There is no such position.
+    """
+    name = answer_step(trace)
+    axis: Axis = trace.program.axes(name)[-2]
+    if positions is None:
+        real = counted_positions(trace, item)
+        return range(real.stop - 1, real.stop) if name == LOGITS else real
+    if not 0 <= positions.start < positions.stop <= axis.size:
+        raise InputError(f"there is no position {positions.stop - 1}: use 0 to {axis.size - 1}")
+    return positions
+
+
+def counted_positions(trace: Trace, item: int = 0) -> range:
+    """From the first to the last real token of the answer."""
+    axis = trace.program.axes(answer_step(trace))[-2]
+    real = np.flatnonzero(real_tokens(trace, axis, item))
+    return range(int(real[0]), int(real[-1]) + 1)
+
+
+def _region(trace: Trace, name: str, positions: range) -> Region:
+    *heads, _, columns = trace.program.shape(name)
+    return *map(range, heads), positions, range(columns)
+
+
+def _effect(name: str, old: Iterable[Block], new: Iterable[Block]) -> Effect:
+    """From the answer before and after, a block at a time."""
+    rows = ((a.astype(np.float64), b.astype(np.float64)) for (_, a), (_, b) in zip(old, new, strict=True))
+    return _of_shares(rows) if name == LOGITS else _of_states(rows)
+
+
+def _of_shares(rows: Iterable[tuple[Host, Host]]) -> Effect:
+    change = divergence = 0.0
+    for old, new in rows:
+        before, after = log_shares(old), log_shares(new)
+        likely = before.argmax(axis=-1, keepdims=True)
+        change += float((np.take_along_axis(after, likely, -1) - np.take_along_axis(before, likely, -1)).sum())
+        divergence += float(
+            np.multiply(np.exp(before), before - after, where=before > -np.inf, out=np.zeros_like(old)).sum()
+        )
+    return Effect(change, max(divergence, 0.0))
+
+
+def _of_states(rows: Iterable[tuple[Host, Host]]) -> Effect:
+    moved = size = 0.0
+    for old, new in rows:
+        moved += float(np.square(new - old).sum())
+        size += float(np.square(old).sum())
+    return Effect(relative=float(np.sqrt(moved / size)) if size else float(moved > 0))
+
+
+def log_shares(logits: Host) -> Host:
+    """The logarithm of softmax along the last axis, in float64."""
+    shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
+    shares: Host = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return shares

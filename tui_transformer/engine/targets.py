@@ -1,0 +1,183 @@
+"""Targets of ablation: a head, a layer, a position or a neuron, by name, and the edits that take it out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tui_transformer.engine.axis import whole
+from tui_transformer.engine.edits import Ablate
+from tui_transformer.engine.ops import Context
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import InputError
+
+EXAMPLES = "head:encoder.0.self_attention:3, layer:encoder.2, position:4 or neuron:encoder.0.feed_forward:17"
+START = "embedding.output"
+SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be ablated; as text `head:encoder.0.self_attention:3`.
+
+    Attributes:
+        kind: "head", "layer", "position" or "neuron".
+        place: The attention, layer or feed-forward sublayer that it is in; of a position, the layer that its row
+            enters, "" for the first.
+        number: Which head, position or neuron, from 0; None for a layer.
+    """
+
+    kind: str
+    place: str
+    number: int | None = None
+
+    def __str__(self) -> str:
+        return ":".join(filter(None, (self.kind, self.place, "" if self.number is None else str(self.number))))
+
+    def edits(self, program: Program, *, mean: bool = False) -> tuple[Ablate, ...]:
+        """The edits that set it to 0, or to its mean over the positions.
+
+        A head: its rows of the context, so that it adds nothing to the concat (Michel et al. 2019, §2.3). A layer: what
+        its sublayers add to the residual stream. A position: its row of the stream that enters a layer. A neuron: its
+        column of what the second matrix of the feed-forward layer reads.
+
+        Raises:
+            InputError: The program has no such target.
+        """
+        kind = _kind(self.kind)
+        steps = kind.steps(program, self.place)
+        return tuple(_ablation(program, name, kind, self.number, mean) for name in steps)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of target.
+
+    Attributes:
+        axis: Which axis its number counts, from the end; None where the whole step is the target.
+        what: What its place is called.
+        places: Every place that has such targets, and the steps that are set there.
+    """
+
+    name: str
+    axis: int | None
+    what: str
+    places: Callable[[Program], Mapping[str, Sequence[str]]]
+
+    def steps(self, program: Program, place: str) -> Sequence[str]:
+        """The steps that are set for a place.
+
+        Raises:
+            InputError: There is no such place.
+        """
+        places = self.places(program)
+        if not places:
+            raise InputError(f"the model has no {self.name}s that can be ablated")
+        if place not in places:
+            raise InputError(f"there is no {self.what} {place[:80]!r}: {_listed(list(filter(None, places)))}")
+        return places[place]
+
+    def count(self, program: Program, step: str) -> int:
+        """How many targets of the kind a step has."""
+        return 1 if self.axis is None else program.shape(step)[self.axis]
+
+
+def parse(text: str) -> Target:
+    """A target as `str` writes it; blanks may stand for the colons.
+
+    Raises:
+        InputError: It is not a target.
+    """
+    name, *rest = re.split(r"[:\s]+", text.strip())
+    kind = _kind(name)
+    number = rest.pop() if kind.axis is not None and rest else None
+    if len(rest) > 1 or (number is not None and not re.fullmatch(r"[0-9]{1,9}", number)):
+        raise InputError(f"{text[:80]!r} is not a {name}: write {EXAMPLES}")
+    if (number is None) != (kind.axis is None):
+        raise InputError(f"{text[:80]!r} does not say which {name}: write {EXAMPLES}")
+    return Target(name, rest[0] if rest else "", None if number is None else int(number))
+
+
+def every(program: Program, scope: str = "head") -> tuple[Target, ...]:
+    """All targets of a kind, as "head" or "layer", or those of one place, as "neuron:encoder.0.feed_forward".
+
+    Raises:
+        InputError: There are none.
+    """
+    name, _, place = scope.partition(":")
+    kind = _kind(name)
+    places = list(kind.places(program)) if not place and name != "position" else []
+    return tuple(target for found in places or [place] for target in _targets(program, kind, found))
+
+
+def _targets(program: Program, kind: Kind, place: str) -> Iterator[Target]:
+    step = kind.steps(program, place)[0]
+    if kind.axis is None:
+        return iter((Target(kind.name, place),))
+    return (Target(kind.name, place, number) for number in range(kind.count(program, step)))
+
+
+def _kind(name: str) -> Kind:
+    if name not in KINDS:
+        raise InputError(f"{name[:80]!r} is not {', '.join(KINDS)}: write {EXAMPLES}")
+    return KINDS[name]
+
+
+def _ablation(program: Program, name: str, kind: Kind, number: int | None, mean: bool) -> Ablate:  # noqa: FBT001
+    step = program.step(name)
+    region = list(whole(step.shape))
+    if kind.axis is not None and number is not None:
+        count = kind.count(program, step.name)
+        if number >= count:
+            raise InputError(f"{step.name} has no {kind.name} {number}: use 0 to {count - 1}")
+        region[kind.axis] = range(number, number + 1)
+    return Ablate(step.name, tuple(region), mean)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" … {names[-1]}" if len(names) > SHOWN else ""
+    return f"use {', '.join(names[:SHOWN])}{more}"
+
+
+# Where the kinds are
+
+
+def _attentions(program: Program) -> Mapping[str, Sequence[str]]:
+    return {step.sublayer: (step.name,) for step in program.steps if isinstance(step.op, Context)}
+
+
+def _layers(program: Program) -> Mapping[str, Sequence[str]]:
+    """Layer → what its sublayers add to the residual stream."""
+    found: dict[str, list[str]] = {}
+    for step in program.steps:
+        if step.layer != step.sublayer and step.name.endswith(".output"):
+            found.setdefault(step.layer, []).append(step.name)
+    return found
+
+
+def _streams(program: Program) -> Mapping[str, Sequence[str]]:
+    """Layer → the residual stream that enters it; "" → the first of the model."""
+    found: dict[str, Sequence[str]] = {"": (START,)} if START in program.names else {}
+    for layer in _layers(program):
+        stack, _, number = layer.partition(".")
+        first = f"{stack}.{START}" if f"{stack}.{START}" in program.names else START
+        found[layer] = (first if number == "0" else f"{stack}.{int(number) - 1}.output",)
+    return found
+
+
+def _neurons(program: Program) -> Mapping[str, Sequence[str]]:
+    """Feed-forward sublayer → the activation (gated, where it is) that its second matrix reads."""
+    layers = [step for step in program.steps if step.name.endswith(".feed_forward.output")]
+    return {step.sublayer: (step.inputs[0],) for step in layers}
+
+
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("head", -3, "attention", _attentions),
+        Kind("layer", None, "layer", _layers),
+        Kind("position", -2, "layer", _streams),
+        Kind("neuron", -1, "feed-forward layer", _neurons),
+    )
+}
