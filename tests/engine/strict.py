@@ -17,7 +17,7 @@ from tui_transformer.engine.backend import Backend, numpy_backend
 
 SCALARS = (bool, int, float)
 INDICES = (int, slice, type(None), type(Ellipsis))
-METHODS = ("reshape", "swapaxes", "copy", "max", "min", "sum", "mean", "any", "all", "astype")
+METHODS = ("reshape", "swapaxes", "copy", "max", "min", "sum", "mean", "any", "all", "astype", "argmax")
 BINARY = ("add", "sub", "mul", "truediv", "pow", "matmul", "and", "or")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 FUNCTIONS = (
@@ -30,6 +30,7 @@ FUNCTIONS = (
     "log",
     "matmul",
     "maximum",
+    "minimum",
     "multiply",
     "negative",
     "sin",

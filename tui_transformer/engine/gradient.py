@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from tui_transformer.engine.axis import slices
-from tui_transformer.engine.backend import Array, Backend, Host
-from tui_transformer.engine.program import Step
+from tui_transformer.engine.backend import Array, Host
+from tui_transformer.engine.loss import NOT_COUNTED as NOT_COUNTED
+from tui_transformer.engine.loss import Loss, cross_entropy
+from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 
 LOGITS = "output.logits"
-NOT_COUNTED = -1
+
+Visit = Callable[[str, Array], None]
+"""Called with the name of a step or weight and its gradient on the device, which is not to be changed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,30 +40,143 @@ class Gradients:
     values: Mapping[str, Host]
 
 
-@np.errstate(all="ignore")
-def gradients(trace: Trace, targets: Sequence[Any] | Host) -> Gradients:
-    """The loss of a trace's predictions and its gradients, by the steps in reverse (Rumelhart et al. 1986).
+def gradients(trace: Trace, targets: Sequence[Any] | Host, smoothing: float = 0.0) -> Gradients:
+    """The loss of a trace's predictions and all its gradients.
 
     Args:
         trace: A trace with logits. A cell that was set by hand passes no gradient on to what it was computed from.
         targets: The right token ID at every position (n, or batch × n); −1 = not counted.
+        smoothing: ε of label smoothing.
+
+    Raises:
+        InputError: No logits, or targets that do not fit them.
+    """
+    found: dict[str, Host] = {}
+
+    def visit(name: str, gradient: Array) -> None:
+        found[name] = trace.hand_out(name, gradient)
+
+    loss = backward(trace, targets, visit, smoothing=smoothing)
+    return Gradients(loss.mean, MappingProxyType(found))
+
+
+def weight_gradients(
+    trace: Trace, targets: Sequence[Any] | Host, smoothing: float = 0.0, total: int | None = None
+) -> tuple[Loss, dict[str, Array]]:
+    """The loss and the gradients of the weights alone, on the device; whatever else was needed is let go on the way.
+
+    A trace whose budget is 0 then takes the least memory: only what the backward pass reads is kept until it has.
+    """
+    found: dict[str, Array] = {}
+
+    def visit(name: str, gradient: Array) -> None:
+        if name in trace.program.weights:
+            found[name] = gradient
+
+    return backward(trace, targets, visit, smoothing=smoothing, total=total), found
+
+
+def gradient_norms(trace: Trace, targets: Sequence[Any] | Host, smoothing: float = 0.0) -> dict[str, float]:
+    """The length (Euclidean norm) of the gradient of every step and weight, by name; no gradient is kept."""
+    found: dict[str, float] = {}
+
+    def visit(name: str, gradient: Array) -> None:
+        found[name] = math.sqrt(float((gradient * gradient).sum()))
+
+    backward(trace, targets, visit, smoothing=smoothing)
+    return found
+
+
+@np.errstate(all="ignore")
+def backward(
+    trace: Trace, targets: Sequence[Any] | Host, visit: Visit, *, smoothing: float = 0.0, total: int | None = None
+) -> Loss:
+    """The steps in reverse (Rumelhart et al. 1986): each gradient is visited as soon as it is complete.
+
+    Args:
+        trace: A trace with logits.
+        targets: As in `gradients`.
+        visit: Called for the steps from the last to the first, then for the weights. What it does not keep is freed.
+        smoothing: ε of label smoothing.
+        total: Counted positions of the whole batch, where the trace is one part of it.
 
     Raises:
         InputError: No logits, or targets that do not fit them.
     """
     program = trace.program
-    shape = (trace.batch, *program.shape(LOGITS))
-    rows = _checked(targets, shape)
-    names = [*program.by_name, *program.weights, *program.givens]
-    values = dict(zip(names, trace.arrays(names), strict=True))
-    loss, start = _cross_entropy(trace.backend, values[LOGITS], rows)
-    collected, learned = {LOGITS: start}, program.downstream(program.weights)
-    for step in reversed(program.steps[: program.places[LOGITS] + 1]):
-        if step.name in collected:
-            for source, gradient in _toward_inputs(trace, step, collected[step.name], values):
-                if source in learned:
-                    collected[source] = collected[source] + gradient if source in collected else gradient
-    return Gradients(loss, MappingProxyType({name: trace.hand_out(name, collected[name]) for name in collected}))
+    rows = _checked(targets, (trace.batch, *program.shape(LOGITS)))
+    steps = [step for step in reversed(program.steps[: program.places[LOGITS] + 1]) if step.name in _learned(program)]
+    left = Counter(name for step in steps for name in _reads(trace, step))
+    values = dict(zip((LOGITS, *left), trace.arrays((LOGITS, *left)), strict=True))
+    logits = values[LOGITS] if LOGITS in left else values.pop(LOGITS)
+    loss, start = cross_entropy(trace.backend, logits, rows, smoothing, total)
+    del logits
+    waiting = {LOGITS: start}
+    for step in steps:
+        if step.name in waiting:
+            gradient = waiting.pop(step.name)
+            visit(step.name, gradient)
+            _pass_on(trace, _toward_inputs(trace, step, gradient, values), waiting)
+        left.subtract(_reads(trace, step))
+        for name in _reads(trace, step):
+            if not left[name]:
+                values.pop(name, None)
+    for name in program.weights:
+        if name in waiting:
+            visit(name, waiting.pop(name))
+    return loss
+
+
+def kept_for_backward(program: Program) -> frozenset[str]:
+    """The steps whose values the backward pass reads: they are kept until then."""
+    read = (name for step in program.steps if step.name in _learned(program) for name in _undone_from(step))
+    return frozenset(read) & program.by_name.keys()
+
+
+@lru_cache(maxsize=64)
+def _learned(program: Program) -> frozenset[str]:
+    """What depends on a weight, and the weights: only these have gradients."""
+    return program.downstream(program.weights)
+
+
+def _reads(trace: Trace, step: Step) -> tuple[str, ...]:
+    """The names of the values that the backward pass of a step reads."""
+    return (*step.inputs, step.name) if _by_hand(trace, step) else _undone_from(step)
+
+
+def _undone_from(step: Step) -> tuple[str, ...]:
+    """The same where no cell was set by hand."""
+    everything = (*step.inputs, step.name)
+    places = step.op.undone_from
+    return everything if places is None else tuple(everything[place] for place in places)
+
+
+def _by_hand(trace: Trace, step: Step) -> list[tuple[slice, ...]]:
+    return [slices(edit.region) for edit in trace.edits if edit.name == step.name]
+
+
+def _pass_on(trace: Trace, parts: Iterator[tuple[str, Array]], waiting: dict[str, Array]) -> None:
+    """Add gradients to those that have come by other ways."""
+    learned, backend = _learned(trace.program), trace.backend
+    for source, part in parts:
+        if source in waiting:
+            waiting[source] = backend.xp.add(waiting[source], part, out=backend.like(part))
+        elif source in learned:
+            waiting[source] = part
+
+
+def _toward_inputs(
+    trace: Trace, step: Step, gradient: Array, values: Mapping[str, Array]
+) -> Iterator[tuple[str, Array]]:
+    """Names and gradients of a step's inputs, of those that have one."""
+    inputs = [values.get(source) for source in step.inputs]
+    output, by_hand = values.get(step.name), _by_hand(trace, step)
+    if by_hand:
+        output, gradient = step.op.forward(trace.backend, *inputs), gradient.copy()
+    for place in by_hand:
+        gradient[place] = 0.0
+    found = step.op.backward(trace.backend, gradient, output, *inputs)
+    return ((source, part) for source, part in zip(step.inputs, found, strict=True) if part is not None)
 
 
 def _checked(targets: Sequence[Any] | Host, shape: tuple[int, ...]) -> Host:
@@ -74,30 +194,3 @@ def _checked(targets: Sequence[Any] | Host, shape: tuple[int, ...]) -> Host:
     if (rows == NOT_COUNTED).all():
         raise InputError("every target is −1: at least one has to be counted")
     return rows
-
-
-def _cross_entropy(backend: Backend, logits: Array, targets: Host) -> tuple[float, Array]:
-    """Mean of −log softmax(logits)[target], and its gradient (softmax − one-hot) ÷ count."""
-    xp, count = backend.xp, int((targets != NOT_COUNTED).sum())
-    wanted = backend.integers(targets)[..., None]
-    right = xp.arange(logits.shape[-1], dtype=np.int64) == wanted
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    log_shares = shifted - xp.log(xp.exp(shifted).sum(axis=-1, keepdims=True))
-    loss = -float(xp.where(right, log_shares, 0.0).sum()) / count
-    gradient = xp.where(right, xp.exp(log_shares) - 1.0, xp.exp(log_shares)) / count
-    return loss, xp.where(wanted == NOT_COUNTED, 0.0, gradient)
-
-
-def _toward_inputs(
-    trace: Trace, step: Step, gradient: Array, values: Mapping[str, Array]
-) -> Iterator[tuple[str, Array]]:
-    """Names and gradients of a step's inputs, of those that have one."""
-    inputs = [values[source] for source in step.inputs]
-    output = values[step.name]
-    by_hand = [edit.region for edit in trace.edits if edit.name == step.name]
-    if by_hand:
-        output, gradient = step.op.forward(trace.backend, *inputs), gradient.copy()
-    for region in by_hand:
-        gradient[slices(region)] = 0.0
-    found = step.op.backward(trace.backend, gradient, output, *inputs)
-    return ((source, part) for source, part in zip(step.inputs, found, strict=True) if part is not None)

@@ -15,6 +15,7 @@ from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 class Add(Op):
     """a + b (+ c …), elementwise."""
 
+    undone_from: ClassVar[tuple[int, ...]] = ()
     chain: ClassVar[tuple[str, ...]] = ("∂y",)
     overwrites: ClassVar[bool] = True
     expression: str = "x + sublayer(x)"

@@ -13,6 +13,8 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Floats, Index, Item, Operand, Source, Sum, Value, Working
 
 Gradients = tuple[Array | None, ...]
+RESULT = -1
+"""In `Op.undone_from`: the result of the step."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,8 @@ class Op(ABC):
         overwrites: `forward` can write its result over its first input.
         signed: Values lie on both sides of 0, so a diverging palette fits.
         integer: Values are whole numbers.
+        undone_from: Places of the inputs whose values `backward` reads, and `RESULT` where it reads the result; the
+            others may be gone by then, and are None. By default it reads everything.
         chain: The gradient of every input (the last stands for all that follow), in the paper's letters; ∂y is the
             gradient of the result.
     """
@@ -30,6 +34,7 @@ class Op(ABC):
     overwrites: ClassVar[bool] = False
     signed: ClassVar[bool] = True
     integer: ClassVar[bool] = False
+    undone_from: ClassVar[tuple[int, ...] | None] = None
     chain: ClassVar[tuple[str, ...]] = ()
 
     @property

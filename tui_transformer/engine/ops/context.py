@@ -10,7 +10,7 @@ from tui_transformer.engine.axis import Axes, Region, Shape, shape_of
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Working, product
 from tui_transformer.engine.ops.base import Gradients, Op, single
-from tui_transformer.engine.ops.grouped import grouped, key_heads, ungrouped, whole_groups
+from tui_transformer.engine.ops.grouped import grouped, key_heads, side_by_side, ungrouped, whole_groups
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Context(Op):
     `share` heads read one value head; 1 unless values are grouped.
     """
 
+    undone_from: ClassVar[tuple[int, ...]] = (0, 1)
     chain: ClassVar[tuple[str, ...]] = ("∂y Vᵀ", "weightsᵀ ∂y")
     share: int = 1
 
@@ -49,6 +50,9 @@ class Context(Op):
         """forward: C = A V."""
         weights, value = inputs
         matmul, groups = backend.xp.matmul, value.shape[1]
+        if weights.shape[1] == groups:
+            toward_weights = matmul(gradient, value.swapaxes(-1, -2), out=backend.like(weights))
+            return toward_weights, matmul(weights.swapaxes(-1, -2), gradient, out=side_by_side(backend, value))
         rows, shares = grouped(gradient, groups), grouped(weights, groups)
         toward_value = matmul(shares.swapaxes(-1, -2), rows).sum(axis=2)
         return ungrouped(matmul(rows, value[:, :, None].swapaxes(-1, -2))), toward_value

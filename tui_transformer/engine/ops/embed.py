@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from tui_transformer.engine.axis import Axes, Region, Shape
-from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.explanation import Factor, Index, Source, Value, Working, added
-from tui_transformer.engine.ops.base import Gradients, Op, single
+from tui_transformer.engine.ops.base import Gradients, Op, flat, single
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Embed(Op):
     Inputs: IDs (n), table (v × d). Result: n × d. IDs must lie inside the table; that is checked where they enter.
     """
 
+    undone_from: ClassVar[tuple[int, ...]] = (0, 1)
     chain: ClassVar[tuple[str, ...]] = ("none", "Σ ∂y of the rows with this ID · scale")
     scale: float = 1.0
     ids: str = "id"
@@ -44,8 +45,12 @@ class Embed(Op):
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = E[id] · scale; a row that is used several times collects all its gradients."""
         ids, table = inputs
+        rows = gradient if self.scale == 1.0 else gradient * self.scale
         result = backend.xp.zeros_like(table)
-        backend.xp.add.at(result, ids, gradient * self.scale)
+        if backend.device == "cpu":
+            _add_rows(result, ids.reshape(-1), flat(rows))
+        else:
+            backend.xp.add.at(result, ids, rows)
         return None, result
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
@@ -78,3 +83,11 @@ class Embed(Op):
     def flops(self, *inputs: Axes) -> int:
         """A lookup computes nothing, unless it scales."""
         return 0 if self.scale == 1.0 else super().flops(*inputs)
+
+
+def _add_rows(table: Host, ids: Host, rows: Host) -> None:
+    """Add each row to the table's row of its ID, those of an ID together: much faster than one at a time."""
+    order = np.argsort(ids, kind="stable")
+    ids = ids[order]
+    starts = np.flatnonzero(np.diff(ids, prepend=-1))
+    table[ids[starts]] = np.add.reduceat(rows[order], starts, axis=0)

@@ -19,6 +19,7 @@ BLOCK = 1 << 14
 class Gelu(Op):
     """x · Φ(x) with Φ(x) = (1 + erf(x / √2)) / 2 (Hendrycks & Gimpel 2016)."""
 
+    undone_from: ClassVar[tuple[int, ...]] = (0,)
     chain: ClassVar[tuple[str, ...]] = ("∂y · (Φ(x) + x φ(x))",)
     overwrites: ClassVar[bool] = True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui_transformer.engine.axis import Region
-from tui_transformer.engine.backend import Array
+from tui_transformer.engine.backend import Array, Backend
 
 
 def grouped(heads: Array, groups: int) -> Array:
@@ -16,6 +16,12 @@ def ungrouped(heads: Array) -> Array:
     """B × g × h/g × n × m → B × h × n × m."""
     batch, groups, share, *rest = heads.shape
     return heads.reshape(batch, groups * share, *rest)
+
+
+def side_by_side(backend: Backend, heads: Array) -> Array:
+    """An array for as many heads (B × h × n × d_k), with those of a token side by side in memory."""
+    batch, count, rows, width = heads.shape
+    return backend.empty((batch, rows, count, width), heads.dtype).swapaxes(1, 2)
 
 
 def whole_groups(region: Region, share: int) -> Region:

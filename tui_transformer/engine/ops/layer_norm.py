@@ -22,6 +22,7 @@ class LayerNorm(Op):
     Inputs: x (n × d), γ (d), β (d). σ² is the mean of squares (not the sample variance).
     """
 
+    undone_from: ClassVar[tuple[int, ...]] = (0, 1)
     chain: ClassVar[tuple[str, ...]] = (
         "(∂y γ − mean(∂y γ) − x̂ · mean(∂y γ x̂)) ÷ σ",
         "Σ ∂y x̂ over the rows",
@@ -50,14 +51,17 @@ class LayerNorm(Op):
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = x̂ γ + β with x̂ = (x − μ) / √(σ² + ε)."""
-        x, gamma, _ = inputs
+        xp, (x, gamma) = backend.xp, inputs[:2]
         normal, deviation = self._normalised(backend, x, None)
         normal /= deviation
-        toward_normal = gradient * gamma
-        mean = toward_normal.mean(axis=-1, keepdims=True)
-        along = (toward_normal * normal).mean(axis=-1, keepdims=True)
-        toward_x = (toward_normal - mean - normal * along) / deviation
-        return toward_x, flat(gradient * normal).sum(axis=0), flat(gradient).sum(axis=0)
+        toward_gamma = xp.einsum("ni,ni->i", flat(gradient), flat(normal))
+        toward_x = xp.multiply(gradient, gamma, out=backend.like(gradient))
+        mean = toward_x.mean(axis=-1, keepdims=True)
+        normal *= xp.einsum("...i,...i->...", toward_x, normal)[..., None] / x.shape[-1]
+        toward_x -= mean
+        toward_x -= normal
+        toward_x /= deviation
+        return toward_x, toward_gamma, flat(gradient).sum(axis=0)
 
     def _normalised(self, backend: Backend, x: Array, out: Array | None) -> tuple[Array, Array]:
         """Give x − μ, and √(σ² + ε) of every row."""

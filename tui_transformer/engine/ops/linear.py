@@ -16,6 +16,7 @@ from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias, sing
 class Linear(Op):
     """x W (+ b). Inputs: x (n × a), W (a × b) and, where there is one, b (b). Result: n × b."""
 
+    undone_from: ClassVar[tuple[int, ...]] = (0, 1)
     chain: ClassVar[tuple[str, ...]] = ("∂y Wᵀ", "xᵀ ∂y", "Σ ∂y over the rows")
     expression: str = "x W"
 
@@ -41,7 +42,7 @@ class Linear(Op):
         """forward: y = x W + b."""
         x, weight = inputs[:2]
         rows = flat(gradient)
-        toward_x = backend.xp.matmul(rows, weight.T).reshape(x.shape)
+        toward_x = backend.xp.matmul(rows, weight.T, out=backend.like(flat(x))).reshape(x.shape)
         toward_bias = (rows.sum(axis=0),) if len(inputs) > 2 else ()
         return toward_x, backend.xp.matmul(flat(x).T, rows), *toward_bias
 

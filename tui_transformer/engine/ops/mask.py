@@ -20,6 +20,7 @@ class Mask(Op):
     Inputs: scores (h × n × m), places of the queries (n), places of the keys (m), visible keys (m).
     """
 
+    undone_from: ClassVar[tuple[int, ...]] = (1, 2, 3)
     chain: ClassVar[tuple[str, ...]] = ("∂y where visible, else 0",)
     overwrites: ClassVar[bool] = True
     causal: bool = False
@@ -34,17 +35,17 @@ class Mask(Op):
         return inputs[0]
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        """The scores, overwritten where they are hidden."""
-        scores = inputs[0]
-        if out is None:
-            out = backend.like(scores)
-            out[...] = scores
-        backend.xp.copyto(out, -math.inf, where=self._hidden(*inputs[1:]))
-        return out
+        """The scores, at most −∞ where they are hidden and at most ∞ elsewhere: the same for all heads."""
+        scores, hidden = inputs[0], self._hidden(*inputs[1:])
+        limit = backend.empty(hidden.shape, scores.dtype)
+        limit[...] = math.inf
+        backend.xp.copyto(limit, -math.inf, where=hidden)
+        return backend.xp.minimum(scores, limit, out=backend.like(scores) if out is None else out)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = s where visible, −∞ elsewhere."""
-        return backend.xp.where(self._hidden(*inputs[1:]), 0.0, gradient), None, None, None
+        visible = ~self._hidden(*inputs[1:])
+        return backend.xp.multiply(gradient, visible, out=backend.like(gradient)), None, None, None
 
     def _hidden(self, queries: Array, keys: Array, visible: Array) -> Array:
         """B × 1 × n (or 1) × m, true where a query may not look."""

@@ -16,6 +16,7 @@ from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 class MergeHeads(Op):
     """h × n × d_k → n × h·d_k: column j is column j mod d_k of head j ÷ d_k."""
 
+    undone_from: ClassVar[tuple[int, ...]] = (0,)
     chain: ClassVar[tuple[str, ...]] = ("∂y of the head's columns",)
 
     @property

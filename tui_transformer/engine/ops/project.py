@@ -19,6 +19,7 @@ class Project(Op):
     Inputs: x (n × d), W (d × h·d_k), bias (h·d_k). Result: h × n × d_k, a view of the product: nothing is copied.
     """
 
+    undone_from: ClassVar[tuple[int, ...]] = (0, 1)
     chain: ClassVar[tuple[str, ...]] = ("∂y Wᵀ", "xᵀ ∂y", "Σ ∂y over the rows")
     width: int
     letter: str
@@ -46,7 +47,7 @@ class Project(Op):
         """forward: y = split(x W + b)."""
         x, weight = inputs[:2]
         rows = gradient.swapaxes(-2, -3).reshape(-1, weight.shape[1])
-        toward_x = backend.xp.matmul(rows, weight.T).reshape(x.shape)
+        toward_x = backend.xp.matmul(rows, weight.T, out=backend.like(flat(x))).reshape(x.shape)
         toward_bias = (rows.sum(axis=0),) if len(inputs) > 2 else ()
         return toward_x, backend.xp.matmul(flat(x).T, rows), *toward_bias
 

@@ -8,13 +8,14 @@ from typing import ClassVar
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op, passed_on
+from tui_transformer.engine.ops.base import RESULT, Gradients, Op, passed_on
 
 
 @dataclass(frozen=True)
 class Relu(Op):
     """max(0, x), elementwise (Nair & Hinton 2010)."""
 
+    undone_from: ClassVar[tuple[int, ...]] = (RESULT,)
     chain: ClassVar[tuple[str, ...]] = ("∂y where x > 0, else 0",)
     overwrites: ClassVar[bool] = True
     signed: ClassVar[bool] = False
@@ -33,8 +34,8 @@ class Relu(Op):
         return backend.xp.maximum(inputs[0], 0.0, out=backend.like(inputs[0]) if out is None else out)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = max(0, x)."""
-        return (gradient * (inputs[0] > 0.0),)
+        """forward: y = max(0, x); y > 0 where x > 0."""
+        return (backend.xp.multiply(gradient, output > 0.0, out=backend.like(gradient)),)
 
     def explain(self, index: Index, *sources: Source) -> Working:
         """The value and whether it passes."""

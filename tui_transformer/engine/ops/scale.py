@@ -15,6 +15,7 @@ from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 class Scale(Op):
     """x · factor; `expression` says what the factor is, as "÷ √d_k"."""
 
+    undone_from: ClassVar[tuple[int, ...]] = ()
     chain: ClassVar[tuple[str, ...]] = ("∂y · factor",)
     overwrites: ClassVar[bool] = True
     factor: float
@@ -35,7 +36,7 @@ class Scale(Op):
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = x · factor."""
-        return (gradient * self.factor,)
+        return (backend.xp.multiply(gradient, self.factor, out=backend.like(gradient)),)
 
     def explain(self, index: Index, *sources: Source) -> Working:
         """The cell and the factor."""

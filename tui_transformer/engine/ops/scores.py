@@ -10,7 +10,7 @@ from tui_transformer.engine.axis import Axes, Region, Shape, shape_of
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Working, product
 from tui_transformer.engine.ops.base import Gradients, Op, single
-from tui_transformer.engine.ops.grouped import grouped, key_heads, ungrouped, whole_groups
+from tui_transformer.engine.ops.grouped import grouped, key_heads, side_by_side, ungrouped, whole_groups
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Scores(Op):
     `share` query heads read one key head; 1 unless keys are grouped.
     """
 
+    undone_from: ClassVar[tuple[int, ...]] = (0, 1)
     chain: ClassVar[tuple[str, ...]] = ("∂y K", "∂yᵀ Q")
     share: int = 1
 
@@ -47,6 +48,9 @@ class Scores(Op):
         """forward: S = Q Kᵀ."""
         query, key = inputs
         matmul, groups = backend.xp.matmul, key.shape[1]
+        if query.shape[1] == groups:
+            toward_query = matmul(gradient, key, out=side_by_side(backend, query))
+            return toward_query, matmul(gradient.swapaxes(-1, -2), query, out=side_by_side(backend, key))
         rows, queries = grouped(gradient, groups), grouped(query, groups)
         toward_key = matmul(rows.swapaxes(-1, -2), queries).sum(axis=2)
         return ungrouped(matmul(rows, key[:, :, None])), toward_key

@@ -12,13 +12,14 @@ import numpy as np
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working, product
-from tui_transformer.engine.ops.base import Gradients, Op, whole_rows
+from tui_transformer.engine.ops.base import RESULT, Gradients, Op, whole_rows
 
 
 @dataclass(frozen=True)
 class Softmax(Op):
     """e^(s − max) ÷ Σ e^(s − max) along the last axis. A row of −∞ alone gives zeros."""
 
+    undone_from: ClassVar[tuple[int, ...]] = (RESULT,)
     chain: ClassVar[tuple[str, ...]] = ("y · (∂y − Σ ∂y y)",)
     overwrites: ClassVar[bool] = True
     signed: ClassVar[bool] = False
@@ -44,8 +45,10 @@ class Softmax(Op):
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = e^s / Σ e^s; ∂s = y · (∂y − Σ ∂y y)."""
-        inner = (gradient * output).sum(axis=-1, keepdims=True)
-        return (output * (gradient - inner),)
+        inner = backend.xp.einsum("...i,...i->...", gradient, output)[..., None]
+        toward_scores = backend.xp.subtract(gradient, inner, out=backend.like(output))
+        toward_scores *= output
+        return (toward_scores,)
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         """A row is normalised as a whole."""

@@ -19,6 +19,7 @@ class Unembed(Op):
     Inputs: x (n × d), E (v × d) and, where there is one, b (v). Result: n × v. T5 scales x by d^(−1/2) first.
     """
 
+    undone_from: ClassVar[tuple[int, ...]] = (0, 1)
     chain: ClassVar[tuple[str, ...]] = ("∂y E · scale", "∂yᵀ x · scale", "Σ ∂y over the rows")
     scale: float = 1.0
 
@@ -47,8 +48,8 @@ class Unembed(Op):
         x, table = inputs[:2]
         rows = flat(gradient)
         toward_bias = (rows.sum(axis=0),) if len(inputs) > 2 else ()
-        rows = rows * self.scale
-        toward_x = backend.xp.matmul(rows, table).reshape(x.shape)
+        rows = rows if self.scale == 1.0 else rows * self.scale
+        toward_x = backend.xp.matmul(rows, table, out=backend.like(flat(x))).reshape(x.shape)
         return toward_x, backend.xp.matmul(rows.T, flat(x)), *toward_bias
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
