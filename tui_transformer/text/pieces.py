@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Literal
 
-Style = Literal["words", "word pieces", "bytes", "marked spaces"]
+Style = Literal["words", "characters", "word pieces", "bytes", "marked spaces"]
 """How a vocabulary writes its pieces.
 
-Whole words; `##ing` inside a word (WordPiece); a character for every byte, `Ġ` for a space (byte-level BPE of GPT-2);
-`▁` for a space and `<0x0A>` for a byte (SentencePiece).
+Whole words; single characters; `##ing` inside a word (WordPiece); a character for every byte, `Ġ` for a space
+(byte-level BPE of GPT-2); `▁` for a space and `<0x0A>` for a byte (SentencePiece).
 """
 
 _BYTE_NAME = re.compile("<0x([0-9A-F]{2})>")
@@ -24,6 +24,10 @@ def piece_text(piece: str, style: Style) -> str:
     Bytes that are no ASCII text are named: `ðŁĺĬ` is "😊, bytes F0 9F 98 8A", `ĺĬ` is "bytes 98 8A".
     """
     return _STYLES[style](piece)
+
+
+def _character(piece: str) -> str:
+    return "a space" if piece == " " else _CONTROLS.get(piece, piece)
 
 
 def _inside_word(piece: str) -> str:
@@ -80,6 +84,7 @@ def byte_codes() -> Mapping[str, int]:
 
 _STYLES: Mapping[Style, Callable[[str], str]] = {
     "words": str,
+    "characters": _character,
     "word pieces": _inside_word,
     "bytes": _from_bytes,
     "marked spaces": _from_marks,

@@ -15,7 +15,8 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Protocol, cast
 
 from tui_transformer.errors import InputError
-from tui_transformer.text.vocabulary import SPECIAL_WORDS, UNKNOWN, Vocabulary, normal_form
+from tui_transformer.text.specials import UNKNOWN
+from tui_transformer.text.vocabulary import Vocabulary, normal_form
 
 if TYPE_CHECKING:
     import tokenizers
@@ -110,7 +111,7 @@ class WordTokenizer:
 
     def _matches(self, text: str) -> Iterator[re.Match[str]]:
         ids = self.vocabulary.ids
-        for match in _pattern(self._special_words, _joining_characters(text)).finditer(text):
+        for match in word_pattern(self.vocabulary.special_words, text).finditer(text):
             if match.lastgroup != "other" or normal_form(match[0]) in ids:
                 yield match
 
@@ -121,17 +122,18 @@ class WordTokenizer:
         word = normal_form(written)
         token_id = self.vocabulary.ids.get(word)
         if token_id is None:
-            return Token(self.vocabulary.ids[UNKNOWN], written, *match.span(), unknown=True)
+            return Token(self.vocabulary.ids[self.vocabulary.specials.unknown], written, *match.span(), unknown=True)
         return Token(token_id, word, *match.span())
 
-    @cached_property
-    def _special_words(self) -> tuple[str, ...]:
-        return _special_words(self.vocabulary)
+
+def word_pattern(special_words: tuple[str, ...], text: str) -> re.Pattern[str]:
+    """What finds the tokens of a text, in groups `special`, `word` and `other`."""
+    return _pattern(special_words, _joining_characters(text))
 
 
 @lru_cache(maxsize=64)
 def _pattern(special_words: tuple[str, ...], joining: str) -> re.Pattern[str]:
-    special = "|".join(map(re.escape, special_words))
+    special = "|".join(map(re.escape, sorted(special_words, key=len, reverse=True))) or "(?!)"
     run = rf"[^\W_]+(?:[{joining}]+[^\W_]*)*" if joining else r"[^\W_]+"
     return re.compile(rf"(?P<special>{special})|(?P<word>{run}(?:['’]{run})*)|(?P<other>\S)")
 
@@ -141,10 +143,6 @@ def _joining_characters(text: str) -> str:
     if text.isascii():
         return ""
     return "".join(sorted(c for c in set(text) if c in _JOINERS or unicodedata.category(c)[0] == "M"))
-
-
-def _special_words(vocabulary: Vocabulary) -> tuple[str, ...]:
-    return tuple(word for word in SPECIAL_WORDS if word in vocabulary.ids)
 
 
 @dataclass(frozen=True)
@@ -198,7 +196,7 @@ class WordPieceTokenizer:
         rust = Tokenizer(models.WordPiece(vocab=self.vocabulary.ids, unk_token=UNKNOWN))
         rust.normalizer = normalizers.BertNormalizer(lowercase=not _has_capitals(self.vocabulary))
         rust.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        rust.add_special_tokens(list(_special_words(self.vocabulary)))
+        rust.add_special_tokens(list(self.vocabulary.special_words))
         return rust
 
 
@@ -259,8 +257,15 @@ def _by_pieces(vocabulary: Vocabulary) -> Tokenizer:
     return PieceTokenizer(cast("PieceVocabulary", vocabulary))
 
 
+def _by_characters(vocabulary: Vocabulary) -> Tokenizer:
+    from tui_transformer.text.characters import CharacterTokenizer
+
+    return CharacterTokenizer(vocabulary)
+
+
 _KINDS: dict[str, Callable[[Vocabulary], Tokenizer]] = {
     "words": WordTokenizer,
+    "characters": _by_characters,
     "wordpiece": WordPieceTokenizer,
     "pieces": _by_pieces,
 }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tui_transformer.errors import InputError
 from tui_transformer.text.files import read_text, shown_path
 from tui_transformer.text.pieces import Style, piece_text
+from tui_transformer.text.specials import Specials
 from tui_transformer.text.tokenizer import Encoding, Token, check_length, too_many, without_surrogates
 from tui_transformer.text.vocabulary import MAX_ENTRIES, Vocabulary
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 MERGES = "merges.txt"
 PADDINGS = ("[PAD]", "<pad>", "<|pad|>")
+BEGINNINGS = ("<s>", "<bos>", "<|begin_of_text|>", "[CLS]", "<|endoftext|>")
+ENDS = ("</s>", "<eos>", "<|end_of_text|>", "[SEP]", "<|endoftext|>")
 FRAMES: Mapping[str, tuple[str, ...]] = {
     "GPT2Tokenizer": (),
     "RobertaTokenizer": ("<s>", "</s>"),
@@ -52,7 +55,20 @@ class PieceVocabulary(Vocabulary):
     @property
     def pad_id(self) -> int | None:
         """The ID of padding, where a piece has one of its names."""
-        return next((self.ids[name] for name in PADDINGS if name in self.ids), None)
+        return self._first_of(self.specials.padding, *PADDINGS)
+
+    @property
+    def begin_id(self) -> int | None:
+        """The ID that a sequence begins with, where a piece has one of its names."""
+        return self._first_of(self.specials.begin, *BEGINNINGS)
+
+    @property
+    def end_id(self) -> int | None:
+        """The ID that ends a sequence, where a piece has one of its names."""
+        return self._first_of(self.specials.end, *ENDS)
+
+    def _first_of(self, *names: str) -> int | None:
+        return next((self.ids[name] for name in names if name in self.ids), None)
 
     @cached_property
     def special_ids(self) -> frozenset[int]:
@@ -145,18 +161,31 @@ def _unknown(rust: tokenizers.Tokenizer, text: str) -> int | None:
     return None if word is None else rust.token_to_id(word)
 
 
+def built_vocabulary(rust: tokenizers.Tokenizer, name: str, specials: Specials) -> PieceVocabulary:
+    """The vocabulary of a tokenizer that was made here."""
+    words = _words(rust, name)
+    unknown = rust.token_to_id(specials.unknown)
+    return PieceVocabulary(name, words, 0, "pieces", None, rust, unknown, _style(rust), specials=specials)
+
+
 def _vocabulary(rust: tokenizers.Tokenizer, path: Path, unknown: int | None) -> PieceVocabulary:
     rust.no_truncation()
     rust.no_padding()
-    where, ids = shown_path(path), rust.get_vocab(with_added_tokens=True)
+    words = _words(rust, shown_path(path))
+    _check_added(rust, shown_path(path), len(words))
+    return PieceVocabulary(path.name, words, 0, "pieces", path, rust, unknown, _style(rust))
+
+
+def _words(rust: tokenizers.Tokenizer, where: str) -> tuple[str, ...]:
+    """The pieces in order of ID."""
+    ids = rust.get_vocab(with_added_tokens=True)
     size = max(ids.values(), default=-1) + 1
     if not 0 < size <= MAX_ENTRIES:
         raise InputError(f"{where} has IDs up to {size - 1:,}: a vocabulary has 1 to {MAX_ENTRIES:,} entries")
     words = [""] * size
     for word, token_id in ids.items():
         words[token_id] = word
-    _check_added(rust, where, size)
-    return PieceVocabulary(path.name, tuple(words), 0, "pieces", path, rust, unknown, _style(rust))
+    return tuple(words)
 
 
 def _check_added(rust: tokenizers.Tokenizer, where: str, size: int) -> None:

@@ -1,9 +1,10 @@
 """Vocabularies: the words that a model knows, each with its ID.
 
-Two kinds of file are read. A **word list** holds words separated by white space, in order of ID. `[UNK]` is always
-ID 0, and words are kept in the form in which they are looked up (`normal_form`), except those in [BRACKETS]. A
-**word-piece file** (BERT's `vocab.txt`, known by its `##` pieces) holds one piece a line, is kept as written, and the
-IDs are the line numbers from 0.
+Three kinds of file are read. A **word list** holds words separated by white space, in order of ID. `[UNK]` is ID 0,
+unless the list begins with special words that it is among, and words are kept in the form in which they are looked up
+(`normal_form`), except those in [BRACKETS]. A **word-piece file** (BERT's `vocab.txt`, known by its `##` pieces) holds
+one piece a line, is kept as written, and the IDs are the line numbers from 0. A file with a **header** says in its
+first line what it holds (see `header`).
 """
 
 from __future__ import annotations
@@ -11,18 +12,23 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import read_text
-from tui_transformer.text.pieces import piece_text
+from tui_transformer.text.header import MARK, Header, escaped, read_header, unescaped
+from tui_transformer.text.pieces import Style, piece_text
+from tui_transformer.text.specials import PADDING, SPECIALS, UNKNOWN, Specials
 
 VOCABULARY_FILE = "vocabulary.txt"
-UNKNOWN, PADDING = "[UNK]", "[PAD]"
+Kind = Literal["words", "characters", "wordpiece", "pieces"]
+_STYLES: dict[Kind, Style] = {"words": "words", "characters": "characters", "wordpiece": "word pieces"}
 SPECIAL_WORDS = (UNKNOWN, PADDING, "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]")
 MAX_ENTRIES = 2_000_000
 MAX_ENTRY_LENGTH = 1_000
@@ -40,15 +46,18 @@ class Vocabulary:
         name: What to call it: the built-in name, or the file's name.
         words: The word of each ID.
         repeated: How many entries of the file came again and were ignored.
-        kind: Whole words, word pieces, or the pieces of a tokenizer's own file (`tokenizer_file.PieceVocabulary`).
+        kind: Whole words, characters, word pieces, or the pieces of a tokenizer's own file
+            (`tokenizer_file.PieceVocabulary`).
         path: The file it came from, where there is one.
+        specials: What padding, unknown, beginning and end are called.
     """
 
     name: str
     words: tuple[str, ...] = field(repr=False)
     repeated: int
-    kind: Literal["words", "wordpiece", "pieces"]
+    kind: Kind
     path: Path | None
+    specials: Specials = field(default=SPECIALS, kw_only=True)
 
     @property
     def size(self) -> int:
@@ -62,18 +71,33 @@ class Vocabulary:
 
     @property
     def unknown_id(self) -> int | None:
-        """The ID of [UNK], which stands for every word that is not here."""
-        return self.ids[UNKNOWN]
+        """The ID of the word that stands for every one that is not here."""
+        return self.ids[self.specials.unknown]
 
     @property
     def pad_id(self) -> int | None:
-        """The ID of [PAD], where there is one."""
-        return self.ids.get(PADDING)
+        """The ID of padding, where there is one."""
+        return self.ids.get(self.specials.padding)
+
+    @property
+    def begin_id(self) -> int | None:
+        """The ID that a sequence begins with, where there is one."""
+        return self.ids.get(self.specials.begin)
+
+    @property
+    def end_id(self) -> int | None:
+        """The ID that ends a sequence, where there is one."""
+        return self.ids.get(self.specials.end)
+
+    @cached_property
+    def special_words(self) -> tuple[str, ...]:
+        """The special words that occur."""
+        return tuple(word for word in dict.fromkeys((*SPECIAL_WORDS, *self.specials.names)) if word in self.ids)
 
     @cached_property
     def special_ids(self) -> frozenset[int]:
-        """The IDs of the special words that occur, [UNK] among them."""
-        return frozenset(self.ids[word] for word in SPECIAL_WORDS if word in self.ids)
+        """The IDs of the special words that occur, the unknown one among them."""
+        return frozenset(self.ids[word] for word in self.special_words)
 
     @property
     def rows(self) -> int:
@@ -82,11 +106,18 @@ class Vocabulary:
 
     def reading(self, token_id: int) -> str:
         """What the word of an ID stands for: `##ing` is "ing, inside a word"."""
-        return piece_text(self.word(token_id), "word pieces" if self.kind == "wordpiece" else "words")
+        return piece_text(self.word(token_id), _STYLES[self.kind])
 
     def file(self) -> tuple[str, str]:
         """The name and content of the file that this can be read from again."""
-        return VOCABULARY_FILE, "\n".join(self.words) + "\n"
+        lines = map(escaped, self.words) if self.kind == "characters" else self.words
+        return VOCABULARY_FILE, "".join(f"{line}\n" for line in (*self._header(), *lines))
+
+    def _header(self) -> tuple[str, ...]:
+        """The first line, where the list alone does not say it."""
+        if self.kind == "characters":
+            return (Header("characters", self.specials).line(),)
+        return (Header("words", self.specials).line(),) if self.specials != SPECIALS else ()
 
     def word(self, token_id: int) -> str:
         """Give the word of an ID.
@@ -189,6 +220,8 @@ def parse_vocabulary(text: str, name: str, path: Path | None = None) -> Vocabula
         InputError: If there are no words, too many, or one too long, or if word pieces lack [UNK].
     """
     text = text.removeprefix("\ufeff")
+    if text.startswith(MARK):
+        return _parse_headed(text, name, path)
     parse = _parse_pieces if _PIECE.search(text) else _parse_words
     return parse(text, name, path)
 
@@ -196,13 +229,38 @@ def parse_vocabulary(text: str, name: str, path: Path | None = None) -> Vocabula
 def _parse_words(text: str, name: str, path: Path | None) -> Vocabulary:
     entries = text.split(maxsplit=MAX_ENTRIES)
     _check(entries, name, path)
-    words = dict.fromkeys((UNKNOWN, *map(_kept_form, entries)))
+    own = UNKNOWN in takewhile(_in_brackets, entries)
+    words = dict.fromkeys((*(() if own else (UNKNOWN,)), *map(_kept_form, entries)))
     repeated = len(entries) + (UNKNOWN not in entries) - len(words)
     return Vocabulary(name, tuple(words), repeated, "words", path)
 
 
+def _parse_headed(text: str, name: str, path: Path | None) -> Vocabulary:
+    """The entries below a header, as it says."""
+    first, _, rest = text.partition("\n")
+    entries = [line.rstrip("\r") for line in rest.rstrip("\r\n").split("\n", MAX_ENTRIES)]
+    _check([line for line in entries if line], name, path)
+    try:
+        header = read_header(first)
+        read = _ENTRIES[header.kind]
+        words = dict.fromkeys(line if line in header.specials.names else read(line) for line in entries if line)
+    except InputError as error:
+        raise InputError(f"{_shown(name, path)}: {error}") from error
+    if header.specials.unknown not in words:
+        raise InputError(f"{_shown(name, path)} has no {header.specials.unknown}: add a line with it")
+    repeated = sum(map(bool, entries)) - len(words)
+    return Vocabulary(name, tuple(words), repeated, header.kind, path, specials=header.specials)
+
+
 def _kept_form(word: str) -> str:
-    return word if word[0] == "[" and word[-1] == "]" else normal_form(word)
+    return word if _in_brackets(word) else normal_form(word)
+
+
+def _in_brackets(word: str) -> bool:
+    return len(word) > 1 and word[0] == "[" and word[-1] == "]"
+
+
+_ENTRIES: dict[str, Callable[[str], str]] = {"words": _kept_form, "characters": unescaped}
 
 
 def _parse_pieces(text: str, name: str, path: Path | None) -> Vocabulary:

@@ -1,0 +1,259 @@
+"""Vocabularies built from text: order, limits, and that they open again with the same cutting."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.text import counting
+from tui_transformer.text.build import (
+    SPECIALS,
+    build_bpe,
+    build_characters,
+    build_words,
+    byte_pairs_of,
+    words_of,
+)
+from tui_transformer.text.corpus import read_lines
+from tui_transformer.text.counting import WordCounts
+from tui_transformer.text.specials import Specials
+from tui_transformer.text.tokenizer import tokenizer_for
+from tui_transformer.text.vocabulary import Vocabulary, load_vocabulary
+
+SPECIAL = ("[PAD]", "[UNK]", "[BOS]", "[EOS]")
+LINES = ["The cat sat, the dog ran.\n", "A Bird isn't the cat!\n"]
+TAGS = Specials("<pad>", "<unk>", "<s>", "</s>")
+
+
+def reopened(words: Vocabulary, folder: Path) -> Vocabulary:
+    name, text = words.file()
+    (folder / name).write_text(text, encoding="utf-8")
+    return load_vocabulary(folder / name)
+
+
+def test_words_come_by_frequency_and_equal_ones_in_the_order_in_which_they_appear() -> None:
+    words = build_words(LINES, 100)
+    rest = ("the", "cat", "sat", ",", "dog", "ran", ".", "a", "bird", "isn't", "!")
+    assert words.words == SPECIAL + rest
+    assert (words.pad_id, words.unknown_id, words.begin_id, words.end_id) == (0, 1, 2, 3)
+    assert words.special_ids == {0, 1, 2, 3}
+
+
+def test_size_counts_the_special_words_and_rare_words_are_left_out() -> None:
+    assert build_words(LINES, 6).words == (*SPECIAL, "the", "cat")
+    assert build_words(LINES, 100, min_frequency=2).words == (*SPECIAL, "the", "cat")
+
+
+def test_counts_and_coverage_are_those_of_the_text() -> None:
+    built = words_of(LINES, 6, 1, SPECIALS)
+    assert built.counts == (0, 0, 0, 0, 3, 2)
+    assert (built.tokens, built.distinct) == (14, 11)
+    assert built.coverage == 5 / 14
+
+
+def test_special_words_in_the_text_are_counted_as_such() -> None:
+    built = words_of(["[BOS] a b [EOS] a"], 100, 1, SPECIALS)
+    assert built.vocabulary.words == (*SPECIAL, "a", "b")
+    assert built.counts == (0, 0, 1, 1, 2, 1)
+
+
+def test_built_words_cut_a_text_as_the_text_was_counted() -> None:
+    encoding = tokenizer_for(build_words(LINES, 100)).encode("".join(LINES))
+    assert not any(token.unknown for token in encoding.tokens)
+    assert len(encoding.tokens) == words_of(LINES, 100, 1, SPECIALS).tokens
+
+
+def test_characters_keep_case_spaces_and_line_breaks() -> None:
+    words = build_characters(["ab a\n", "B\\a\n"], 100)
+    assert words.words == (*SPECIAL, "a", "\n", "b", " ", "B", "\\")
+    tokenizer = tokenizer_for(words)
+    encoding = tokenizer.encode("a B\n[EOS]ü")
+    assert encoding.ids == (4, 7, 8, 5, 3, 1)
+    assert [(token.start, token.end) for token in encoding.tokens][-2:] == [(4, 9), (9, 10)]
+    assert (encoding.tokens[-1].unknown, encoding.tokens[-1].text) == (True, "ü")
+    assert tokenizer.decode(encoding.ids[:5]) == "a B\n[EOS]"
+    assert [words.reading(i) for i in (4, 5, 7)] == ["a", "line break", "a space"]
+
+
+def test_characters_that_are_too_many_are_refused_or_cut() -> None:
+    tokenizer = tokenizer_for(build_characters(["abc"], 100))
+    with pytest.raises(InputError, match="3 tokens, the limit is 2"):
+        tokenizer.encode("abc", max_tokens=2)
+    assert (
+        tokenizer.encode("abc", max_tokens=2, cut=True).ids,
+        tokenizer.encode("abc", max_tokens=2, cut=True).cut,
+    ) == (
+        (4, 5),
+        1,
+    )
+
+
+def test_byte_pairs_write_every_text() -> None:
+    built = byte_pairs_of(LINES * 5, 280, 2, SPECIALS)
+    words = built.vocabulary
+    assert (words.words[:4], words.size, built.coverage) == (SPECIAL, 280, 1.0)
+    tokenizer = tokenizer_for(words)
+    encoding = tokenizer.encode("the cat 😊")
+    assert tokenizer.decode(encoding.ids) == "the cat 😊"
+    assert "Ġcat" in [token.text for token in encoding.tokens]
+
+
+@pytest.mark.parametrize("specials", [SPECIALS, TAGS])
+@pytest.mark.parametrize("build", [build_words, build_characters, build_bpe])
+def test_a_built_vocabulary_opens_again_and_cuts_the_same(
+    build: Callable[..., Vocabulary], specials: Specials, tmp_path: Path
+) -> None:
+    made = build([*LINES, "  \ttabs\u2028and \u202e marks \\n #!vocabulary\n"], 300, 1, specials)
+    again = reopened(made, tmp_path)
+    text = "".join(LINES) + f"{specials.begin} unseen ☃ \\n"
+    assert (again.words, again.kind, again.special_ids) == (made.words, made.kind, made.special_ids)
+    assert (again.pad_id, again.begin_id, again.end_id) == (made.pad_id, made.begin_id, made.end_id) == (0, 2, 3)
+    assert tokenizer_for(again).encode(text) == tokenizer_for(made).encode(text)
+
+
+@pytest.mark.parametrize(
+    ("size", "frequency", "problem"),
+    [(4, 1, "size 4 is not 5 to"), (0, 1, "size 0"), (9_000_000, 1, "size 9000000"), (10, 0, "min_frequency 0")],
+)
+def test_numbers_that_cannot_be_are_refused(size: int, frequency: int, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        build_words(LINES, size, frequency)
+
+
+@pytest.mark.parametrize("build", [build_words, build_characters, build_bpe])
+def test_a_text_of_nothing_is_refused(build: Callable[..., Vocabulary]) -> None:
+    with pytest.raises(InputError, match="the text has no"):
+        build([], 1_000)
+
+
+@pytest.mark.parametrize(
+    "names", [("a", "b1", "b2", "b3"), ("[A]", "[A]", "[B]", "[C]"), ("[A B]", "[C]", "[D]", "[E]")]
+)
+def test_special_words_that_cannot_be_are_refused(names: tuple[str, str, str, str]) -> None:
+    with pytest.raises(UsageError, match="special word"):
+        Specials(*names)
+
+
+def test_counts_are_exact_however_little_memory_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"w{i * i % 101} w{i % 7} é{i % 50}" for i in range(1_000)]
+    whole = words_of(lines, 60, 2, SPECIALS)
+    monkeypatch.setattr("tui_transformer.text.build._TOGETHER", 10)
+    monkeypatch.setattr("tui_transformer.text.build.WordCounts", lambda: WordCounts(20))
+    spilled = words_of(lines, 60, 2, SPECIALS)
+    assert (spilled.vocabulary.words, spilled.counts) == (whole.vocabulary.words, whole.counts)
+    assert (spilled.tokens, spilled.distinct) == (whole.tokens, whole.distinct)
+    assert whole.distinct == len(set(" ".join(lines).split()))
+
+
+def test_a_table_that_grows_too_large_goes_to_a_file() -> None:
+    with WordCounts(2) as counts:
+        counts.add(Counter("cab"))
+        counts.add(Counter("bad"))
+        counts.add(Counter("b"))
+        assert len(counts._runs) == 2
+        assert counts.most_common(2).words == (("b", 3), ("a", 2))
+
+
+def test_counts_that_cannot_be_written_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(counting.tempfile, "TemporaryFile", full)
+    with WordCounts(1) as counts, pytest.raises(InputError, match="No space left on device"):
+        counts.add(Counter("ab"))
+
+
+def test_words_longer_than_an_entry_can_be_are_never_kept() -> None:
+    built = words_of(["x" * 2_000 + " a"], 10, 1, SPECIALS)
+    assert (built.vocabulary.words[4:], built.tokens) == (("a",), 2)
+
+
+def test_builds_are_the_same_in_every_process() -> None:
+    program = (
+        "from tui_transformer.text.build import build_bpe, build_words\n"
+        "lines = ['the cat sat on the mat', 'a dog and a cat ran'] * 3\n"
+        "print(build_words(lines, 12).words, build_bpe(lines, 300).words)"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": root},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed, root in (("1", str(Path(__file__).parents[2])), ("2", str(Path(__file__).parents[2])))
+    }
+    assert len(outputs) == 1
+
+
+def test_files_are_read_line_by_line_whatever_their_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_transformer.text.corpus.CHUNK", 3)
+    first, second = tmp_path / "a.txt", tmp_path / "b.txt"
+    first.write_bytes("\ufeffé one\r\ntwo".encode())
+    second.write_bytes("\n😊".encode())
+    seen: list[int] = []
+    assert list(read_lines([first, second], seen.append)) == ["é one\n", "two", "\n", "😊"]
+    assert sum(seen) == first.stat().st_size + second.stat().st_size
+
+
+def test_a_line_that_never_ends_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_transformer.text.corpus.LONGEST_LINE", 8)
+    path = tmp_path / "a.txt"
+    path.write_text("one two three four" + "x" * 20)
+    parts = list(read_lines([path]))
+    assert "".join(parts) == path.read_text()
+    assert parts[0] == "one two "
+    assert max(map(len, parts)) == 8
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"a\x00b", "is binary (byte 1 is NUL)"),
+        (b"abc\xff", "is not UTF-8 (at byte 3)"),
+        (b"abc\xc3", "is not UTF-8 (at byte 3)"),
+    ],
+)
+def test_files_that_are_no_text_are_refused(data: bytes, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(data)
+    with pytest.raises(InputError) as refused:
+        list(read_lines([path]))
+    assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize(("name", "problem"), [("missing", "No such file"), (".", "is a folder")])
+def test_files_that_cannot_be_read_are_refused(name: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=problem):
+        list(read_lines([tmp_path / name]))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("#!vocabulary letters\na", "its first line says 'letters'"),
+        ("#!vocabulary words end\na", r"has no \[UNK\]|cannot be a special word"),
+        ("#!vocabulary words what=x\na", "its first line says 'what'"),
+        ("#!vocabulary characters\na\nb", r"has no \[UNK\]"),
+        ("#!vocabulary characters\n[UNK]\n\\q", "begins no escape"),
+        ("#!vocabulary characters\n[UNK]\n\\Uffffffff", "is no character"),
+        ("#!vocabulary characters\n", "holds no words"),
+    ],
+)
+def test_headers_that_cannot_be_read_are_refused(text: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "vocabulary.txt"
+    path.write_text(text)
+    with pytest.raises(InputError, match=problem):
+        load_vocabulary(path)
+
+
+def test_a_list_that_begins_with_special_words_keeps_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text("[PAD]\n[UNK]\na\n")
+    assert load_vocabulary(path).words == ("[PAD]", "[UNK]", "a")

@@ -1,0 +1,83 @@
+"""Text files of any size, line by line."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from tui_transformer.errors import InputError
+from tui_transformer.text.files import shown_path
+
+CHUNK = 1 << 18
+LONGEST_LINE = 1 << 20
+"""A longer line comes in parts, which end at a space where they can."""
+
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+def read_lines(paths: Sequence[Path], read: Callable[[int], None] = lambda _: None) -> Iterator[str]:
+    r"""The lines of files, with their ends as `\n`; no more than a few megabytes are in memory.
+
+    Args:
+        paths: UTF-8 text files; pipes too.
+        read: Told after each piece how many bytes it had.
+
+    Raises:
+        InputError: A file is missing, a folder, not readable, binary or not UTF-8.
+    """
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                yield from _lines(_texts(file, path, read))
+        except IsADirectoryError as error:
+            raise InputError(f"{shown_path(path)} is a folder: name the files in it") from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InputError(f"{shown_path(path)} cannot be read ({reason}): check the path") from error
+
+
+def _texts(file: BinaryIO, path: Path, read: Callable[[int], None]) -> Iterator[str]:
+    """The text of a file in pieces."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    at, first = 0, True
+    while True:
+        data = file.read(CHUNK)
+        _check_text(data, at, path)
+        text = _decoded(decoder, data, at, path)
+        yield text.removeprefix(_BYTE_ORDER_MARK) if first else text
+        read(len(data))
+        at, first = at + len(data), False
+        if not data:
+            return
+
+
+def _check_text(data: bytes, at: int, path: Path) -> None:
+    if (nul := data.find(0)) >= 0:
+        raise InputError(f"{shown_path(path)} is binary (byte {at + nul:,} is NUL): choose text files in UTF-8")
+
+
+def _decoded(decoder: codecs.IncrementalDecoder, data: bytes, at: int, path: Path) -> str:
+    waiting = len(decoder.getstate()[0])
+    try:
+        return decoder.decode(data, final=not data)
+    except UnicodeDecodeError as error:
+        place = at - waiting + error.start
+        raise InputError(f"{shown_path(path)} is not UTF-8 (at byte {place:,}): save it as UTF-8") from error
+
+
+def _lines(texts: Iterator[str]) -> Iterator[str]:
+    rest = ""
+    for text in texts:
+        whole = (rest + text).replace("\r\n", "\n")
+        *lines, rest = whole.split("\n")
+        for line in lines:
+            yield f"{line}\n"
+        while len(rest) > LONGEST_LINE:
+            part = rest[:LONGEST_LINE]
+            end = part.rfind(" ") + 1 or LONGEST_LINE
+            yield rest[:end]
+            rest = rest[end:]
+    if rest:
+        yield rest
