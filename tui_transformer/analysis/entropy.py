@@ -47,10 +47,10 @@ class HeadEntropy:
 
 
 def row_entropy(weights: Host) -> Host:
-    """−Σ A log₂ A in bits along the last axis."""
-    shares = weights.astype(np.float64)
-    logarithms = np.log2(shares, out=np.zeros_like(shares), where=shares > 0.0)
-    entropy: Host = np.maximum(-(shares * logarithms).sum(axis=-1), 0.0)
+    """−Σ A log₂ A in bits along the last axis, summed in float64."""
+    logarithms = np.log2(np.maximum(weights, np.finfo(weights.dtype).tiny))
+    logarithms *= weights  # 0 log 0 = 0
+    entropy: Host = np.maximum(-logarithms.sum(axis=-1, dtype=np.float64), 0.0)
     return entropy
 
 

@@ -1,0 +1,80 @@
+"""Links: the largest attention weights, as a list of which token looks at which.
+
+A link is a weight A_ij of one head. Padding and hidden tokens are left out, and so are queries that may look at one key
+only: their weight is 1 by necessity. (Vig 2019, "A Multiscale Visualization of Attention", draws the same weights as
+lines.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tui_transformer.analysis.attention_rows import Reader, Rows
+from tui_transformer.analysis.attentions import Attention
+from tui_transformer.analysis.walk import Report, Walk, silent
+from tui_transformer.engine.backend import Host
+
+
+@dataclass(frozen=True, order=True)
+class Link:
+    """A weight, and where it is; links sort by their weight."""
+
+    weight: float
+    layer: int = field(compare=False)
+    head: int = field(compare=False)
+    query: int = field(compare=False)
+    key: int = field(compare=False)
+    step: str = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which links: how many, of which head (None: all), and whether a token's link to itself counts."""
+
+    top: int
+    head: int | None = None
+    itself: bool = True
+
+
+def links(
+    walk: Walk, steps: Iterable[Attention], reader: Reader, wanted: Wanted, report: Report = silent
+) -> Iterator[tuple[Link, ...]]:
+    """The strongest links of the steps that were read so far, the strongest first; once after every step."""
+    found: tuple[Link, ...] = ()
+    for step in steps:
+        found = strongest((*found, *_of_step(walk, step, reader, wanted, report)), wanted.top)
+        yield found
+
+
+def strongest(found: Iterable[Link], top: int) -> tuple[Link, ...]:
+    """The so many strongest, in falling order; equal ones in the order of layer, head, query and key."""
+    return tuple(sorted(found, key=lambda link: (-link.weight, link.layer, link.head, link.query, link.key))[:top])
+
+
+def _of_step(walk: Walk, step: Attention, reader: Reader, wanted: Wanted, report: Report) -> list[Link]:
+    trace = walk.at(step.name, report)
+    counted = reader.counted(trace, step)
+    heads = range(step.heads) if wanted.head is None else range(wanted.head, wanted.head + 1)
+    found: list[Link] = []
+    for rows in reader.rows(trace, step, [range(step.queries.size)], heads):
+        report(f"{step.name} · query {rows.queries[0]:,} of {step.queries.size:,}")
+        eligible = rows.visible & (counted[rows.queries] & (rows.seen > 1))[:, None]
+        if not wanted.itself:
+            eligible &= np.arange(step.keys.size) != rows.own[:, None]
+        found += _largest(step, heads, rows, eligible, wanted.top)
+    return found
+
+
+def _largest(step: Attention, heads: range, rows: Rows, eligible: Host, top: int) -> list[Link]:
+    """The largest weights of a block, by partial selection."""
+    flat = np.where(eligible, rows.weights, -1.0).ravel()
+    picked = np.argpartition(flat, -top)[-top:] if top < flat.size else np.arange(flat.size)
+    picked = picked[flat[picked] >= 0.0]
+    places = zip(*np.unravel_index(picked, rows.weights.shape), strict=True)
+    return [
+        Link(float(weight), step.layer, heads[int(head)], int(rows.queries[row]), int(key), step.name)
+        for weight, (head, row, key) in zip(flat[picked].tolist(), places, strict=True)
+    ]

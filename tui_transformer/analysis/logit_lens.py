@@ -1,0 +1,177 @@
+"""Logit lens: which words the residual stream spells after each layer.
+
+softmax(head(norm(x_l))): the model's own last steps, from the final norm on, run on what leaves layer l instead of the
+last layer (nostalgebraist 2020, "interpreting GPT: the logit lens"). After the last layer these are the probabilities
+of the model itself. A lens shows what the head reads in a state, not what the layer "knows": later layers may turn the
+stream into other directions (Belrose et al. 2023, "Eliciting Latent Predictions with the Tuned Lens").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tui_transformer.analysis.residual_norm import START
+from tui_transformer.analysis.walk import Report, layer_outputs, silent
+from tui_transformer.engine.backend import Array, Host
+from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+
+LOGITS = "output.logits"
+BLOCK = 1 << 22
+"""Logits that are computed at a time."""
+
+
+@dataclass(frozen=True)
+class Depth:
+    """A place on the residual stream: what enters the first layer (layer −1), or what leaves a layer."""
+
+    layer: int
+    step: str
+
+    @property
+    def title(self) -> str:
+        """`embedding`, or `layer 3`."""
+        return "embedding" if self.layer < 0 else f"layer {self.layer}"
+
+
+@dataclass(frozen=True, eq=False)
+class Spelled:
+    """The most probable words at some tokens of one depth.
+
+    Attributes:
+        depth: Where on the stream.
+        rows: Which tokens.
+        words: Tokens × top: IDs, the most probable first.
+        probabilities: Tokens × top.
+    """
+
+    depth: Depth
+    rows: range
+    words: Host
+    probabilities: Host
+
+
+@dataclass(frozen=True, eq=False)
+class Lens:
+    """The last steps of a program, from what leaves the last layer to the logits.
+
+    Attributes:
+        depths: Where it can be held, in the order of the layers.
+        steps: The last steps in order; the first of them reads `state`.
+        state: The step that leaves the last layer.
+    """
+
+    depths: tuple[Depth, ...]
+    steps: tuple[Step, ...]
+    state: str
+
+    @property
+    def vocabulary(self) -> int:
+        """How many words there are."""
+        return self.steps[-1].axes[-1].size
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens there are."""
+        return self.steps[-1].axes[0].size
+
+    def spell(
+        self, trace: Trace, depth: Depth, rows: range, top: int = 1, *, item: int = 0, report: Report = silent
+    ) -> Spelled:
+        """The words that the stream spells at some tokens.
+
+        Args:
+            trace: Whose stream; one in which the step of the depth is there or cheap (`Walk.at`).
+            depth: One of `depths`.
+            rows: Which tokens.
+            top: How many words of each.
+            item: Which sentence of the batch.
+            report: Told how far the work is; what it raises ends it.
+        """
+        height = max(1, BLOCK // self.vocabulary)
+        found = []
+        for start in range(rows.start, rows.stop, height):
+            report(f"{depth.title} · token {start:,} of {self.tokens:,}")
+            part = range(start, min(start + height, rows.stop))
+            found.append(self._most_probable(trace, depth, part, min(top, self.vocabulary), item))
+        words, probabilities = (_joined(trace, parts) for parts in zip(*found, strict=True))
+        return Spelled(depth, rows, words, probabilities)
+
+    def _most_probable(self, trace: Trace, depth: Depth, rows: range, top: int, item: int) -> tuple[Array, Array]:
+        """IDs and probabilities, tokens × top."""
+        xp = trace.backend.xp
+        logits = self.logits(trace, depth, rows, item)
+        at = xp.argpartition(-logits, top - 1, axis=-1)[:, :top]
+        picked = xp.take_along_axis(logits, at, axis=-1)
+        order = xp.argsort(-picked, axis=-1)
+        at, picked = xp.take_along_axis(at, order, axis=-1), xp.take_along_axis(picked, order, axis=-1)
+        highest = picked[:, :1]
+        return at, xp.exp(picked - highest) / xp.exp(logits - highest).sum(axis=-1, keepdims=True)
+
+    def logits(self, trace: Trace, depth: Depth, rows: range, item: int = 0) -> Array:
+        """Tokens × vocabulary, on the device: the last steps run on the stream at a depth."""
+        width = trace.program.shape(depth.step)[-1]
+        state = trace.backend.floats(trace.window(depth.step, (rows, range(width)), item))
+        values: dict[str, Array] = {self.state: state[None]}
+        for step in self.steps:
+            inputs = [values[name] if name in values else trace.array(name) for name in step.inputs]
+            values[step.name] = step.op.forward(trace.backend, *inputs)
+        return values[self.steps[-1].name][0]
+
+
+def lens_of(program: Program) -> Lens:
+    """The lens of a model.
+
+    Raises:
+        InputError: The model has no head that gives words, or no layers.
+    """
+    outputs = layer_outputs(program)
+    if LOGITS not in program.by_name or not outputs:
+        raise InputError("this model has no output head: its stream spells no words")
+    state = outputs[-1]
+    stack = _stack_of(program, state)
+    depths = (_entrance(program, stack), *(_depth(program, i, stack) for i in range(_layers(program, stack))))
+    return Lens(depths, _last_steps(program, state), state)
+
+
+def words_at(found: Spelled, row: int) -> Iterator[tuple[int, float]]:
+    """The words of one token: ID and probability, the most probable first."""
+    at = row - found.rows.start
+    return zip(found.words[at].tolist(), found.probabilities[at].tolist(), strict=True)
+
+
+def _last_steps(program: Program, state: str) -> tuple[Step, ...]:
+    """What is computed from the state on the way to the logits."""
+    after = program.downstream([state])
+    needed, found = {LOGITS}, list[Step]()
+    for step in reversed(program.steps):
+        if step.name in needed and step.name in after and step.name != state:
+            needed.update(step.inputs)
+            found.append(step)
+    return tuple(reversed(found))
+
+
+def _stack_of(program: Program, state: str) -> str:
+    """`encoder` or `decoder`: the beginning of the state's name."""
+    return program.step(state).name.partition(".")[0]
+
+
+def _layers(program: Program, stack: str) -> int:
+    return next(i for i in range(len(program.steps)) if f"{stack}.{i}.output" not in program.aliases)
+
+
+def _depth(program: Program, layer: int, stack: str) -> Depth:
+    return Depth(layer, program.aliases[f"{stack}.{layer}.output"])
+
+
+def _entrance(program: Program, stack: str) -> Depth:
+    """What enters the first layer: a decoder beside an encoder has an embedding of its own."""
+    own = f"{stack}.{START}"
+    return Depth(-1, program.step(own if own in program.aliases or own in program.by_name else START).name)
+
+
+def _joined(trace: Trace, parts: tuple[Array, ...]) -> Host:
+    joined: Host = trace.backend.to_host(trace.backend.xp.concatenate(parts))
+    return joined

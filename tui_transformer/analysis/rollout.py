@@ -1,0 +1,72 @@
+"""Rollout: how far the input tokens reach through all layers, if attention were all that mixes them.
+
+Ã_l = (Ā_l + I) ÷ 2 with Ā_l the mean of the heads of layer l and I for the residual connection, rows made to sum to 1;
+R_l = Ã_l R_(l−1), R_(−1) = I (Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", §3). Row i of R_l:
+the shares of the input tokens in token i after layer l. Feed-forward, values and norms are not in it. In a causal
+model the shares gather at the first tokens, which every later token may look at. Cross attention takes no part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tui_transformer.analysis.attention_rows import Reader
+from tui_transformer.analysis.attentions import Attention
+from tui_transformer.analysis.walk import Report, Walk, silent
+from tui_transformer.engine.backend import Host
+
+KEPT = 256 << 20
+"""Bytes of rolled-out layers that are kept, so that going back a layer is quick."""
+
+
+@dataclass(eq=False)
+class Rollout:
+    """The rollout of one stack, a layer at a time.
+
+    Attributes:
+        walk: Through the layers.
+        steps: The self-attention of every layer, in order.
+        reader: Reads the weights; nothing may be hidden in it.
+    """
+
+    walk: Walk
+    steps: tuple[Attention, ...]
+    reader: Reader
+    kept: int = KEPT
+    _found: dict[int, Host] = field(default_factory=dict, repr=False)
+
+    def after(self, layer: int, report: Report = silent) -> Host:
+        """R after a layer: tokens × input tokens, float32, read-only; every row sums to 1."""
+        nearest = max((at for at in self._found if at <= layer), default=-1)
+        rolled = self._found.get(nearest)
+        for at in range(nearest + 1, layer + 1):
+            rolled = self._next(rolled, self.steps[at], report)
+            self._keep(at, rolled)
+        assert rolled is not None, "a layer is 0 or more"  # noqa: S101
+        return rolled
+
+    def _keep(self, layer: int, rolled: Host) -> None:
+        rolled.flags.writeable = False
+        self._found[layer] = rolled
+        most = max(1, self.kept // rolled.nbytes)
+        for old in sorted(self._found)[:-most]:
+            del self._found[old]
+
+    def _next(self, rolled: Host | None, step: Attention, report: Report) -> Host:
+        mixed = mixing(self.walk, step, self.reader, report)
+        report(f"rollout of layer {step.layer}")
+        return mixed if rolled is None else np.matmul(mixed, rolled)
+
+
+def mixing(walk: Walk, step: Attention, reader: Reader, report: Report = silent) -> Host:
+    """Ã of one layer: tokens × tokens, float32."""
+    trace, size = walk.at(step.name, report), step.queries.size
+    mixed: Host = np.empty((size, step.keys.size), dtype=np.float32)
+    for rows in reader.rows(trace, step, [range(size)]):
+        report(f"{step.name} · query {rows.queries[0]:,} of {size:,}")
+        mixed[rows.queries] = rows.weights.mean(axis=0)
+        mixed[rows.queries, rows.own] += 1.0
+    mixed /= mixed.sum(axis=1, keepdims=True)
+    return mixed

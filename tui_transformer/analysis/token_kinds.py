@@ -1,0 +1,111 @@
+"""Token kinds: which tokens of a sequence are special, which separate, and which are hidden by choice."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.analysis.real_tokens import real_tokens
+from tui_transformer.engine.axis import Axis
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.trace import Trace
+from tui_transformer.text.vocabulary import Vocabulary
+
+CONTENT = frozenset({"[UNK]", "[MASK]", "<unk>", "<mask>"})
+"""Special entries that stand for a word of the text: they are never hidden, and separate nothing."""
+
+OPENING = frozenset({"[CLS]", "[BOS]", "<s>", "<pad>", "[PAD]", "<|begin_of_text|>"})
+"""Special entries that begin a text or fill it up, and separate nothing."""
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Which tokens are left out of attention: off by default.
+
+    Attributes:
+        special: Special tokens: `[CLS]`, `[SEP]`, `<s>`, `</s>`, `<|endoftext|>` …, not the unknown word or `[MASK]`.
+        first: The first token, which heads look at when they have nothing to say (Xiao et al. 2023).
+    """
+
+    special: bool = False
+    first: bool = False
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is hidden."""
+        return self.special or self.first
+
+    @property
+    def text(self) -> str:
+        """What is to be said on screen while something is hidden; else ""."""
+        names = [name for name, chosen in (("special tokens", self.special), ("first token", self.first)) if chosen]
+        return f"{' and '.join(names)} hidden, rows renormalised" if names else ""
+
+
+NOTHING = Hidden()
+"""The choice that hides nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """One token sequence: the ID of every token, and which are real (no padding), special and separating."""
+
+    ids: Host
+    real: Host
+    special: Host
+    separating: Host
+
+    def hidden(self, choice: Hidden) -> Host:
+        """True for every token that a choice hides."""
+        hidden: Host = self.special & choice.special
+        if choice.first and hidden.size:
+            hidden = hidden.copy()
+            hidden[0] = True
+        return hidden
+
+
+def tokens_of(trace: Trace, vocabulary: Vocabulary | None, axis: Axis, item: int = 0) -> Tokens:
+    """The tokens along an axis of queries or keys. Without a vocabulary none is special and none separates."""
+    ids = _ids(trace, axis, item)
+    special = _marked(ids, vocabulary, is_special)
+    separating = _marked(ids, vocabulary, is_separator)
+    return Tokens(ids, real_tokens(trace, axis, item), special, separating)
+
+
+def is_special(vocabulary: Vocabulary, token_id: int) -> bool:
+    """Whether an ID stands for no text of the sentence."""
+    if token_id >= vocabulary.size or token_id == vocabulary.unknown_id:
+        return False
+    known = token_id in vocabulary.special_ids or token_id == vocabulary.pad_id
+    return known and vocabulary.word(token_id) not in CONTENT
+
+
+def is_separator(vocabulary: Vocabulary, token_id: int) -> bool:
+    """Whether an ID is a special token that ends or parts texts, or a punctuation mark."""
+    if is_special(vocabulary, token_id):
+        return token_id != vocabulary.pad_id and vocabulary.word(token_id) not in OPENING
+    word = vocabulary.word(token_id) if token_id < vocabulary.size else ""
+    bare = word.strip("#Ġ▁ ") or word.strip()
+    return bool(bare) and all(unicodedata.category(character).startswith("P") for character in bare)
+
+
+def _ids(trace: Trace, axis: Axis, item: int) -> Host:
+    """The IDs of the sequence of an axis; −1 where the model reads none, or for tokens that are not in this trace."""
+    names = (name for name in trace.givens if name.endswith("input.ids"))
+    found = {trace.program.axes(name)[0].sequence: trace.givens[name] for name in names}
+    ids = np.full(axis.size, -1, dtype=np.int64)
+    given = found.get(axis.sequence)
+    if given is not None:
+        count = min(given.shape[1], axis.size)
+        ids[axis.size - count :] = given[item][:count]
+    return ids
+
+
+def _marked(ids: Host, vocabulary: Vocabulary | None, test: Callable[[Vocabulary, int], bool]) -> Host:
+    if vocabulary is None:
+        return np.zeros(ids.shape, dtype=np.bool_)
+    known = {token_id: token_id >= 0 and test(vocabulary, token_id) for token_id in set(ids.tolist())}
+    return np.array([known[token_id] for token_id in ids.tolist()], dtype=np.bool_)
