@@ -119,8 +119,8 @@ def test_every_neuron_of_one_layer():
         ("position", "does not say which position"),
         ("neuron:encoder.0.feed_forward:999", "has no neuron 999"),
         ("neuron:encoder.0.self_attention:0", "there is no feed-forward layer"),
-        ("neurone:3", "is not head, layer, position, neuron: write"),
-        ("", "is not head, layer"),
+        ("neurone:3", "is not a head, layer, position or neuron: write"),
+        ("", "is not a head, layer"),
     ],
 )
 def test_what_does_not_exist_is_named(text, says):

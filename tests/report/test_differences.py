@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tui_transformer.report.differences import compare
+from tui_transformer.report.differences import compare, compare_blocks
 
 INF, NAN = math.inf, math.nan
 
@@ -61,3 +61,15 @@ def test_float32_is_compared_with_float64() -> None:
     found = compare("x", exact.astype(np.float32), exact, 1e-5)
     assert 0 < found.largest < 1e-8
     assert not found.beyond
+
+
+def test_blocks_are_compared_as_the_whole() -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.standard_normal((2, 3, 5, 4))
+    first[1, 2, 3] = second[1, 2, 3] = -INF
+    regions = [(range(i, i + 1), range(j, min(j + 2, 5)), range(4)) for i in range(3) for j in range(0, 5, 2)]
+    parts = [tuple(slice(axis.start, axis.stop) for axis in region) for region in regions]
+    blocks = [(region, first[part], second[part]) for region, part in zip(regions, parts, strict=True)]
+    found, whole = compare_blocks("x", (3, 5, 4), blocks, 1e-5), compare("x", first, second, 1e-5)
+    assert found == whole
+    assert compare_blocks("x", (3, 5, 4), [(r, a, a) for r, a, _ in blocks], 0.0).largest == 0.0

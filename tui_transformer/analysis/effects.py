@@ -77,6 +77,17 @@ def effects(
         yield target, _effect(name, trace.blocks(name, region, item) if old is None else old, new)
 
 
+def effect(trace: Trace, edited: Trace, positions: range | None = None, item: int = 0) -> Effect:
+    """What any edits of a trace do to its answer.
+
+    Raises:
+        InputError: There is no such position.
+    """
+    name = answer_step(trace)
+    region = _region(trace, name, answer_positions(trace, positions, item))
+    return _effect(name, trace.blocks(name, region, item), edited.blocks(name, region, item))
+
+
 def answer_step(trace: Trace) -> str:
     """Where the answer is read: the logits, or the last step of a model without them."""
     return LOGITS if LOGITS in trace.program.by_name else trace.program.steps[-1].name

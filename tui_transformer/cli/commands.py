@@ -21,6 +21,10 @@ Vocabulary = Annotated[
     typer.Option("--vocab", metavar="FILE|NAME", help="A vocabulary.", autocompletion=completion.vocabularies),
 ]
 Named = Annotated[str, typer.Argument(metavar="NAME", autocompletion=completion.vocabularies)]
+Position = Annotated[
+    str | None,
+    typer.Option("--position", metavar="N|last|all", help="Where the answer is read; by default the last token."),
+]
 
 
 @app.command()
@@ -97,6 +101,58 @@ def diff(
     from tui_transformer.cli.diff import run
 
     run(flags, first, second, tolerance)
+
+
+@app.command()
+@takes_flags
+def ablate(
+    *,
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[WHAT]…",
+            help="head:SUBLAYER:NUMBER, layer:LAYER, position:NUMBER, position:LAYER:NUMBER or neuron:SUBLAYER:NUMBER.",
+        ),
+    ] = None,
+    each: Annotated[
+        str | None,
+        typer.Option(
+            "--each", metavar="KIND", help="Without WHAT: head (the default), layer, position, neuron:SUBLAYER."
+        ),
+    ] = None,
+    mean: Annotated[bool, typer.Option("--mean", help="Set to the mean over the positions instead of 0.")] = False,
+    position: Position = None,
+    format: Annotated[Literal["text", "json", "csv"], typer.Option("--format", help="How to write it.")] = "text",
+    flags: Flags,
+) -> None:
+    """Take out heads, layers, positions or neurons: what each does to the answer, or what changes without some.
+
+    Without WHAT every head is ablated alone, and the table is sorted by the effect on the output.
+    """
+    from tui_transformer.cli.ablate import Request, run
+
+    run(flags, Request(what or (), each, mean, position, format))
+
+
+@app.command()
+@takes_flags
+def patch(
+    *,
+    step: Annotated[str, typer.Argument(metavar="STEP", autocompletion=completion.steps, help="A step.")],
+    from_text: Annotated[
+        str | None, typer.Option("--from-text", metavar="SENTENCE", help="The sentence that the values come from.")
+    ] = None,
+    from_ids: Annotated[str | None, typer.Option("--from-ids", metavar="4,5,6", help="Its token IDs instead.")] = None,
+    rows: Annotated[str | None, typer.Option("--rows", metavar="3,5", help="Only these rows.")] = None,
+    head: Annotated[str | None, typer.Option("--head", metavar="0,2", help="Only these heads.")] = None,
+    position: Position = None,
+    format: Annotated[Literal["text", "json", "csv"], typer.Option("--format", help="How to write it.")] = "text",
+    flags: Flags,
+) -> None:
+    """Give a step the values that it has for another sentence, and show what changes."""
+    from tui_transformer.cli.patch import Request, run
+
+    run(flags, Request(step, from_text, from_ids, rows, head, position, format))
 
 
 @app.command()

@@ -24,7 +24,8 @@ from tui_transformer.report.differences import Difference, compare
 from tui_transformer.report.explained import place
 from tui_transformer.report.npz_reader import TraceFile, open_trace
 from tui_transformer.report.numbers import precise
-from tui_transformer.text.display import cells, fit, visible
+from tui_transformer.report.table import aligned
+from tui_transformer.text.display import visible
 
 DIFFERENT = 1
 
@@ -123,10 +124,7 @@ def _rest(side: Side, other: Side) -> list[str]:
 
 
 def _table(found: Sequence[Difference]) -> Iterator[str]:
-    rows = [("step", "shape", "largest", "relative", "")] + [_row(difference) for difference in found]
-    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(fit(text, width) for text, width in zip(row, widths, strict=True)).rstrip() + "\n"
+    return aligned([("step", "shape", "largest", "relative", ""), *map(_row, found)])
 
 
 def _row(found: Difference) -> tuple[str, str, str, str, str]:

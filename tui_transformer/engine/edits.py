@@ -12,7 +12,7 @@ import numpy as np
 from tui_transformer.engine.axis import Region, Shape, cells, overlap, shape_text, slices, whole
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.explanation import Index
-from tui_transformer.engine.program import Program
+from tui_transformer.engine.program import Program, Step
 from tui_transformer.errors import InputError
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Patch:
         Raises:
             InputError: No such step, rows or heads in one of the two, or shapes that do not fit.
         """
-        step = trace.program.step(name)
+        step = _step_of_numbers(trace.program, name)
         shapes = step.shape, other.program.shape(step.name)
         _check_shapes(step.name, *shapes)
         if other.batch not in (1, trace.batch):
@@ -237,13 +237,18 @@ def check_index(program: Program, name: str, index: Index) -> None:
 
 def _checked_region(program: Program, name: str, region: Region) -> str:
     """The own name of a step of numbers that has this region."""
-    step = program.step(name)
-    if step.op.integer:
-        raise InputError(f"{step.name} holds whole numbers: change the sentence instead")
+    step = _step_of_numbers(program, name)
     if not _fits(region, step.shape):
         parts = ", ".join(f"{part.start}–{part.stop - 1}" for part in region)
         raise InputError(f"{step.name} has no region [{parts}]: it is {shape_text(step.shape)}")
     return step.name
+
+
+def _step_of_numbers(program: Program, name: str) -> Step:
+    step = program.step(name)
+    if step.op.integer:
+        raise InputError(f"{step.name} holds whole numbers: change the sentence instead")
+    return step
 
 
 def _fits(region: Region, shape: Shape) -> bool:

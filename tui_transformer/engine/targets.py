@@ -120,7 +120,7 @@ def _targets(program: Program, kind: Kind, place: str) -> Iterator[Target]:
 
 def _kind(name: str) -> Kind:
     if name not in KINDS:
-        raise InputError(f"{name[:80]!r} is not {', '.join(KINDS)}: write {EXAMPLES}")
+        raise InputError(f"{name[:80]!r} is not a head, layer, position or neuron: write {EXAMPLES}")
     return KINDS[name]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tui_transformer.engine.axis import Shape, shape_text
+from tui_transformer.engine.axis import Region, Shape, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index
 
@@ -59,6 +60,24 @@ def compare(name: str, first: Host, second: Host, tolerance: float) -> Differenc
     place = tuple(int(i) for i in index)
     values = float(a[index]), float(b[index])
     return Difference(name, shapes, beyond, float(gap[index]), float(relative.max()), place, values)
+
+
+def compare_blocks(
+    name: str, shape: Shape, blocks: Iterable[tuple[Region, Host, Host]], tolerance: float
+) -> Difference:
+    """Compare two arrays of a shape of which only a region is there at a time."""
+    found = Difference(name, (shape, shape), beyond=False)
+    for region, first, second in blocks:
+        part = compare(name, first, second, tolerance)
+        place = tuple(axis.start + i for axis, i in zip(region, part.index, strict=True))
+        larger = replace(part, index=place) if part.largest > found.largest or not found.index else found
+        found = replace(
+            larger,
+            shapes=found.shapes,
+            beyond=found.beyond or part.beyond,
+            relative=max(found.relative, part.relative),
+        )
+    return found
 
 
 def _without_batch(array: Host, axes: int) -> Host:

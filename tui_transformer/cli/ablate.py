@@ -1,0 +1,114 @@
+"""`ablate`: heads, layers, positions or neurons taken out: what each does to the answer, or what follows from some."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tui_transformer.analysis.effects import Effect, answer_positions, effects
+from tui_transformer.cli import experiment
+from tui_transformer.cli.answers import Answer, answers, effect_data, has_answers, parse_positions, where
+from tui_transformer.cli.options import Flags
+from tui_transformer.cli.output import emit
+from tui_transformer.cli.progress import counted
+from tui_transformer.cli.session import Session, open_session
+from tui_transformer.engine.targets import Target, every, parse
+from tui_transformer.errors import UsageError
+from tui_transformer.report.table import aligned
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be ablated, and how; None where it was not said."""
+
+    what: Sequence[str] = ()
+    each: str | None = None
+    mean: bool = False
+    position: str | None = None
+    format: str = "text"
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Targets with their effects, the largest first, and the answers before."""
+
+    where: str
+    mean: bool
+    answers: Sequence[Answer]
+    found: Sequence[tuple[Target, Effect]]
+
+
+def run(flags: Flags, request: Request) -> None:
+    """Show a table of effects, or what follows from the named edits.
+
+    Raises:
+        InputError: There is no such head, layer, position or neuron.
+    """
+    if request.what and request.each:
+        raise UsageError("give either WHAT or --each: one experiment, or a table of all")
+    targets = [parse(text) for text in request.what]
+    session = open_session(flags)
+    positions = parse_positions(request.position, session.trace)
+    if not targets:
+        emit(_FORMATS[request.format](_ranking(session, request, positions)))
+        return
+    edits = [edit for target in targets for edit in target.edits(session.trace.program, mean=request.mean)]
+    set_to = "its mean over the positions" if request.mean else "0"
+    what = [f"{target} set to {set_to}" for target in targets]
+    emit(experiment.FORMATS[request.format](experiment.run(session, what, edits, positions)))
+
+
+def _ranking(session: Session, request: Request, positions: range | None) -> Ranking:
+    trace = session.trace
+    targets = every(trace.program, request.each or "head")
+    positions = answer_positions(trace, positions)
+    found = list(counted(effects(trace, targets, mean=request.mean, positions=positions), targets))
+    found.sort(key=lambda pair: -pair[1].size)
+    before = list(answers(session, trace, positions)) if has_answers(trace) else []
+    return Ranking(where(session, positions), request.mean, before, found)
+
+
+def _text(ranking: Ranking) -> Iterator[str]:
+    yield from _heading(ranking)
+    yield from aligned([_columns(ranking), *(_row(target, effect) for target, effect in ranking.found)])
+
+
+def _heading(ranking: Ranking) -> Iterator[str]:
+    set_to = "its mean over the positions" if ranking.mean else "0"
+    yield f"each set to {set_to}, alone; the answer is read at {ranking.where}\n"
+    if len(ranking.answers) == 1:
+        best = ranking.answers[0].guesses[0]
+        yield f"most likely: {best.word} {best.share:.2%}\n"
+    yield "\n"
+
+
+def _columns(ranking: Ranking) -> tuple[str, ...]:
+    if not ranking.answers:
+        return "ablated", "relative change"
+    likely = ranking.answers[0].guesses[0].word if len(ranking.answers) == 1 else "most likely"
+    return "ablated", f"change of ln p({likely})", "divergence (nats)"
+
+
+def _row(target: Target, effect: Effect) -> tuple[str, ...]:
+    if effect.relative is not None:
+        return str(target), f"{effect.relative:.4g}"
+    return str(target), f"{effect.change:+.4g}", f"{effect.divergence:.4g}"
+
+
+def _json(ranking: Ranking) -> Iterator[str]:
+    data = {
+        "mean": ranking.mean,
+        "answers": [{"position": answer.position, "before": answer.data} for answer in ranking.answers],
+        "effects": [{"target": str(target), **effect_data(effect)} for target, effect in ranking.found],
+    }
+    yield json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _csv(ranking: Ranking) -> Iterator[str]:
+    names = tuple(effect_data(ranking.found[0][1]))
+    rows = ((str(target), *(getattr(effect, name) for name in names)) for target, effect in ranking.found)
+    yield experiment.csv_lines([("target", *names), *rows])
+
+
+_FORMATS: Mapping[str, Callable[[Ranking], Iterator[str]]] = {"text": _text, "json": _json, "csv": _csv}

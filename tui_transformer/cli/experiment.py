@@ -1,0 +1,148 @@
+"""An experiment: a trace with and without edits; the steps that changed, and the answer before and after."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from tui_transformer.analysis.effects import Effect, answer_positions, effect
+from tui_transformer.cli.answers import Answer, answers, effect_data, has_answers, where
+from tui_transformer.cli.progress import counted, show
+from tui_transformer.cli.session import Session
+from tui_transformer.engine.edits import Change
+from tui_transformer.engine.program import Step
+from tui_transformer.engine.trace import Trace
+from tui_transformer.report.differences import Difference, compare_blocks
+from tui_transformer.report.explained import finite
+from tui_transformer.report.table import aligned
+from tui_transformer.text.display import visible
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What came of some edits.
+
+    Attributes:
+        what: The edits in words.
+        steps: Every step that they reach, before against after.
+        where: The positions of the answer in words.
+        answers: At each position before and after; none where the model has no vocabulary head.
+    """
+
+    what: Sequence[str]
+    steps: Sequence[Difference]
+    where: str
+    answers: Sequence[tuple[Answer, Answer]]
+    effect: Effect
+
+
+def run(session: Session, what: Sequence[str], edits: Sequence[Change], positions: range | None) -> Experiment:
+    """Compute what the edits reach and compare it.
+
+    Raises:
+        InputError: An edit cannot be made, or there is no such position.
+    """
+    trace, edited = session.trace, session.trace.edited(edits)
+    positions = answer_positions(trace, positions)
+    for each in (trace, edited):
+        each.compute(before=lambda step: show(step.name))
+    reached = trace.program.downstream(edit.name for edit in edited.edits)
+    steps = [step for step in trace.program.steps if step.name in reached]
+    found = counted((_compared(trace, edited, step) for step in steps), (step.name for step in steps))
+    both = (answers(session, each, positions) for each in (trace, edited) if has_answers(trace))
+    differences = list(found)
+    return Experiment(
+        what, differences, where(session, positions), list(zip(*both, strict=True)), effect(trace, edited, positions)
+    )
+
+
+def _compared(trace: Trace, edited: Trace, step: Step) -> Difference:
+    pairs = zip(trace.blocks(step.name), edited.blocks(step.name), strict=True)
+    return compare_blocks(step.name, step.shape, ((region, old, new) for (region, old), (_, new) in pairs), 0.0)
+
+
+# The report
+
+
+def as_text(experiment: Experiment) -> Iterator[str]:
+    """The edits, a table of steps, and the answer."""
+    yield "".join(f"{visible(line)}\n" for line in experiment.what) + "\n"
+    yield from aligned([("step", "shape", "largest", "relative"), *map(_row, experiment.steps)])
+    changed = sum(step.beyond for step in experiment.steps)
+    yield f"{changed} of {len(experiment.steps)} steps after the edit changed\n\n"
+    yield from _answer_text(experiment)
+
+
+def _row(found: Difference) -> tuple[str, str, str, str]:
+    return visible(found.name), found.shape_text, f"{found.largest:.2e}", f"{found.relative:.2e}"
+
+
+def _answer_text(experiment: Experiment) -> Iterator[str]:
+    if not experiment.answers:
+        yield f"relative change at {experiment.where}: {experiment.effect.relative:.4g}\n"
+        return
+    pairs = experiment.answers
+    yield from aligned(_single(*pairs[0], experiment.where) if len(pairs) == 1 else _several(pairs))
+    change, divergence = experiment.effect.change, experiment.effect.divergence
+    likely = pairs[0][0].guesses[0].word if len(pairs) == 1 else "most likely token"
+    yield f"\nchange of ln p({likely}) {change:+.4g}, divergence {divergence:.4g}, in nats\n"
+
+
+def _single(before: Answer, after: Answer, where: str) -> Iterator[tuple[str, ...]]:
+    """The most likely tokens below each other."""
+    yield f"answer at {where}", "before", "", "after", ""
+    for number, (old, new) in enumerate(zip_longest(before.guesses, after.guesses), 1):
+        yield str(number), old.word, f"{old.share:.2%}", new.word, f"{new.share:.2%}"
+
+
+def _several(pairs: Sequence[tuple[Answer, Answer]]) -> Iterator[tuple[str, ...]]:
+    """The most likely token of every position."""
+    yield "position", "token", "before", "", "after", ""
+    for before, after in pairs:
+        old, new = before.guesses[0], after.guesses[0]
+        yield str(before.position), before.word, old.word, f"{old.share:.2%}", new.word, f"{new.share:.2%}"
+
+
+def as_json(experiment: Experiment) -> Iterator[str]:
+    """Everything, as one object."""
+    data = {
+        "edits": list(experiment.what),
+        "steps": [_step_data(step) for step in experiment.steps],
+        "answers": [
+            {"position": before.position, "before": before.data, "after": after.data}
+            for before, after in experiment.answers
+        ],
+        **effect_data(experiment.effect),
+    }
+    yield json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _step_data(step: Difference) -> dict[str, object]:
+    return {
+        "name": step.name,
+        "shape": list(step.shapes[0]),
+        "largest": finite(step.largest),
+        "relative": finite(step.relative),
+        "index": list(step.index),
+        "values": list(map(finite, step.values)),
+    }
+
+
+def as_csv(experiment: Experiment) -> Iterator[str]:
+    """The steps."""
+    rows = ((step.name, step.largest, step.relative) for step in experiment.steps)
+    yield csv_lines([("step", "largest", "relative"), *rows])
+
+
+def csv_lines(rows: Sequence[Sequence[object]]) -> str:
+    """Rows as CSV (RFC 4180)."""
+    buffer = io.StringIO()
+    csv.writer(buffer).writerows(rows)
+    return buffer.getvalue()
+
+
+FORMATS: Mapping[str, Callable[[Experiment], Iterator[str]]] = {"text": as_text, "json": as_json, "csv": as_csv}

@@ -1,0 +1,81 @@
+"""`patch`: a step with values that another sentence gives it, and what follows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tui_transformer.cli import experiment
+from tui_transformer.cli.answers import parse_positions
+from tui_transformer.cli.names import find
+from tui_transformer.cli.options import Flags, parse_ids
+from tui_transformer.cli.output import emit
+from tui_transformer.cli.session import Session, open_session
+from tui_transformer.engine.edits import Patch
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import UsageError
+
+DECODER_IDS = "decoder.input.ids"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is patched, and from where; None where it was not said."""
+
+    step: str
+    text: str | None = None
+    ids: str | None = None
+    rows: str | None = None
+    heads: str | None = None
+    position: str | None = None
+    format: str = "text"
+
+
+def run(flags: Flags, request: Request) -> None:
+    """Show what follows from the patch.
+
+    Raises:
+        InputError: The two sentences do not have the same rows or heads, or one cannot be read.
+    """
+    if (request.text is None) == (request.ids is None):
+        raise UsageError("give either --from-text or --from-ids: the sentence that the values come from")
+    session = open_session(flags)
+    names = find(session.trace.program, request.step)
+    if len(names) > 1:
+        raise UsageError(f"{len(names)} steps match {request.step!r}: write the whole name of one")
+    edits = list(_patches(session.trace, _other(session, flags, request), names[0], request))
+    what = [f"{names[0]}{_part(request)} from {request.text or request.ids}"]
+    positions = parse_positions(request.position, session.trace)
+    emit(experiment.FORMATS[request.format](experiment.run(session, what, edits, positions)))
+
+
+def _other(session: Session, flags: Flags, request: Request) -> Trace:
+    """The trace of the other sentence; a decoder beside an encoder has written the same."""
+    givens, budget = session.trace.givens, session.trace.budget
+    decoder_ids = givens[DECODER_IDS].tolist() if DECODER_IDS in givens else None
+    ids = None if request.ids is None else parse_ids(request.ids, "--from-ids")
+    return session.model.trace(request.text, ids=ids, decoder_ids=decoder_ids, budget=budget, cut=flags.cut)
+
+
+def _patches(trace: Trace, other: Trace, name: str, request: Request) -> Iterator[Patch]:
+    for rows in _runs(request.rows, "--rows"):
+        for heads in _runs(request.heads, "--head"):
+            yield Patch.between(trace, other, name, rows, heads)
+
+
+def _runs(text: str | None, option: str) -> Sequence[range | None]:
+    """Numbers as runs of neighbours; one None where all are meant."""
+    if text is None:
+        return (None,)
+    if not re.fullmatch(r"\s*[0-9]{1,9}(\s*,\s*[0-9]{1,9})*\s*", text):
+        raise UsageError(f"{option}: {text[:40]!r} are no numbers from 0: write them as 3 or 3,5")
+    numbers = sorted(set(map(int, text.split(","))))
+    starts = [number for number in numbers if number - 1 not in numbers]
+    stops = [number + 1 for number in numbers if number + 1 not in numbers]
+    return [range(start, stop) for start, stop in zip(starts, stops, strict=True)]
+
+
+def _part(request: Request) -> str:
+    parts = (("rows", request.rows), ("heads", request.heads))
+    return "".join(f", {name} {given}" for name, given in parts if given is not None)
