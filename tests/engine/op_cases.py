@@ -112,6 +112,11 @@ def visible(rng: Rng) -> Given:
     return Given(rng.random((BATCH, KEYS)) < 0.6, differentiable=False)
 
 
+def dropout_inputs(rng: Rng) -> tuple[Given, ...]:
+    """Values, and which of them are kept."""
+    return normal(rng, ROWS, MODEL), Given(rng.random((BATCH, ROWS, MODEL)) > 0.3, differentiable=False)
+
+
 def mask_inputs(rng: Rng) -> tuple[Given, ...]:
     return normal(rng, HEADS, ROWS, KEYS), places(ROWS), places(KEYS), visible(rng)
 
@@ -175,6 +180,7 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "project with bias": lambda rng: Case(ops.Project(WIDTH, "K"), product_inputs(rng, bias=True)),
     "relative bias": lambda rng: relative_bias(rng, 8, bidirectional=True),
     "relative bias causal": lambda rng: relative_bias(rng, 5, bidirectional=False),
+    "dropout": lambda rng: Case(ops.Dropout(0.3), dropout_inputs(rng)),
     "relu": lambda rng: Case(ops.Relu(), (away_from_zero(rng),)),
     "RMS norm": lambda rng: Case(ops.RmsNorm(1e-3), (normal(rng, ROWS, MODEL), weight(rng, MODEL))),
     "RMS norm of heads": lambda rng: Case(ops.RmsNorm(), (normal(rng, HEADS, ROWS, WIDTH), weight(rng, WIDTH))),

@@ -3,6 +3,7 @@
 from tui_transformer.engine.ops.add import Add
 from tui_transformer.engine.ops.base import Op
 from tui_transformer.engine.ops.context import Context
+from tui_transformer.engine.ops.dropout import Dropout
 from tui_transformer.engine.ops.embed import Embed
 from tui_transformer.engine.ops.extend import Extend
 from tui_transformer.engine.ops.gate import Gate
@@ -30,6 +31,7 @@ from tui_transformer.engine.ops.unembed import Unembed
 __all__ = [
     "Add",
     "Context",
+    "Dropout",
     "Embed",
     "Extend",
     "Gate",
