@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tui_transformer.engine.edits import Edit
+    from tui_transformer.engine.edits import Ablate, Edit, Patch
     from tui_transformer.engine.trace import Trace
     from tui_transformer.model import Model
 
 __version__ = "0.1.0"
-__all__ = ["Edit", "Model", "Trace", "__version__"]
+__all__ = ["Ablate", "Edit", "Model", "Patch", "Trace", "__version__"]
 
 _HOMES = {
+    "Ablate": "tui_transformer.engine.edits",
     "Edit": "tui_transformer.engine.edits",
     "Model": "tui_transformer.model",
+    "Patch": "tui_transformer.engine.edits",
     "Trace": "tui_transformer.engine.trace",
 }
 
