@@ -25,7 +25,7 @@ def main() -> None:
     python = torch_python()
     if python is None:
         print(
-            "  not measured: torch and transformers are not installed (TORCH_PYTHON may name an interpreter that has them)"
+            "  not measured: torch and transformers are not there (TORCH_PYTHON may name an interpreter that has them)"
         )
         return
     for name, sizes in SIZES.items():
