@@ -11,6 +11,7 @@ import pytest
 from command_line import REFERENCES, Run
 
 from tui_transformer.analysis.effects import effects
+from tui_transformer.cli.progress import CLEAR, counted
 from tui_transformer.engine.targets import every
 from tui_transformer.model import Model
 
@@ -99,7 +100,7 @@ def test_an_experiment_in_words(run: Run) -> None:
 
 def test_a_patch_from_the_same_sentence_changes_nothing(run: Run) -> None:
     ended = run("patch", WEIGHTS, "--ids", "1,2,3", "--from-ids", "1,2,3")
-    assert "\n0 of 13 steps after the edit changed\n" in ended.out
+    assert "\n0 of 13 steps from the edit on changed\n" in ended.out
     assert "change of ln p" in ended.out
     assert ended.out.endswith("+0, divergence 0, in nats\n")
 
@@ -144,6 +145,22 @@ def test_the_budget_does_not_change_what_is_said(run: Run, budget: str) -> None:
     found = [run(*command, "--budget", budget).out for command in (("ablate",), ("ablate", HEAD, "--format", "csv"))]
     wanted = [run(*command).out for command in (("ablate",), ("ablate", HEAD, "--format", "csv"))]
     assert found == wanted
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_one_line_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.setattr("sys.stderr", screen)
+    assert list(counted(iter([1, 2]), ["head:a\x1b", "b"])) == [1, 2]
+    lines = screen.getvalue().split(CLEAR)
+    assert lines[0] == lines[-1] == ""
+    assert [line[:12] for line in lines[1:-1]] == ["1 of 2  head", "2 of 2  b"]
+    assert "\x1b" not in "".join(lines)
+    assert "\n" not in screen.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def as_text(experiment: Experiment) -> Iterator[str]:
     yield "".join(f"{visible(line)}\n" for line in experiment.what) + "\n"
     yield from aligned([("step", "shape", "largest", "relative"), *map(_row, experiment.steps)])
     changed = sum(step.beyond for step in experiment.steps)
-    yield f"{changed} of {len(experiment.steps)} steps after the edit changed\n\n"
+    yield f"{changed} of {len(experiment.steps)} steps from the edit on changed\n\n"
     yield from _answer_text(experiment)
 
 

@@ -291,8 +291,11 @@ class Trace:
 
     @cached_property
     def _parts(self) -> Parts:
-        held = lambda name: self._keeps(name) or self._there(name)  # noqa: E731
-        return Parts(self.program, self.backend, self.batch, self.edits, held)
+        return Parts(self.program, self.backend, self.batch, self.edits, self._holds)
+
+    def _holds(self, name: str) -> bool:
+        """Whether a value is there whole, or will be once it was computed."""
+        return self._keeps(name) or self._there(name)
 
     def _needed(self, name: str) -> list[str]:
         """What has to be there whole before a part of a value can be read."""
