@@ -9,18 +9,11 @@ import typer
 
 from tui_transformer.cli import completion
 from tui_transformer.cli.options import Flags, takes_flags
+from tui_transformer.cli.vocab_commands import vocabularies
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-vocabularies = typer.Typer(
-    rich_markup_mode=None, no_args_is_help=True, help="Look into vocabularies, and split text into tokens."
-)
 app.add_typer(vocabularies, name="vocab")
 
-Vocabulary = Annotated[
-    str,
-    typer.Option("--vocab", metavar="FILE|NAME", help="A vocabulary.", autocompletion=completion.vocabularies),
-]
-Named = Annotated[str, typer.Argument(metavar="NAME", autocompletion=completion.vocabularies)]
 Position = Annotated[
     str | None,
     typer.Option("--position", metavar="N|last|all", help="Where the answer is read; by default the last token."),
@@ -168,58 +161,21 @@ def info(
 
 
 @app.command()
+def fetch(
+    *, name: Annotated[str, typer.Argument(metavar="ORG/NAME", help="A model, as its page in the hub is called.")]
+) -> None:
+    """Download a model into the cache of Hugging Face; needs the extra `fetch`.
+
+    Only the configuration, the safetensors weights and the files of the tokenizer are fetched.
+    """
+    from tui_transformer.cli.fetch import run
+
+    run(name)
+
+
+@app.command()
 def models() -> None:
     """List the models that --model can name: built in, in installed packages, and in the cache of Hugging Face."""
     from tui_transformer.cli.models import run
 
     run()
-
-
-@vocabularies.command("list")
-def list_vocabularies() -> None:
-    """List the vocabularies that come with the program."""
-    from tui_transformer.cli.vocab import show_list
-
-    show_list()
-
-
-@vocabularies.command("check")
-def check_vocabulary(name: Annotated[str, typer.Argument(metavar="FILE")]) -> None:
-    """Say what a vocabulary file holds: its kind, words, repeated words and special words."""
-    from tui_transformer.cli.vocab import check
-
-    check(name)
-
-
-@vocabularies.command("show")
-def show_vocabulary(
-    name: Named,
-    *,
-    first: Annotated[int, typer.Option("--from", min=0, help="The first ID.")] = 0,
-    count: Annotated[int, typer.Option("--count", min=1, help="How many words.")] = 50,
-) -> None:
-    """Show words with their IDs."""
-    from tui_transformer.cli.vocab import show as show_words
-
-    show_words(name, first, count)
-
-
-@vocabularies.command("search")
-def search_vocabulary(
-    query: Annotated[str, typer.Argument(metavar="TEXT")],
-    *,
-    vocab: Vocabulary = "waves",
-    count: Annotated[int, typer.Option("--count", min=1, help="At most so many words.")] = 50,
-) -> None:
-    """Find the words that contain a text."""
-    from tui_transformer.cli.vocab import search
-
-    search(vocab, query, count)
-
-
-@vocabularies.command("tokens")
-def split_text(text: Annotated[str, typer.Argument(metavar="TEXT")], *, vocab: Vocabulary = "waves") -> None:
-    """Split a text into tokens: IDs, words, places, and the text that the IDs stand for."""
-    from tui_transformer.cli.vocab import tokens
-
-    tokens(vocab, text)

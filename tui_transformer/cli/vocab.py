@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from tui_transformer.cli.output import emit, note
 from tui_transformer.errors import InputError
+from tui_transformer.text.cuts import cut_by, joined
 from tui_transformer.text.display import cells, fit, visible
 from tui_transformer.text.tokenizer import Token, tokenizer_for
 from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies, load_vocabulary
 
-KINDS = {"words": "whole words", "wordpiece": "word pieces", "pieces": "pieces of a tokenizer"}
+KINDS = {
+    "words": "whole words",
+    "characters": "single characters",
+    "wordpiece": "word pieces",
+    "pieces": "pieces of a tokenizer",
+}
 
 
 def show_list() -> None:
@@ -63,8 +69,12 @@ def search(where: str, query: str, count: int) -> None:
 
 
 def _words(words: Vocabulary, ids: Iterable[int]) -> Iterator[str]:
-    width = len(str(words.size - 1))
-    return (f"{token:>{width}}  {visible(words.words[token])}\n" for token in ids)
+    """A line a word: its ID, the word, and what it stands for where that is something else."""
+    rows = [(token, visible(words.words[token]), words.reading(token)) for token in ids]
+    width, wide = len(str(words.size - 1)), max(cells(word) for _, word, _ in rows)
+    for token, word, reading in rows:
+        explained = "" if reading == words.words[token] else visible(reading)
+        yield f"{token:>{width}}  {fit(word, wide)}  {explained}".rstrip() + "\n"
 
 
 def tokens(where: str, text: str) -> None:
@@ -84,3 +94,38 @@ def _token_table(found: tuple[Token, ...]) -> Iterator[str]:
         mark = "unknown" if token.unknown else "special" if token.special else ""
         place = f"{token.start}–{token.end}"
         yield f"{token.id:>7}  {fit(token.text, max(width, 5))}  {place:<9}  {mark}".rstrip() + "\n"
+
+
+def cut(where: str, text: str) -> None:
+    """A line a token: ID, piece, what it stands for, and the characters that it covers, with their place."""
+    tokenizer = tokenizer_for(load_vocabulary(where))
+    rows = [_explained(tokenizer.vocabulary, text, token) for token in tokenizer.encode(text).tokens]
+    if not rows:
+        raise InputError("the text has no tokens: write at least one word")
+    _emit_table([("id", "piece", "stands for", "covers", "place"), *rows])
+
+
+def _explained(words: Vocabulary, text: str, token: Token) -> tuple[str, ...]:
+    reading, covered = words.reading(token.id), text[token.start : token.end]
+    meaning = "special" if token.special else f"unknown: {token.text}" if token.unknown else reading
+    part = "part of " if meaning.startswith("byte") else ""
+    place = f"{token.start}–{token.end}" if covered else "added"
+    return str(token.id), words.word(token.id), meaning, f"{part}“{covered}”" if covered else "", place
+
+
+def compare(names: Sequence[str], text: str) -> None:
+    """A column a vocabulary, a row a word of the text: the tokens that it is cut into."""
+    tokenizers = [tokenizer_for(load_vocabulary(name)) for name in names]
+    found = cut_by(text, tokenizers)
+    head = ("", *(each.name for each in found.cuts))
+    counts = (
+        "",
+        *(f"{each.tokens} tokens" + (f", {each.unknown} unknown" * bool(each.unknown)) for each in found.cuts),
+    )
+    rows = [(word, *(joined(each.parts[i]) for each in found.cuts)) for i, word in enumerate(found.rows)]
+    _emit_table([head, counts, *(row for row in rows if any(row))])
+
+
+def _emit_table(rows: Sequence[tuple[str, ...]]) -> None:
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    emit("  ".join(map(fit, row, widths)).rstrip() + "\n" for row in rows)

@@ -1,0 +1,118 @@
+"""`vocab build`: a vocabulary made from text files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_transformer.cli.output import emit, note
+from tui_transformer.cli.progress import show
+from tui_transformer.engine.keep import readable
+from tui_transformer.errors import UsageError
+from tui_transformer.files import write_whole
+from tui_transformer.text.build import BUILDERS, Built
+from tui_transformer.text.corpus import read_lines
+from tui_transformer.text.display import fit, visible
+from tui_transformer.text.specials import SPECIALS, Specials
+from tui_transformer.text.vocabulary import Vocabulary
+
+ENDINGS = {"bpe": ".json"}
+WHAT = {"word": "words", "character": "characters", "bpe": "characters"}
+OFTEN = 0.1
+"""Seconds between two looks at the progress."""
+
+FIRST = 8
+"""Of the most frequent entries in the summary."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for."""
+
+    files: Sequence[Path]
+    kind: str
+    size: int
+    min_frequency: int
+    special: str | None
+    counts: bool
+    out: Path | None
+
+
+def run(request: Request) -> None:
+    """Build it, and write it to a file or to standard output; what it holds is said on standard error."""
+    specials = _specials(request.special)
+    _check_ending(request)
+    lines = read_lines(request.files, _progress(request.files))
+    try:
+        built = BUILDERS[request.kind](lines, request.size, request.min_frequency, specials)
+    finally:
+        show(None)
+    text = built.vocabulary.file()[1]
+    if request.out is not None:
+        write_whole(request.out, text.encode())
+    if request.counts:
+        emit(_counts(built))
+    elif request.out is None:
+        emit([text])
+    note(_summary(built, request))
+
+
+def _specials(given: str | None) -> Specials:
+    if given is None:
+        return SPECIALS
+    names = given.split(",")
+    if len(names) != len(SPECIALS.names):
+        raise UsageError(
+            f"--special: {given[:60]!r} is not four names: padding, unknown, begin and end, as <p>,<u>,<b>,<e>"
+        )
+    return Specials(*names)
+
+
+def _check_ending(request: Request) -> None:
+    """The name of a file says how it is read again."""
+    ending = ENDINGS.get(request.kind)
+    if request.out is not None and (ending == ".json") != (request.out.suffix == ".json"):
+        fits = "ends in .json" if ending else "does not end in .json"
+        raise UsageError(f"{request.out}: the name of a vocabulary of kind {request.kind} {fits}")
+
+
+def _progress(files: Sequence[Path]) -> Callable[[int], None]:
+    total = sum(path.stat().st_size for path in files if path.is_file())
+    done, shown = 0, time.monotonic()
+
+    def read(count: int) -> None:
+        nonlocal done, shown
+        done += count
+        if time.monotonic() - shown > OFTEN:
+            shown = time.monotonic()
+            show(f"read {readable(done)} of {readable(total)}" if total else f"read {readable(done)}")
+
+    return read
+
+
+def _counts(built: Built) -> Iterator[str]:
+    """A line an entry: ID, how often it came, and the entry; byte pairs have no counts of their own."""
+    words: Vocabulary = built.vocabulary
+    counts = built.counts or ("",) * words.size
+    wide = max(len(f"{count:,}" if count != "" else "") for count in counts)
+    for token_id, (word, count) in enumerate(zip(words.words, counts, strict=True)):
+        number = fit(f"{count:,}" if count != "" else "", wide, "right")
+        yield f"{token_id:>{len(str(words.size))}}  {number}  {visible(word)}\n"
+
+
+def _summary(built: Built, request: Request) -> str:
+    """What the text had, what of it the vocabulary holds, and the most frequent entries."""
+    what, size = WHAT[request.kind], built.vocabulary.size
+    if built.counts is None:
+        return f"{size:,} entries from {built.tokens:,} {what}: every text can be written with them"
+    special = len(built.vocabulary.special_words)
+    pairs = zip(built.vocabulary.words[special:], built.counts[special:], strict=True)
+    first = ", ".join(
+        f"{built.vocabulary.reading(special + i)} {n:,}" for i, (_, n) in zip(range(FIRST), pairs, strict=False)
+    )
+    return (
+        f"{size:,} entries from {built.tokens:,} {what}, {built.distinct:,} of them distinct: "
+        f"they cover {built.coverage:.1%} of the text; most frequent: {first}"
+    )

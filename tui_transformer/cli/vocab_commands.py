@@ -1,0 +1,124 @@
+"""The commands below `vocab`: what each takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from tui_transformer.cli import completion
+
+vocabularies = typer.Typer(
+    rich_markup_mode=None, no_args_is_help=True, help="Look into vocabularies, build them, and split text into tokens."
+)
+Vocabulary = Annotated[
+    str,
+    typer.Option("--vocab", metavar="FILE|NAME", help="A vocabulary.", autocompletion=completion.vocabularies),
+]
+Named = Annotated[str, typer.Argument(metavar="NAME", autocompletion=completion.vocabularies)]
+
+
+@vocabularies.command("list")
+def list_vocabularies() -> None:
+    """List the vocabularies that come with the program."""
+    from tui_transformer.cli.vocab import show_list
+
+    show_list()
+
+
+@vocabularies.command("check")
+def check_vocabulary(name: Annotated[str, typer.Argument(metavar="FILE")]) -> None:
+    """Say what a vocabulary file holds: its kind, words, repeated words and special words."""
+    from tui_transformer.cli.vocab import check
+
+    check(name)
+
+
+@vocabularies.command("show")
+def show_vocabulary(
+    name: Named,
+    *,
+    first: Annotated[int, typer.Option("--from", min=0, help="The first ID.")] = 0,
+    count: Annotated[int, typer.Option("--count", min=1, help="How many words.")] = 50,
+) -> None:
+    """Show words with their IDs, and what pieces stand for."""
+    from tui_transformer.cli.vocab import show as show_words
+
+    show_words(name, first, count)
+
+
+@vocabularies.command("search")
+def search_vocabulary(
+    query: Annotated[str, typer.Argument(metavar="TEXT")],
+    *,
+    vocab: Vocabulary = "waves",
+    count: Annotated[int, typer.Option("--count", min=1, help="At most so many words.")] = 50,
+) -> None:
+    """Find the words that contain a text."""
+    from tui_transformer.cli.vocab import search
+
+    search(vocab, query, count)
+
+
+@vocabularies.command("tokens")
+def split_text(text: Annotated[str, typer.Argument(metavar="TEXT")], *, vocab: Vocabulary = "waves") -> None:
+    """Split a text into tokens: IDs, words, places, and the text that the IDs stand for."""
+    from tui_transformer.cli.vocab import tokens
+
+    tokens(vocab, text)
+
+
+@vocabularies.command("cut")
+def cut_text(text: Annotated[str, typer.Argument(metavar="TEXT")], *, vocab: Vocabulary = "waves") -> None:
+    """Cut a text and explain each piece: its ID, what it stands for, and the characters that it covers."""
+    from tui_transformer.cli.vocab import cut
+
+    cut(vocab, text)
+
+
+@vocabularies.command("compare")
+def compare_vocabularies(
+    text: Annotated[str, typer.Argument(metavar="TEXT")],
+    *,
+    vocab: Annotated[
+        list[str],
+        typer.Option(
+            "--vocab", metavar="FILE|NAME", help="A vocabulary; give several.", autocompletion=completion.vocabularies
+        ),
+    ],
+) -> None:
+    """Show how several vocabularies cut a text, side by side."""
+    from tui_transformer.cli.vocab import compare
+
+    compare(vocab, text)
+
+
+@vocabularies.command("build")
+def build_vocabulary(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Text files in UTF-8.")],
+    *,
+    kind: Annotated[Literal["word", "character", "bpe"], typer.Option("--kind", help="What the entries are.")] = "word",
+    size: Annotated[int, typer.Option("--size", help="Entries at most, four special words among them.")] = 10_000,
+    min_frequency: Annotated[int, typer.Option("--min-frequency", help="How often an entry must come.")] = 1,
+    special: Annotated[
+        str | None,
+        typer.Option(
+            "--special",
+            metavar="NAMES",
+            help="Names of padding, unknown, begin and end, by default [PAD],[UNK],[BOS],[EOS].",
+        ),
+    ] = None,
+    counts: Annotated[bool, typer.Option("--counts", help="Show ID, count and entry instead of the file.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The file to write; .json for bpe.")
+    ] = None,
+) -> None:
+    """Build a vocabulary from text: its most frequent words, its characters, or byte pairs.
+
+    What is equally frequent comes in the order of its first appearance. Counts are exact for texts of any size: beyond
+    a million distinct words they go to temporary files.
+    """
+    from tui_transformer.cli.vocab_build import Request, run
+
+    run(Request(files, kind, size, min_frequency, special, counts, out))
