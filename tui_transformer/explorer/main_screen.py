@@ -15,6 +15,7 @@ from textual import on
 from tui_transformer.engine.edits import Edit
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.asking import AT_ONCE
+from tui_transformer.explorer.beside import GRADIENT, NOTHING, Beside
 from tui_transformer.explorer.panes.cell_lines import number
 from tui_transformer.explorer.panes.sentence import SentencePane
 from tui_transformer.explorer.position import Position
@@ -24,8 +25,9 @@ from tui_transformer.explorer.session import VOCABULARY, Session
 from tui_transformer.explorer.stage import Stage
 from tui_transformer.guide.texts import Stop, tour, tours
 from tui_transformer.model import Model
+from tui_transformer.report.comparison import TOLERANCE
 from tui_transformer.text.vocabulary import built_in_vocabularies
-from tui_transformer.views.step_view import Place, index_of
+from tui_transformer.views.step_view import Place, index_of, place_of
 
 EXPORTED_AT_ONCE = 200_000
 """Cells of a view that are written before the next key; more are written in the background."""
@@ -154,7 +156,7 @@ class MainScreen(Stage):
             value = _read_number(text, session.model.backend.dtype)
             changed[:] = [session.with_edit(Edit(name, index, value))]
 
-        stored = "" if scene.working is None else repr(scene.working.stored)
+        stored = repr(float(session.trace.window(name, tuple(range(i, i + 1) for i in index)).reshape(())))
         where = f"{name}[{', '.join(map(str, index))}]"
         self.app.push_screen(
             PromptScreen(
@@ -162,6 +164,52 @@ class MainScreen(Stage):
             ),
             lambda text: self.change(changed[0]) if text is not None else None,
         )
+
+    # Gradients and comparisons
+
+    def action_backward(self) -> None:
+        """Walk backwards from the loss, or forwards again. Targets are asked for where none were set."""
+        session = self.session
+        if session.backward:
+            self.change(session.with_beside(NOTHING))
+        elif session.targets is None or not session.has_loss:
+            self.action_open("targets")
+        else:
+            self.change(session.with_beside(GRADIENT))
+
+    def compare(self, made: Callable[[str], Beside]) -> None:
+        """Show another trace beside this one, and find the steps that differ."""
+        session = self.session
+        self.ask("other", AT_ONCE + 1, lambda _: session.with_beside(made("")), self._compare_with)
+
+    def _compare_with(self, session: Session) -> None:
+        self.change(session)
+
+    def show_session(self) -> None:
+        """Show what is explored anew; where two traces are compared, compare all steps in the background."""
+        super().show_session()
+        session = self.session
+        if session.beside.kind == "trace" and session.comparison is None:
+            self.ask("compare", AT_ONCE + 1, lambda task: session.compare(task.report), lambda _: self._compared())
+
+    def _compared(self) -> None:
+        """Say how far the traces are apart."""
+        self.show_position()
+
+    def action_first_difference(self) -> None:
+        """Go to the first step that differs, to the cell with the largest difference."""
+        compared = self.session.comparison
+        if self.session.beside.kind != "trace":
+            self.say("nothing is compared: d compares")
+        elif compared is None:
+            self.say("the steps are being compared")
+        elif compared.first is None:
+            self.say(f"nothing differs: {len(compared.differences)} steps agree within {TOLERANCE:g}")
+        else:
+            found = compared.differences[compared.first]
+            axes = self.session.trace.program.axes(compared.first)
+            place = place_of(axes, found.index) if found.index else Place()
+            self.follow(Position(compared.first, place))
 
     # Screens of their own
 
@@ -178,7 +226,7 @@ class MainScreen(Stage):
             return
         from tui_transformer.report.export import SUFFIXES, export
 
-        view = self.scene.view
+        view = self.scene.drawn
         head = f".head{view.head}" if view.heads > 1 else ""
         hint = f"the name decides the format: {', '.join(SUFFIXES)}"
         large = view.rows.size * view.columns.size > EXPORTED_AT_ONCE
@@ -193,8 +241,13 @@ class MainScreen(Stage):
         def written(name: str) -> None:
             self.say(f"written: {name}")
 
-        prompt = PromptScreen("Export to", value=f"{view.name}{head}.csv", hint=hint, check=check)
+        prompt = PromptScreen("Export to", value=f"{self._what()}{view.name}{head}.csv", hint=hint, check=check)
         self.app.push_screen(prompt, finish)
+
+    def _what(self) -> str:
+        """What is drawn alone in place of a step's values, as the name of a file says it."""
+        alone = self.scene is not None and self.scene.alone is not None
+        return {"gradient": "gradient.", "trace": f"{self.shown}."}.get(self.session.beside.kind, "") if alone else ""
 
     def action_copy_cell(self) -> None:
         """The value of the cell to the clipboard."""
@@ -205,7 +258,7 @@ class MainScreen(Stage):
         """The row to the clipboard, separated by tabs."""
         if self.scene is None:
             return
-        view, row = self.scene.view, self.scene.place.row
+        view, row = self.scene.drawn, self.scene.place.row
         width = min(view.columns.size, ROW_LIMIT)
         values = view.window(range(row, row + 1), range(width))[0]
         self._copy("\t".join(map(repr, values.tolist())), f"copied {width:,} numbers")

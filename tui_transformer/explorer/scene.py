@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.explanation import Explanation
+from tui_transformer.engine.explanation import Explanation, Value
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.trace import Trace
+from tui_transformer.explorer.beside import Shown
+from tui_transformer.explorer.matrices import SCREENFUL, Matrix, cell_of, matrix_beside
 from tui_transformer.explorer.position import Position
 from tui_transformer.explorer.session import Session
 from tui_transformer.views.step_view import (
@@ -26,9 +28,6 @@ from tui_transformer.views.step_view import (
 )
 from tui_transformer.views.view import Scale, Tile, View
 
-SCREENFUL = 256
-"""Rows and columns that are fetched at first where a matrix is not drawn from memory as it is."""
-
 LOOKING = 4
 """Operations that it takes to find the extremes, per cell."""
 
@@ -38,7 +37,16 @@ MOST_THUMBS = 64
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A position, ready to be drawn; `seconds` is the time that its step took to compute."""
+    """A position, ready to be drawn.
+
+    Attributes:
+        view: The step's own values.
+        working: How the cell was made: of the gradient, where that is shown.
+        seconds: The time that the step took to compute.
+        beside: What is beside the values, if anything is.
+        shown: Which of the two are drawn.
+        values: The numbers beside the cell.
+    """
 
     view: View
     scale: Scale
@@ -46,15 +54,31 @@ class Scene:
     place: Place
     working: Explanation | None
     seconds: float = 0.0
+    beside: Matrix | None = None
+    shown: Shown = "value"
+    values: tuple[Value, ...] = ()
+
+    @property
+    def alone(self) -> Matrix | None:
+        """What is drawn in place of the step's own values."""
+        return None if self.shown in ("both", "value") else self.beside
+
+    @property
+    def drawn(self) -> View:
+        """The view that is drawn, the first of two."""
+        return self.view if self.alone is None else self.alone.view
 
 
-def gather(session: Session, position: Position, *, shared: bool, report: Callable[[str], None]) -> Scene:
+def gather(
+    session: Session, position: Position, *, shared: bool, shown: Shown = "value", report: Callable[[str], None]
+) -> Scene:
     """Everything that the matrix and cell panes show of a position; what is missing is computed.
 
     Args:
         session: The model and its sentence.
         position: A step or weight and a cell of it; the cell is moved inside the matrix.
         shared: One scale for all steps of the kind, instead of one for each.
+        shown: Which matrices are drawn.
         report: Told what is being computed; may raise to end it.
     """
     trace, name = session.trace, position.stop
@@ -67,13 +91,35 @@ def gather(session: Session, position: Position, *, shared: bool, report: Callab
     view = view_of(trace, name, session.labels, head=place.head)
     place = Place(place.head, min(place.row, view.shape[0] - 1), min(place.column, view.shape[1] - 1))
     tile = first_tile(trace, view, place)
-    low, high = _range(trace, name, tile, shared=shared)
-    return Scene(view, scale_for(view.kind, low, high), tile, place, working(session, name, place), seconds)
+    scale = scale_for(view.kind, *_range(trace, name, tile, shared=shared))
+    if session.beside.kind == "nothing":
+        return Scene(view, scale, tile, place, working(session, name, place), seconds)
+    beside = matrix_beside(session, view, place, shown, report)
+    if beside is not None and shown == "both" and session.beside.kind == "trace":
+        scale = beside.scale
+    cell = cell_of(session, name, place, shown)
+    return Scene(view, scale, tile, place, cell.working, seconds, beside, shown, cell.values)
 
 
 def scene_cost(session: Session, name: str, *, shared: bool) -> int:
     """About how many operations it takes to gather a scene: what is to be computed, and looking through it."""
     trace = session.trace
+    if session.beside.kind != "nothing":
+        return _own_cost(trace, name, shared=shared) + _cost_beside(session, name)
+    return _own_cost(trace, name, shared=shared)
+
+
+def _cost_beside(session: Session, name: str) -> int:
+    """What is beside: a backward pass is about two forward passes, after one."""
+    program = session.trace.program
+    if session.beside.kind == "gradient":
+        return 0 if "gradients" in vars(session) else 3 * sum(map(program.flops, program.steps))
+    other = session.other.trace
+    steps = [name] if name in other.program.by_name else []
+    return other.pending(steps) + LOOKING * sum(math.prod(other.program.shape(each)) for each in steps)
+
+
+def _own_cost(trace: Trace, name: str, *, shared: bool) -> int:
     names = _same_kind(trace, name) if shared else (name,)
     steps = [each for each in names if each in trace.program.by_name]
     return trace.pending(steps) + LOOKING * sum(math.prod(trace.program.shape(each)) for each in names)

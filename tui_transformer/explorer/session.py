@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from tui_transformer.engine.edits import Edit
+from tui_transformer.engine.gradient import Gradients, gradients
+from tui_transformer.engine.gradient_explanation import has_gradient
 from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.beside import GRADIENT, NOTHING, Beside
 from tui_transformer.guide.texts import Stop
 from tui_transformer.model import Model
+from tui_transformer.model.targets import Ids, default_targets, has_loss
+from tui_transformer.report.comparison import Comparison, compare_traces
 from tui_transformer.text.samples import sample_sentence
 from tui_transformer.text.tokenizer import Encoding, Token
 from tui_transformer.text.vocabulary import load_vocabulary
 from tui_transformer.views.step_view import Labels
 
-VOCABULARY, TEXT = "vocabulary", "text"
-"""The stops before the first step and after the last."""
+VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"
+"""The stops before the first step and after the last, and the one where the way back begins."""
 
 
 SOURCE, TARGET = "tokens", "decoder tokens"
@@ -42,6 +48,8 @@ class Session:
         cut: A sentence that is too long is cut instead of refused.
         decoder_text: What a decoder beside an encoder has written so far, without its start token.
         decoder_ids: Its token IDs instead, start token included.
+        targets: The token ID that is right at every position; None for `default_targets`.
+        beside: What is shown beside every step. With the gradient, the steps are walked backwards.
     """
 
     model: Model
@@ -52,6 +60,8 @@ class Session:
     cut: bool = False
     decoder_text: str = ""
     decoder_ids: tuple[int, ...] | None = None
+    targets: Ids | None = None
+    beside: Beside = NOTHING
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -103,13 +113,92 @@ class Session:
         words = {name: tuple(token.text for token in found.tokens) for name, found in self.sequences.items()}
         return Labels(words, self.model.word) if words else Labels()
 
+    @property
+    def backward(self) -> bool:
+        """Whether the steps are walked backwards, from the loss."""
+        return self.beside.kind == "gradient"
+
     @cached_property
     def stops(self) -> tuple[str, ...]:
-        """Where stepping goes: the vocabulary, every step, and the text at the end."""
+        """Where stepping goes: forwards, or from the loss back through every step that it depends on."""
+        if not self.backward:
+            return self.forward_stops
+        return (LOSS, *(name for name in has_gradient(self.base) if name in self.base.program.by_name))
+
+    @cached_property
+    def forward_stops(self) -> tuple[str, ...]:
+        """The vocabulary, every step, and the text at the end."""
         steps = tuple(step.name for step in self.base.program.steps)
         if self.model.vocabulary is None:
             return steps
         return (VOCABULARY, *steps, *((TEXT,) if PROBABILITIES in steps else ()))
+
+    # What is beside
+
+    @property
+    def has_loss(self) -> bool:
+        """Whether there are predictions to compare with targets."""
+        return has_loss(self.base.program)
+
+    @cached_property
+    def loss_targets(self) -> Ids:
+        """The targets that were set, or the default ones."""
+        if self.targets is not None:
+            return self.targets
+        predicted = self.decoder_encoding or self.encoding
+        return default_targets(self.base.program, predicted.ids, self.encoding.ids)
+
+    @cached_property
+    def gradients(self) -> Gradients:
+        """The loss and the gradient of every step and weight; all are computed at once."""
+        return gradients(self.trace, [self.loss_targets])
+
+    @cached_property
+    def other(self) -> Session:
+        """What is beside, where that is another trace: this one, but for what differs."""
+        beside = self.beside
+        other = replace(self, beside=NOTHING, targets=None, edits=self.edits if beside.edits else ())
+        if beside.model is not None:
+            other = replace(other, model=beside.model)
+        elif beside.text is None:
+            vars(other).update({key: value for key, value in vars(self).items() if key in _SHARED})
+        return other if beside.text is None else other.with_text(beside.text)
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """How far this trace and the other are apart, once that was computed."""
+        found: Comparison | None = vars(self).get("_compared")
+        return found
+
+    def compare(self, report: Callable[[str], None]) -> None:
+        """Compare every step of this trace and the other; `report` may raise to end it."""
+        vars(self)["_compared"] = compare_traces(self.trace, self.other.trace, report)
+
+    def with_beside(self, beside: Beside) -> Session:
+        """The same with something else beside; no value is computed again.
+
+        Raises:
+            InputError: The other trace cannot be made; this session is as it was.
+        """
+        changed = self._sharing(replace(self, beside=beside), "trace", "gradients")
+        if beside.kind == "trace":
+            _ = changed.other.trace
+        return changed
+
+    def with_targets(self, targets: Ids) -> Session:
+        """The same, walked backwards from the loss toward these targets."""
+        return self._sharing(replace(self, targets=targets, beside=GRADIENT), "trace")
+
+    def with_budget(self, budget: int) -> Session:
+        """The same, keeping as many bytes of values."""
+        return self._checked(replace(self, budget=budget))
+
+    def _sharing(self, changed: Session, *more: str) -> Session:
+        """The changed session with what was computed already and is the same in both."""
+        vars(changed).update({key: value for key, value in vars(self).items() if key in _SHARED or key in more})
+        return changed
+
+    # Changes
 
     def with_text(self, text: str) -> Session:
         """The same model on another sentence, or on token IDs where it has no words.
@@ -120,8 +209,8 @@ class Session:
             InputError: The sentence cannot be read; this session is as it was.
         """
         if self.model.vocabulary is None:
-            return self._checked(replace(self, text="", ids=_ids(text), edits=self._weight_edits()))
-        return self._checked(replace(self, text=text, ids=None, edits=self._weight_edits()))
+            return self._checked(replace(self, text="", ids=_ids(text), edits=self._weight_edits(), targets=None))
+        return self._checked(replace(self, text=text, ids=None, edits=self._weight_edits(), targets=None))
 
     def with_decoder_text(self, text: str) -> Session:
         """The same model and source with another target, or token IDs where there are no words.
@@ -129,10 +218,10 @@ class Session:
         Raises:
             InputError: The text cannot be read; this session is as it was.
         """
-        edits = self._weight_edits()
+        same = replace(self, edits=self._weight_edits(), targets=None)
         if self.model.vocabulary is None:
-            return self._checked(replace(self, decoder_text="", decoder_ids=_ids(text), edits=edits))
-        return self._checked(replace(self, decoder_text=text, decoder_ids=None, edits=edits))
+            return self._checked(replace(same, decoder_text="", decoder_ids=_ids(text)))
+        return self._checked(replace(same, decoder_text=text, decoder_ids=None))
 
     def with_model(self, model: Model) -> Session:
         """Another model on the same sentence, without edits.
@@ -140,7 +229,7 @@ class Session:
         Raises:
             InputError: The model cannot read the sentence.
         """
-        return self._checked(replace(self, model=model, edits=()))
+        return self._checked(replace(self, model=model, edits=(), targets=None))
 
     def with_vocabulary(self, where: str) -> Session:
         """The same model with another vocabulary, read from its file again; a sentence that it knows takes its place.
@@ -151,10 +240,10 @@ class Session:
         model = self.model.changed(vocabulary=load_vocabulary(where))
         words = model.vocabulary
         if words is None:
-            return self._checked(replace(self, model=model, edits=()))
+            return self._checked(replace(self, model=model, edits=(), targets=None))
         known = bool(self.text) and not any(token.unknown for token in model.encode(self.text, cut=True).tokens)
         text = self.text if known else sample_sentence(words)
-        return self._checked(replace(self, model=model, text=text, ids=None, edits=()))
+        return self._checked(replace(self, model=model, text=text, ids=None, edits=(), targets=None))
 
     def for_tour(self, stop: Stop) -> Session:
         """The session with the vocabulary, positions and sentence that a stop of the tour is about.
@@ -172,7 +261,7 @@ class Session:
         if not changes and text == self.text:
             return self
         model = self.model.changed(**changes) if changes else self.model
-        return self._checked(replace(self, model=model, text=text, ids=None, edits=()))
+        return self._checked(replace(self, model=model, text=text, ids=None, edits=(), targets=None))
 
     def with_edit(self, edit: Edit) -> Session:
         """One more cell set by hand.
@@ -181,8 +270,7 @@ class Session:
             InputError: There is no such cell.
         """
         others = tuple(old for old in self.edits if (old.name, old.index) != (edit.name, edit.index))
-        changed = replace(self, edits=(*others, edit))
-        vars(changed).update({key: value for key, value in vars(self).items() if key in _SHARED})
+        changed = self._sharing(replace(self, edits=(*others, edit)))
         _ = changed.trace
         return changed
 
@@ -190,8 +278,10 @@ class Session:
         return tuple(edit for edit in self.edits if edit.name in self.base.program.weights)
 
     def _checked(self, session: Session) -> Session:
-        """The session, once its sentence was read."""
+        """The session, once its sentence was read; without gradients where it has no loss."""
         _ = session.trace
+        if session.backward and not session.has_loss:
+            return session.with_beside(NOTHING)
         return session
 
 
@@ -203,5 +293,5 @@ def _ids(text: str) -> tuple[int, ...]:
         raise InputError("this model has no words: write token IDs, such as 4 5 6") from error
 
 
-_SHARED: frozenset[Any] = frozenset({"encoding", "decoder_encoding", "base", "labels", "stops"})
+_SHARED: frozenset[Any] = frozenset({"encoding", "decoder_encoding", "base", "labels", "forward_stops"})
 """What an edit leaves as it is."""

@@ -18,27 +18,30 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.explanation import Explanation
+from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Grain
 from tui_transformer.explorer.actions import ACTIONS
 from tui_transformer.explorer.asking import AT_ONCE, Asking
+from tui_transformer.explorer.beside import Shown, next_shown, shown_in
+from tui_transformer.explorer.charting import chart_of, kinds_of
 from tui_transformer.explorer.history import History
+from tui_transformer.explorer.matrices import Cell, cell_of
 from tui_transformer.explorer.panes import texts
 from tui_transformer.explorer.panes.cell import CellPane
 from tui_transformer.explorer.panes.chart import ChartPane
 from tui_transformer.explorer.panes.matrix import MatrixPane
+from tui_transformer.explorer.panes.pair import MatrixPair
 from tui_transformer.explorer.panes.sentence import Sentence, SentencePane
 from tui_transformer.explorer.panes.steps import StepsPane
-from tui_transformer.explorer.panes.text import TextPane, ending, ending_cost
+from tui_transformer.explorer.panes.text import WORDS, TextPane
 from tui_transformer.explorer.panes.texts import PANES
 from tui_transformer.explorer.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.position import Position, next_stop
-from tui_transformer.explorer.scene import Scene, gather, scene_cost, thumbnails, tile_of, working
-from tui_transformer.explorer.session import TEXT, VOCABULARY, Session
+from tui_transformer.explorer.scene import Scene, gather, scene_cost, thumbnails, tile_of
+from tui_transformer.explorer.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 from tui_transformer.explorer.worker import Worker
-from tui_transformer.views.chart_data import chart, charts_for
 from tui_transformer.views.step_view import Place, place_of
 
 SOON = 0.04
@@ -50,7 +53,13 @@ SHORT = 18
 LEAST_SHOWN = 0.00005
 """Seconds of computing a step that are worth saying."""
 
-LOOKING_KINDS = ("scene", "text", "cell", "tile", "heads", "chart")
+BESIDE = "beside"
+"""The pane of the second matrix."""
+
+TIGHT = 150
+"""Columns below which the list of steps gives way to a second matrix."""
+
+LOOKING_KINDS = ("scene", "text", "cell", "tile", f"tile {BESIDE}", "heads", "chart")
 """Work that is of no use once another position is shown."""
 
 LIGHT_CHARTS = ("row", "waves")
@@ -84,6 +93,7 @@ class Stage(Asking):
         self.trail: list[Position] = []
         self.scene: Scene | None = None
         self.shared_scale = False
+        self.wanted: Shown = "both"
         self.active = "matrix"
         self.chart_kind = 0
         self._lines: dict[str, Text | str] = {}
@@ -114,7 +124,7 @@ class Stage(Asking):
             yield StepsPane(id="steps")
             with Vertical(id="middle"):
                 yield HeadStrip(id="heads")
-                yield MatrixPane(id="matrix")
+                yield MatrixPair(id="pair")
                 yield VocabularyPane(id="vocabulary")
                 yield TextPane(id="text")
                 yield ChartPane(id="chart")
@@ -134,8 +144,11 @@ class Stage(Asking):
 
     def on_resize(self, event: Resize) -> None:
         """Show all panes, some, or one at a time, as the size allows."""
+        was = self.shown
         self._choose_layout(event.size)
         self.show_lines()
+        if self.shown != was:
+            self.show_position()
 
     def _choose_layout(self, size: Size) -> None:
         """Classes say which panes there is room for. Every change of a class of the screen styles all of it again."""
@@ -143,6 +156,7 @@ class Stage(Asking):
         self.remove_class(*(name for name in LAYOUTS if name != layout))
         self.add_class(layout)
         self.set_class(size.height < SHORT, "-short")
+        self.set_class(size.width < TIGHT, "-tight")
 
     def focus_pane(self, name: str) -> None:
         """Go to a pane; where one is shown at a time, it becomes the one."""
@@ -159,7 +173,7 @@ class Stage(Asking):
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """A click goes to a pane as its digit does."""
-        inside = dict.fromkeys(PANES) | {VOCABULARY: "matrix", TEXT: "matrix"}
+        inside = dict.fromkeys(PANES) | {VOCABULARY: "matrix", TEXT: "matrix", BESIDE: "matrix"}
         name = next((node.id for node in event.widget.ancestors_with_self if node.id in inside), None)
         if name is not None and (pane := inside[name] or name) != self.active:
             self._activate(pane)
@@ -172,18 +186,37 @@ class Stage(Asking):
 
     def panes(self) -> list[str]:
         """The panes that the stop has."""
-        return [name for name in PANES if name != "heads" or (self.scene is not None and self.scene.view.heads > 1)]
+        heads = self.scene is not None and self.scene.view.heads > 1 and not self.has_class("-stacked")
+        return [name for name in PANES if name != "heads" or heads]
 
     def _focus_of(self, name: str) -> Widget:
         inside = {
             VOCABULARY: self.query_one(VocabularyPane).entries,
             TEXT: self.query_one(TextPane),
+            LOSS: self.query_one(TextPane),
         }
         if name == "matrix":
-            return inside.get(self.position.stop, self.query_one(HeatMap))
+            return inside.get(self.position.stop, self._heat_map("matrix"))
         return self.query_one(f"#{name}", Widget)
 
+    def _heat_map(self, pane: str) -> HeatMap:
+        return self.query_one(f"#{pane}", MatrixPane).cells
+
     # What is shown
+
+    @property
+    def shown(self) -> Shown:
+        """Which matrices are drawn, as the room allows."""
+        return shown_in(self.session.beside.kind, self.wanted, wide=self.has_class("-wide"))
+
+    def action_shown(self) -> None:
+        """Values and what is beside them; then one of them alone, or the difference."""
+        kind = self.session.beside.kind
+        if kind == "nothing":
+            self.say("there is nothing beside: b shows gradients, d compares")
+            return
+        self.wanted = next_shown(kind, self.shown, wide=self.has_class("-wide"))
+        self.show_position()
 
     def show_session(self) -> None:
         """Show what is explored anew, at the same position as far as it has one."""
@@ -199,7 +232,8 @@ class Stage(Asking):
 
     def _has(self, stop: str) -> bool:
         program = self.session.trace.program
-        return stop in self.session.stops or stop in program.weights or stop in program.givens
+        known = stop in self.session.stops or stop in program.by_name
+        return known or stop in program.weights or stop in program.givens
 
     def show_position(self) -> None:
         """Show the stop and the cell that the position names."""
@@ -209,15 +243,18 @@ class Stage(Asking):
         if self._soon is not None:
             self._soon.stop()
         self.set_class(position.stop == VOCABULARY, "-vocabulary")
-        self.set_class(position.stop == TEXT, "-text")
+        self.set_class(position.stop in WORDS, "-text")
         self._focus_matrix()
         self.query_one(StepsPane).show_steps(session.trace.program, session.stops, position.stop)
-        if position.stop in (VOCABULARY, TEXT):
+        if position.stop in (VOCABULARY, *WORDS):
             self._show_words(position.stop)
             return
-        shared, cost = self.shared_scale, scene_cost(session, position.stop, shared=self.shared_scale)
+        shared, shown = self.shared_scale, self.shown
         self.ask(
-            "scene", cost, lambda task: gather(session, position, shared=shared, report=task.report), self._show_scene
+            "scene",
+            scene_cost(session, position.stop, shared=shared),
+            lambda task: gather(session, position, shared=shared, shown=shown, report=task.report),
+            self._show_scene,
         )
 
     def _show_words(self, stop: str) -> None:
@@ -225,12 +262,15 @@ class Stage(Asking):
         self.scene = None
         self._show_strip(shown=False)
         self.query_one(CellPane).clear()
-        if stop == TEXT:
-            session = self.session
-            self.ask(
-                "text", ending_cost(session), lambda task: ending(session, task.report), self.query_one(TextPane).show
-            )
+        if stop in WORDS:
+            session, pane, words = self.session, self.query_one(TextPane), WORDS[stop]
+            pane.border_title = words.title
+            self.ask("text", words.cost(session), lambda task: words.made(session, task.report), self._show_made)
         self._settle()
+
+    def _show_made(self, text: Text) -> None:
+        self.query_one(TextPane).update(text)
+        self.show_lines()
 
     def _show_scene(self, scene: Scene) -> None:
         """Show what was gathered."""
@@ -239,12 +279,25 @@ class Stage(Asking):
         if scene.seconds > self._times.get(scene.view.name, 0.0):
             self._times[scene.view.name] = scene.seconds
         self.position = replace(self.position, place=scene.place)
+        self._show_matrices(scene)
         self._show_strip(shown=scene.view.heads > 1)
-        self.query_one(MatrixPane).show_scene(
-            scene, texts.matrix_title(self.session, scene, wide=self.has_class("-wide")), texts.scale_note(scene)
-        )
         self._show_working(scene)
         self._settle()
+
+    def _show_matrices(self, scene: Scene) -> None:
+        """The step's values, what is beside them, or both."""
+        wide = self.has_class("-wide")
+        both = scene.shown == "both" and scene.beside is not None
+        self.set_class(both, "-beside")
+        pair = self.query_one(MatrixPair)
+        title = texts.matrix_title(self.session, scene, wide=wide and not both)
+        pair.show(scene, title, texts.scale_note(scene), self.size - self._around_pair())
+        self.set_class(pair.has_class("-stacked"), "-stacked")
+
+    def _around_pair(self) -> tuple[int, int]:
+        """Columns and lines that the other panes take while two matrices are shown, as in the style sheet."""
+        steps = 0 if self.has_class("-tight") else 26
+        return steps + 38, 1 + 4 + 12 + 1 + self.has_class("-tight")
 
     def _show_strip(self, *, shown: bool) -> None:
         """Show the strip of heads or not; the class is its own, so that nothing else is styled again."""
@@ -252,7 +305,8 @@ class Stage(Asking):
 
     def _show_working(self, scene: Scene) -> None:
         if scene.working is not None:
-            self.query_one(CellPane).show_working(scene.working, self.session.trace.program, self.session.labels)
+            program, labels = self.session.trace.program, self.session.labels
+            self.query_one(CellPane).show_working(scene.working, program, labels, scene.values)
 
     def _settle(self) -> None:
         """The texts now, heads and chart a moment later."""
@@ -265,7 +319,7 @@ class Stage(Asking):
         """The one-line texts and the sentence."""
         session, stop, scene, inks = self.session, self.position.stop, self.scene, self._inks()
         width = self.size.width
-        state = f"{self.doing or texts.where(session, stop)}   "
+        state = f"{self.doing or texts.state(session, stop)}   "
         seconds = self._times.get(stop, 0.0)
         time_spent = f" · {seconds * 1000:.1f} ms" if seconds >= LEAST_SHOWN else ""
         lines: dict[str, Text | str] = {
@@ -274,7 +328,7 @@ class Stage(Asking):
             "about": texts.about(session, stop),
             "summary": texts.summary(session, stop, scene, inks),
             "tabs": texts.tabs(self.panes(), self.active, inks),
-            "keys": texts.keys(width, inks),
+            "keys": texts.keys(width, inks, beside=session.beside.kind != "nothing"),
         }
         for name, content in lines.items():
             if self._lines.get(name) != content:
@@ -327,13 +381,11 @@ class Stage(Asking):
         if scene is None:
             self.query_one(ChartPane).show(None)
             return
-        trace = self.session.trace
-        kinds = charts_for(trace.program, scene.view.name)
+        session, view = self.session, scene.drawn
+        kinds = kinds_of(session, view.name)
         kind = kinds[self.chart_kind % len(kinds)]
-        cost = (
-            0 if kind in LIGHT_CHARTS else 10 * scene.view.rows.size * scene.view.columns.size * (scene.view.heads or 1)
-        )
-        self.ask("chart", cost, lambda _: chart(kind, trace, scene.view, scene.place), self.query_one(ChartPane).show)
+        cost = 0 if kind in LIGHT_CHARTS else 10 * view.rows.size * view.columns.size * (view.heads or 1)
+        self.ask("chart", cost, lambda _: chart_of(session, kind, view, scene.place), self.query_one(ChartPane).show)
 
     # Moving
 
@@ -410,7 +462,7 @@ class Stage(Asking):
         """Go back to what is still on screen."""
         if self.scene is not None:
             self.position = Position(self.scene.view.name, self.scene.place)
-        elif self.position.stop not in (VOCABULARY, TEXT):
+        elif self.position.stop not in (VOCABULARY, *WORDS):
             self.position = Position(self.session.stops[0])
         self.show_position()
 
@@ -432,16 +484,16 @@ class Stage(Asking):
         if self.scene is None:
             return
         place = replace(self.scene.place, row=event.row, column=event.column)
-        session, name = self.session, self.scene.view.name
+        session, name, shown = self.session, self.scene.view.name, self.scene.shown
         self.position = replace(self.position, place=place)
         self.scene = replace(self.scene, place=place, working=None)
-        self.ask("cell", 0, lambda _: working(session, name, place), self._show_cell)
+        self.ask("cell", 0, lambda _: cell_of(session, name, place, shown), self._show_cell)
 
-    def _show_cell(self, found: Explanation) -> None:
+    def _show_cell(self, found: Cell) -> None:
         self._draw_together()
         if self.scene is None:
             return
-        self.scene = replace(self.scene, working=found)
+        self.scene = replace(self.scene, working=found.working, values=found.values)
         self._show_working(self.scene)
         self.show_lines()
         self._show_later()
@@ -454,9 +506,11 @@ class Stage(Asking):
     def _tile_needed(self, event: HeatMap.TileNeeded) -> None:
         if self.scene is None:
             return
-        view, heat_map = self.scene.view, event.heat_map
-        cost = 0 if view.name in self.session.trace.plan.names else AT_ONCE + 1
-        trace = self.session.trace
+        view, heat_map, beside, trace = self.scene.view, event.heat_map, self.scene.beside, self.session.trace
+        cost = 0 if view.name in trace.plan.names else AT_ONCE + 1
+        if beside is not None and (self.scene.alone is not None or heat_map is self._heat_map(BESIDE)):
+            self.ask(f"tile {BESIDE}", cost, lambda _: beside.view.tile(event.rows, event.columns), heat_map.supply)
+            return
         self.ask("tile", cost, lambda _: tile_of(trace, view, event.rows, event.columns), heat_map.supply)
 
     @on(HeadStrip.HeadChosen)
@@ -470,8 +524,11 @@ class Stage(Asking):
 
     @on(CellPane.Followed)
     def _followed(self, event: CellPane.Followed) -> None:
-        axes = self.session.trace.program.axes(event.operand.name)
-        self.follow(Position(event.operand.name, place_of(axes, event.operand.index)))
+        name = event.operand.name.removeprefix(GRADIENT)
+        if self.session.backward and self.shown != "both":
+            self.wanted = "beside" if name != event.operand.name else "value"
+        axes = self.session.trace.program.axes(name)
+        self.follow(Position(name, place_of(axes, event.operand.index)))
 
     @on(VocabularyPane.EntryChosen)
     def _entry_chosen(self, event: VocabularyPane.EntryChosen) -> None:

@@ -26,12 +26,16 @@ class LineChart:
 
 @dataclass(frozen=True)
 class BarChart:
-    """Named values; `marked` is the bar under the cursor. A masked value is NaN."""
+    """Named values; `marked` is the bar under the cursor. A masked value is NaN.
+
+    With `logarithmic`, bars of values above 0 are as long as their logarithm is above that of the smallest.
+    """
 
     title: str
     labels: tuple[str, ...]
     values: tuple[float, ...]
     marked: int | None = None
+    logarithmic: bool = False
 
 
 @dataclass(frozen=True)

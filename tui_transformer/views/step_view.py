@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -69,6 +69,41 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
         head=head if len(axes) == 3 else None,
         heads=axes[0].size if len(axes) == 3 else 0,
         integer=step is not None and step.op.integer,
+    )
+
+
+def gradient_of(view: View, axes: Axes, gradient: Host) -> View:
+    """The gradient of what a view shows: ∂loss/∂value of every cell, from the whole array of one sentence."""
+
+    def window(rows: range, columns: range) -> Values:
+        region = _region(axes, view.head or 0, rows, columns)
+        part: Values = gradient[tuple(slice(each.start, each.stop) for each in region)]
+        return part.reshape(len(rows), len(columns))
+
+    return replace(view, title=f"∂loss/∂{view.name}", kind="diverging", window=window, formula="", integer=False)
+
+
+def difference_of(first: View, second: View) -> View:
+    """First less second, cell by cell, of the rows and columns that both have."""
+
+    def window(rows: range, columns: range) -> Values:
+        a, b = (view.window(rows, columns).astype(np.float64) for view in (first, second))
+        with np.errstate(invalid="ignore"):
+            return np.where(a == b, 0.0, a - b)
+
+    rows, columns = (
+        replace(one, size=min(one.size, other.size))
+        for one, other in ((first.rows, second.rows), (first.columns, second.columns))
+    )
+    return replace(
+        first,
+        title=f"difference in {first.name}",
+        rows=rows,
+        columns=columns,
+        kind="diverging",
+        window=window,
+        formula="",
+        integer=False,
     )
 
 

@@ -9,7 +9,7 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from tui_transformer.engine.explanation import Explanation, Operand
+from tui_transformer.engine.explanation import Explanation, Operand, Value
 from tui_transformer.engine.program import Program
 from tui_transformer.explorer.panes.cell_lines import CellLines, Inks
 from tui_transformer.explorer.widgets.line_list import LineList
@@ -46,11 +46,14 @@ class CellPane(LineList):
         self._working: CellLines | None = None
         self._by_size = False
         self._shown: tuple[Explanation, Program, Labels] | None = None
+        self._values: tuple[Value, ...] = ()
 
-    def show_working(self, explanation: Explanation, program: Program, labels: Labels) -> None:
-        """Show the working of a cell."""
+    def show_working(
+        self, explanation: Explanation, program: Program, labels: Labels, values: tuple[Value, ...] = ()
+    ) -> None:
+        """Show the working of a cell, and the numbers that are beside it."""
         same = self._shown is not None and self._shown[0].name == explanation.name
-        self._shown = explanation, program, labels
+        self._shown, self._values = (explanation, program, labels), values
         self._redraw(self.cursor if same else None)
 
     def clear(self) -> None:
@@ -74,7 +77,7 @@ class CellPane(LineList):
             return
         names = ("plain", "quiet", "accent")
         inks = Inks(*(self.get_component_rich_style(f"cell--{name}", partial=True) for name in names))
-        lines = self._working = CellLines(*self._shown, inks, self._by_size)
+        lines = self._working = CellLines(*self._shown, inks, self._by_size, self._values)
         self.show(len(lines), lambda index: lines.line(index, self.size.width - 1).text)
         self.cursor = lines.first_target() if cursor is None else min(cursor, len(lines) - 1)
 

@@ -13,8 +13,9 @@ from rich.cells import cell_len, set_cell_size
 from rich.style import Style
 from rich.text import Text
 
-from tui_transformer.engine.axis import Axis
+from tui_transformer.engine.axis import Axes, Axis
 from tui_transformer.engine.explanation import Explanation, Factor, Operand, Sum, Value
+from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Program
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Labels
@@ -74,6 +75,7 @@ class CellLines:
         labels: Words for their indices.
         inks: Styles.
         by_size: Terms of sums in order of what they add, largest first, instead of their own order.
+        values: The numbers that are beside the cell.
     """
 
     explanation: Explanation
@@ -81,6 +83,7 @@ class CellLines:
     labels: Labels
     inks: Inks
     by_size: bool = False
+    values: tuple[Value, ...] = ()
     _blocks: list[Block] = field(init=False)
     _ends: list[int] = field(init=False)
 
@@ -107,14 +110,21 @@ class CellLines:
 
     def _heading(self) -> list[Block]:
         explanation = self.explanation
-        axes = self.program.axes(explanation.name)
+        axes = self._axes(explanation.name)
         places = [self._pair(axis.name, self._named(axis, i)) for axis, i in zip(axes, explanation.index, strict=True)]
         value = Text(number(explanation.stored), self.inks.accent)
         if explanation.edited:
             value.append("  set by hand", self.inks.quiet)
+        if explanation.name.startswith(GRADIENT):
+            value.append("  ∂loss/∂x", self.inks.quiet)
         formula = Text(f"= {explanation.formula}", self.inks.quiet)
+        beside = [self._value(value) for value in self.values]
         gap = [] if isinstance(explanation.items[0], Sum) else [self._blank()]
-        return [*places, self._blank(), _fixed(value), _fixed(formula), *gap]
+        return [*places, self._blank(), _fixed(value), _fixed(formula), *beside, *gap]
+
+    def _axes(self, name: str) -> Axes:
+        """The axes of a step, weight or input, or of the gradient of one."""
+        return self.program.axes(name.removeprefix(GRADIENT))
 
     def _value(self, item: Value) -> Block:
         note = visible(item.note) or (_cell_name(item.source) if item.source else "")
@@ -186,10 +196,11 @@ class CellLines:
         return [(text, max(COLUMN, cell_len(text))) for text in columns[-most:]]
 
     def _term_label(self, factor: Factor, term: int) -> str:
-        axes = self.program.axes(factor.name)
-        pairs = zip(factor.place(0), factor.place(1), strict=True)
-        varying = next((i for i, (first, second) in enumerate(pairs) if first != second), 0)
-        return self.labels.of(axes[varying])(term)
+        """Where the term is, along the axes that the sum goes over."""
+        axes, last = self._axes(factor.name), factor.place(len(factor.values) - 1)
+        varying = [i for i, (first, end) in enumerate(zip(factor.place(0), last, strict=True)) if first != end]
+        place = factor.place(term)
+        return " ".join(self.labels.of(axes[i])(place[i]) for i in varying or [len(axes) - 1])
 
     def _named(self, axis: Axis, index: int) -> str:
         label = self.labels.of(axis)(index)
@@ -198,12 +209,14 @@ class CellLines:
 
 def short_name(name: str) -> str:
     """The last two parts of a dotted name, enough to recognise it in a narrow pane."""
-    return ".".join(name.split(".")[-2:])
+    own = name.removeprefix(GRADIENT)
+    return ("" if own == name else "∂ ") + ".".join(own.split(".")[-2:])
 
 
 def _cell_name(operand: Operand) -> str:
     """The last part of a name with the index: `masked[0, 3, 2]`."""
-    return f"{visible(operand.name.rpartition('.')[2])}[{', '.join(map(str, operand.index))}]"
+    of_gradient = "∂ " if operand.name.startswith(GRADIENT) else ""
+    return f"{of_gradient}{visible(operand.name.rpartition('.')[2])}[{', '.join(map(str, operand.index))}]"
 
 
 def _fixed(text: Text, target: Operand | None = None) -> Block:

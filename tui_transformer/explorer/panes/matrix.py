@@ -6,25 +6,33 @@ import numpy as np
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from tui_transformer.explorer.scene import Scene
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.text.display import visible
+from tui_transformer.views.step_view import Place
+from tui_transformer.views.view import Scale, Tile, View
 
 
 class MatrixPane(Vertical):
     """Heat map above, legend below."""
 
+    def __init__(self, *, id: str | None = None) -> None:
+        """Make an empty pane."""
+        super().__init__(id=id)
+        self.cells = HeatMap(id="cells")
+        self._legend = Legend(id="legend")
+
     def compose(self) -> ComposeResult:
         """Heat map and legend."""
-        yield HeatMap(id="cells")
-        yield Legend(id="legend")
+        yield self.cells
+        yield self._legend
 
-    def show_scene(self, scene: Scene, title: str, note: str) -> None:
-        """Show a matrix with the cursor at the scene's place."""
+    def show_matrix(
+        self, view: View, scale: Scale, tile: Tile, place: Place, *, title: str, note: str = "", number_width: int = 0
+    ) -> None:
+        """Show a matrix with the cursor at a place."""
         self.border_title = visible(title)
-        cells = self.query_one(HeatMap)
-        cells.show(scene.view, scene.scale, scene.tile)
-        cells.cursor = scene.place.row, scene.place.column
-        masked = not bool(np.isfinite(scene.tile.values).all())
-        self.query_one(Legend).show(scene.scale, note=note, masked=masked)
+        self.cells.show(view, scale, tile, number_width=number_width)
+        self.cells.cursor = place.row, place.column
+        masked = not bool(np.isfinite(tile.values).all())
+        self._legend.show(scale, note=note, masked=masked)

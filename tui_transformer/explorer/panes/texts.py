@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -10,11 +10,12 @@ from rich.style import Style
 from rich.text import Text
 
 from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.ops import Parameter, Softmax
 from tui_transformer.explorer.actions import ACTIONS
-from tui_transformer.explorer.panes.cell_lines import number
+from tui_transformer.explorer.panes.cell_lines import number, short_name
 from tui_transformer.explorer.scene import Scene
-from tui_transformer.explorer.session import TEXT, VOCABULARY, Session
+from tui_transformer.explorer.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.text.display import visible
 
@@ -68,6 +69,26 @@ def where(session: Session, stop: str) -> str:
     return f"step {stops.index(stop) + 1} of {len(stops)}" if stop in stops else "beside the steps"
 
 
+def state(session: Session, stop: str) -> str:
+    """How far one is, and before it which way one goes, or what is compared."""
+    return f"{_direction(session)}{where(session, stop)}"
+
+
+def _direction(session: Session) -> str:
+    if session.backward:
+        return f"← backward · {_loss(session)}"
+    if session.beside.kind != "trace":
+        return ""
+    compared = session.comparison
+    if compared is None:
+        return "comparing · "
+    return "nothing differs · " if compared.first is None else f"first differs: {visible(compared.first)} · "
+
+
+def _loss(session: Session) -> str:
+    return f"loss {session.gradients.loss:.4g} · " if "gradients" in vars(session) else ""
+
+
 def title(session: Session, state: str, spent: str, width: int, inks: Inks) -> Text:
     """Program, model, how far one is, device and time."""
     left = Text(" tui-transformer", inks.accent).append(f"   {model_name(session)}", inks.quiet)
@@ -79,15 +100,22 @@ def crumbs(session: Session, stop: str, scene: Scene | None, width: int, inks: I
     """Layer ▸ sublayer ▸ step, as far as there is room, its formula; at the right the head and how far one is."""
     program = session.trace.program
     head = "" if scene is None or scene.view.heads < 2 else f"head {scene.place.head} of {scene.view.heads}  "
-    right = Text(f"{head}{where(session, stop).removeprefix('step ').replace(' of ', '/')} ", inks.plain)
+    way = f"← {_loss(session)}" if session.backward else ""
+    right = Text(f"{way}{head}{where(session, stop).removeprefix('step ').replace(' of ', '/')} ", inks.plain)
     name = f" {step_text(stop).title if stop in program.by_name else stop_title(session, stop)} "
     groups = _groups(session, stop)
     while groups and cell_len(f" {''.join(groups)}{name}") >= width - right.cell_len:
         groups.pop(0)
     line = Text(" ", inks.plain).append("".join(groups), inks.quiet).append(name, inks.marked)
-    if scene is not None and scene.view.formula:
-        line.append(f"  {scene.view.formula}", inks.quiet)
+    if scene is not None and (formula := _formula(scene)):
+        line.append(f"  {formula}", inks.quiet)
     return spread(line, right, width)
+
+
+def _formula(scene: Scene) -> str:
+    """How the step is computed, or its gradient where that is shown."""
+    of_gradient = scene.working is not None and scene.working.name.startswith(GRADIENT)
+    return scene.working.formula if of_gradient and scene.working is not None else scene.view.formula
 
 
 def _groups(session: Session, stop: str) -> list[str]:
@@ -120,7 +148,7 @@ def step_words(session: Session, stop: str) -> StepText:
 
 def stop_title(session: Session, stop: str) -> str:
     """What a stop is called: a step by its text, a weight by its name."""
-    if stop in (VOCABULARY, TEXT) or stop in session.trace.program.by_name:
+    if stop in (VOCABULARY, TEXT, LOSS) or stop in session.trace.program.by_name:
         return step_text(stop).label
     return stop
 
@@ -150,7 +178,10 @@ def _cell_line(scene: Scene, inks: Inks) -> Text:
     )
     working = scene.working
     if working is not None:
-        line.append(f"  {number(working.stored)}", inks.accent)
+        of = "∂loss " if working.name.startswith(GRADIENT) else ""
+        line.append(f"  {of}{number(working.stored)}", inks.accent)
+        for value in scene.values:
+            line.append(f"  {value.symbol} {number(value.value)}", inks.plain)
         line.append(f"  = {working.formula}", inks.quiet)
         line.append(f"   difference {number(working.difference, 2)}", inks.quiet)
         if working.edited:
@@ -168,10 +199,10 @@ def tabs(names: Sequence[str], active: str, inks: Inks) -> Text:
     return line
 
 
-def keys(width: int, inks: Inks) -> Text:
-    """As many keys as fit, each with its word; help and quit always."""
-    wanted = [action for action in ACTIONS if action.short]
-    always = [action for action in wanted if action.id in ("help", "quit")]
+def keys(width: int, inks: Inks, *, beside: bool = False) -> Text:
+    """As many keys as fit, each with its word; help and quit always, and what is for two matrices where there are."""
+    wanted = [action for action in ACTIONS if action.short and (beside or action.id != "beside")]
+    always = [action for action in wanted if action.id in ("help", "quit", "beside")]
     room = width - 1 - sum(_key_width(action.shown, action.short) for action in always)
     chosen = []
     for action in wanted:
@@ -195,4 +226,16 @@ def _key_width(shown: str, short: str) -> int:
 def about(session: Session, stop: str) -> str:
     """What a step is, what it is for and what to look at, as one paragraph each."""
     words = step_words(session, stop)
-    return "\n".join(part for part in (words.what, words.why, words.look) if part)
+    return "\n".join(part for part in (*_ways_back(session, stop), words.what, words.why, words.look) if part)
+
+
+def _ways_back(session: Session, stop: str) -> Iterator[str]:
+    """In the backward pass, what the gradient is and how it comes back through every step that reads the value."""
+    program = session.trace.program
+    if not session.backward or stop == LOSS or "gradients" not in vars(session):
+        return
+    yield step_text("gradient").what
+    found = session.gradients.values
+    for step in program.readers(program.aliases.get(stop, stop)):
+        if step.name in found and stop in found:
+            yield f"From {short_name(step.name)}: {step.op.gradient_formula(step.inputs.index(stop))}"

@@ -83,7 +83,7 @@ def _draw_bars(canvas: _Canvas, chart: BarChart) -> None:
 
 def _draw_labelled_bars(canvas: _Canvas, chart: BarChart) -> None:
     """One line a bar: its label, the bar, its value."""
-    figure, values = canvas.figure, [_drawable(value) for value in chart.values]
+    figure, values = canvas.figure, _heights(chart)
     low, high = min([0.0, *values]), max([0.0, *values])
     labels = [_bar_label(label, index == chart.marked) for index, label in enumerate(chart.labels)]
     span, room = (high - low) or 1.0, max(canvas.width - max(map(label_width, labels)) - _VALUE_CELLS, 1)
@@ -102,9 +102,26 @@ def _draw_labelled_bars(canvas: _Canvas, chart: BarChart) -> None:
 def _draw_many_bars(canvas: _Canvas, chart: BarChart) -> None:
     """A few columns a bar, with a label here and there."""
     figure, count = canvas.figure, len(chart.values)
-    heights = [_drawable(value) for value in chart.values]
+    heights = _heights(chart)
     _draw_steps(canvas, [index - 0.5 for index in range(count + 1)], heights, chart.marked)
     figure.ruler("x").ticks(*_some_labels(chart, canvas.width))
+    if chart.logarithmic:
+        powers = list(range(math.ceil(max(heights)) + 1))
+        figure.ruler("y").ticks(powers, [f"1e{_floor(chart.values) + power}" for power in powers])
+
+
+def _heights(chart: BarChart) -> list[float]:
+    """How far each bar reaches."""
+    if not chart.logarithmic:
+        return [_drawable(value) for value in chart.values]
+    floor = _floor(chart.values)
+    return [math.log10(value) - floor if value > 0 else 0.0 for value in map(_drawable, chart.values)]
+
+
+def _floor(values: tuple[float, ...]) -> int:
+    """The power of ten below the smallest value above 0, where bars on a log scale begin."""
+    positive = [value for value in map(_drawable, values) if value > 0]
+    return math.ceil(math.log10(min(positive))) - 1 if positive else 0
 
 
 def _draw_histogram(canvas: _Canvas, chart: Histogram) -> None:

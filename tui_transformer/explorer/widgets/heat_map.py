@@ -138,14 +138,21 @@ yet computed.
         self._requested: tuple[range, range] | None = None
         self._cursor: Cell = (0, 0)
         self._wanted_width: int | None = None
-        self._label_width = 0
+        self._label_width = self._number_width = 0
         self._row_label: Callable[[int], str] = str
         self._column_label: Callable[[int], str] = str
         self._grid = Grid(0, 0, WIDTHS[0], 1, 0, 0)
         self._drawing: Drawing | None = None
 
     def show(
-        self, view: View, scale: Scale, tile: Tile, *, cell_width: int | None = None, keep_cursor: bool = True
+        self,
+        view: View,
+        scale: Scale,
+        tile: Tile,
+        *,
+        cell_width: int | None = None,
+        number_width: int = 0,
+        keep_cursor: bool = True,
     ) -> None:
         """Show a view.
 
@@ -154,10 +161,12 @@ yet computed.
             scale: The range that the colours stand for.
             tile: The values at hand.
             cell_width: Columns a cell, or None to keep what the user chose (at first: what fits).
+            number_width: Columns a number at least, so that the cells of two heat maps are as wide as each other.
             keep_cursor: Whether the cursor stays where it is, as far as the matrix reaches.
         """
         self._view, self._scale, self._tile, self._requested = view, scale, tile, None
         self._wanted_width = cell_width or self._wanted_width
+        self._number_width = number_width
         self._label_width = widest_label(view.rows)
         self._row_label = lru_cache(_LABELS_KEPT)(view.rows.label)
         self._column_label = lru_cache(_LABELS_KEPT)(view.columns.label)
@@ -188,6 +197,11 @@ yet computed.
     def cell_width(self) -> int:
         """Columns that a cell takes."""
         return self._grid.cell_width
+
+    @property
+    def cell_size(self) -> Size:
+        """Columns and lines that a cell takes."""
+        return Size(self._grid.cell_width, self._grid.cell_height)
 
     def action_step(self, rows: int, columns: int) -> None:
         """Move the cursor by rows and columns."""
@@ -297,7 +311,7 @@ yet computed.
         """Choose the grid for the size, and draw everything anew."""
         if self._view is None:
             return
-        number_width = max(shortest_width(self._scale, integer=self._view.integer) + BRACKETS, SMALLEST_NUMBER_CELL)
+        number_width = max(least_number_width(self._scale, integer=self._view.integer), self._number_width)
         self._grid = choose_grid(
             self._view.shape,
             self.container_size,
@@ -344,6 +358,11 @@ yet computed.
 
     def _is_requested(self, rows: range, columns: range) -> bool:
         return self._requested is not None and all(map(_holds, self._requested, (rows, columns)))
+
+
+def least_number_width(scale: Scale, *, integer: bool) -> int:
+    """The narrowest cell in which the numbers of a scale are told apart."""
+    return max(shortest_width(scale, integer=integer) + BRACKETS, SMALLEST_NUMBER_CELL)
 
 
 def _holds(whole: range, part: range) -> bool:

@@ -1,0 +1,56 @@
+"""What is shown beside a step's values: nothing, their gradient, or the same step of another trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_transformer.model import Model
+
+Kind = Literal["nothing", "gradient", "trace"]
+Shown = Literal["both", "value", "beside", "difference"]
+"""Which matrices are drawn: both, the values alone, what is beside them alone, or the difference of the two."""
+
+CYCLES: dict[tuple[Kind, bool], tuple[Shown, ...]] = {
+    ("gradient", True): ("both", "beside", "value"),
+    ("gradient", False): ("beside", "value"),
+    ("trace", True): ("both", "difference", "value", "beside"),
+    ("trace", False): ("difference", "value", "beside"),
+    ("nothing", True): ("value",),
+    ("nothing", False): ("value",),
+}
+"""What one key goes through, where there is room for two matrices and where there is not; the first is the default."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is beside. For another trace it says in what that differs; the rest is as in what is explored.
+
+    Attributes:
+        kind: Nothing, the gradient of the loss, or another trace.
+        label: What the other trace is called.
+        text: Its sentence (or token IDs, where the model has no words), if it is another.
+        model: Its model, if it is another.
+        edits: Whether the cells set by hand are set in it too.
+    """
+
+    kind: Kind = "nothing"
+    label: str = ""
+    text: str | None = None
+    model: Model | None = None
+    edits: bool = True
+
+
+NOTHING, GRADIENT = Beside(), Beside("gradient")
+
+
+def shown_in(kind: Kind, wanted: Shown, *, wide: bool) -> Shown:
+    """What is drawn of what is wanted, as the room allows."""
+    cycle = CYCLES[kind, wide]
+    return wanted if wanted in cycle else cycle[0]
+
+
+def next_shown(kind: Kind, shown: Shown, *, wide: bool) -> Shown:
+    """What comes after it."""
+    cycle = CYCLES[kind, wide]
+    return cycle[(cycle.index(shown) + 1) % len(cycle)]

@@ -1,0 +1,84 @@
+"""Targets: the token that is right at every position, which the loss compares the predictions with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED
+from tui_transformer.engine.ops import Mask
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import InputError
+from tui_transformer.model.model import Model
+
+Ids = tuple[int, ...]
+
+
+def has_loss(program: Program) -> bool:
+    """Whether there are predictions to compare with targets."""
+    return LOGITS in program.by_name
+
+
+def looks_ahead(program: Program) -> bool:
+    """Whether a prediction is of the next token: the sequence that is predicted has a causal mask."""
+    return any(isinstance(step.op, Mask) and step.op.causal for step in program.steps)
+
+
+def default_targets(program: Program, ids: Sequence[int], source: Sequence[int] = ()) -> Ids:
+    """The next token at every position of a causal model, the tokens themselves in any other.
+
+    Nothing follows the last position of a causal model, so it is not counted; where it is the only one, the first
+    token of the source is its target.
+    """
+    if not looks_ahead(program):
+        return tuple(ids)
+    following = (*ids[1:], NOT_COUNTED)
+    return following if len(ids) > 1 else (*(source or ids)[:1],)
+
+
+def written_targets(model: Model, targets: Sequence[int]) -> str:
+    """Targets as a person writes them: words where they are read as the same ID again, else IDs."""
+    return " ".join(_written(model, target) for target in targets)
+
+
+def _written(model: Model, target: int) -> str:
+    word = model.word(target) if target >= 0 else ""
+    return word if word and _read(model, word) == target else str(target)
+
+
+def read_targets(model: Model, text: str, positions: int) -> Ids:
+    """Words, token IDs and −1 (not counted) between spaces or commas, one for every position.
+
+    Raises:
+        InputError: A word that is not one token, an ID outside the vocabulary, or not as many as there are positions.
+    """
+    pieces = text.split() if not re.fullmatch(r"[-−\d,\s]*", text) else text.replace(",", " ").split()
+    found = []
+    for piece in pieces:
+        target = _read(model, piece)
+        if target is None:
+            raise InputError(f"{piece!r} is not one token of the vocabulary: write its ID, or -1 for none")
+        if not NOT_COUNTED <= target < model.config.vocab_size:
+            raise InputError(f"there is no token {target}: IDs go from 0 to {model.config.vocab_size - 1}, -1 for none")
+        found.append(target)
+    if len(found) != positions:
+        raise InputError(f"{len(found)} targets for {positions} positions: write one for each, -1 for none")
+    if all(target == NOT_COUNTED for target in found):
+        raise InputError("every target is -1: at least one has to be counted")
+    return tuple(found)
+
+
+def _read(model: Model, piece: str) -> int | None:
+    """The ID of a number, of a word of the vocabulary, or of a text that is one token; None for anything else."""
+    if re.fullmatch(r"[-−]?\d{1,18}", piece):
+        return int(piece.replace("−", "-"))
+    words = model.vocabulary
+    if words is None or model.tokenizer is None:
+        return None
+    if (known := words.ids.get(piece)) is not None:
+        return known
+    try:
+        tokens = [token for token in model.tokenizer.encode(piece).tokens if token.start < token.end]
+    except InputError:
+        return None
+    return tokens[0].id if len(tokens) == 1 and not tokens[0].unknown else None

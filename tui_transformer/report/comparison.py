@@ -1,0 +1,42 @@
+"""Two traces step by step: how far every step is apart, and the first that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tui_transformer.engine.axis import Shape
+from tui_transformer.engine.trace import Trace
+from tui_transformer.report.differences import Difference, compare
+
+TOLERANCE = 1e-5
+"""Cells differ by |a − b| > tolerance · max(1, |a|, |b|), unless another tolerance is given."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The difference of every step that both traces have, in order."""
+
+    differences: Mapping[str, Difference]
+
+    @property
+    def first(self) -> str | None:
+        """The first step that differs."""
+        return next((name for name, difference in self.differences.items() if difference.beyond), None)
+
+
+def compare_traces(
+    a: Trace, b: Trace, report: Callable[[str], None] = lambda _: None, tolerance: float = TOLERANCE
+) -> Comparison:
+    """Compare every step that both traces have; `report` is told which, and may raise to end it."""
+    found = {}
+    for step in a.program.steps:
+        if step.name in b.program.by_name:
+            report(step.name)
+            found[step.name] = compare(step.name, a[step.name], b[step.name], tolerance)
+    return Comparison(found)
+
+
+def common(first: Shape, second: Shape) -> Shape | None:
+    """The part that arrays of two shapes have in common, counted from the first cell; None where there is none."""
+    return tuple(map(min, first, second)) if len(first) == len(second) else None
