@@ -1,0 +1,192 @@
+"""`fetch`: what is taken from the hub, when it can be opened, and every way in which it ends early."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from command_line import REFERENCES, Run
+
+from tui_transformer.model.found import find_model
+
+NAME, COMMIT = "org/tiny", "abc123"
+IN_THE_HUB = ("config.json", "model.safetensors", "tokenizer.json")
+
+
+@dataclass
+class Hub:
+    """A hub that serves a folder, and a cache as the library lays it out."""
+
+    cache: Path
+    files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(IN_THE_HUB, 10))
+    fetched: list[str] = field(default_factory=list)
+    fails: Callable[[str], BaseException | None] = lambda _: None
+
+    def model_info(self, name: str, **_: object) -> SimpleNamespace:
+        if error := self.fails("model_info"):
+            raise error
+        siblings = [SimpleNamespace(rfilename=file, size=size) for file, size in self.files.items()]
+        return SimpleNamespace(sha=COMMIT, siblings=siblings)
+
+    def download(self, name: str, file: str, *, revision: str, cache_dir: Path) -> None:
+        if error := self.fails(file):
+            raise error
+        folder = cache_dir / f"models--{name.replace('/', '--')}" / "snapshots" / revision
+        folder.mkdir(parents=True, exist_ok=True)
+        source = REFERENCES / "bert" / file
+        if source.exists():
+            shutil.copy(source, folder / file)
+        else:
+            (folder / file).write_bytes(b"")
+        self.fetched.append(file)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hub:
+    found = Hub(tmp_path / "cache")
+    module = ModuleType("huggingface_hub")
+    module.__spec__ = ModuleSpec("huggingface_hub", None)
+    module.HfApi = lambda: SimpleNamespace(model_info=found.model_info)  # type: ignore[attr-defined]
+    module.hf_hub_download = found.download  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "huggingface_hub", module)
+    monkeypatch.setenv("HF_HUB_CACHE", str(found.cache))
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    return found
+
+
+def test_a_fetched_model_opens_by_its_name(run: Run, hub: Hub) -> None:
+    ended = run("fetch", NAME)
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err.splitlines()[-1].endswith(f"open it with tui-transformer --model {NAME}")
+    assert "1 of 3  tokenizer.json  10 B" in ended.err
+    assert run("show", "embedding.output", "--model", NAME, "--text", "the waves").code == 0
+
+
+def test_only_what_is_read_is_fetched_and_the_configuration_last(run: Run, hub: Hub) -> None:
+    shards = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json")
+    unwanted = ("pytorch_model.bin", "tf_model.h5", "README.md", "onnx/model.safetensors", "consolidated.safetensors")
+    others = ("vocab.json", "merges.txt", "generation_config.json", "source.spm", "added_tokens.json", "model.pt")
+    hub.files = dict.fromkeys((*IN_THE_HUB, *shards, *unwanted, *others), 1)
+    run("fetch", NAME)
+    assert set(hub.fetched) == {*IN_THE_HUB, *shards, *others} - {"model.pt"}
+    assert hub.fetched[-1] == "config.json"
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device")])
+@pytest.mark.parametrize("file", IN_THE_HUB)
+def test_a_model_that_is_not_whole_is_not_taken_for_one(run: Run, hub: Hub, stop: BaseException, file: str) -> None:
+    hub.fails = lambda what: stop if what == file else None
+    assert run("fetch", NAME).code != 0
+    assert find_model(NAME) is None
+    hub.fails = lambda _: None
+    assert run("fetch", NAME).code == 0
+    assert find_model(NAME) is not None
+
+
+def test_an_older_copy_stays_as_it_was_until_the_new_one_is_whole(run: Run, hub: Hub) -> None:
+    old = hub.cache / "models--org--tiny"
+    (old / "snapshots" / "old").mkdir(parents=True)
+    (old / "refs").mkdir()
+    (old / "refs" / "main").write_text("old")
+    hub.fails = lambda what: KeyboardInterrupt() if what == "config.json" else None
+    run("fetch", NAME)
+    assert (old / "refs" / "main").read_text() == "old"
+
+
+def error(name: str, message: str = "what the library says\nin lines", above: type[Exception] = OSError) -> Exception:
+    return type(name, (above,), {})(message)
+
+
+@pytest.mark.parametrize(
+    ("raised", "problem"),
+    [
+        (error("RepositoryNotFoundError"), "no model in the hub is called org/tiny, or it is private"),
+        (type("GatedRepoError", (type("RepositoryNotFoundError", (OSError,), {}),), {})(), "org/tiny is gated"),
+        (error("OfflineModeIsEnabled"), "offline (the hub cannot be reached: what the library says)"),
+        (ConnectionError("no route"), "offline (the hub cannot be reached: no route)"),
+        (error("ConnectError", above=type("TransportError", (Exception,), {})), "offline (the hub cannot be reached"),
+        (OSError(errno.ENOSPC, "No space left on device"), "the disk is full: make room"),
+        (PermissionError(13, "denied"), "the cache may not be written"),
+        (RuntimeError("something\nlong"), "org/tiny could not be fetched: something"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(run: Run, hub: Hub, raised: Exception, problem: str) -> None:
+    hub.fails = lambda what: raised if what == "model_info" else None
+    ended = run("fetch", NAME)
+    assert (ended.code, ended.out, len(ended.err.splitlines())) == (1, "", 1)
+    assert problem in ended.err
+
+
+def test_offline_names_the_setting_and_says_where_the_model_is(
+    run: Run, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("fetch", NAME)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    hub.fails = lambda _: error("OfflineModeIsEnabled")
+    ended = run("fetch", NAME)
+    assert "offline (HF_HUB_OFFLINE is set); it is in the cache already: tui-transformer --model org/tiny" in ended.err
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b/c", "https://hub/org/name", "../x", "-a", "a--b/c", "x" * 200])
+def test_names_that_cannot_be_are_refused_before_anything_is_asked(run: Run, hub: Hub, name: str) -> None:
+    hub.fails = lambda _: AssertionError("the hub was asked")
+    ended = run("fetch", "--", name)
+    assert ended.code == 1
+    assert "write ORG/NAME" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        (("config.json", "pytorch_model.bin"), "no safetensors weights: pytorch_model.bin is not fetched"),
+        (("model.safetensors",), "has no config.json"),
+        (("config.json", "onnx/model.safetensors"), "no safetensors weights"),
+    ],
+)
+def test_models_that_could_not_be_opened_are_not_fetched(
+    run: Run, hub: Hub, files: tuple[str, ...], problem: str
+) -> None:
+    hub.files = dict.fromkeys(files, 1)
+    ended = run("fetch", NAME)
+    assert problem in ended.err
+    assert hub.fetched == []
+
+
+def test_a_model_for_which_there_is_no_room_is_not_begun(run: Run, hub: Hub) -> None:
+    hub.files["model.safetensors"] = 1 << 60
+    ended = run("fetch", NAME)
+    assert "org/tiny needs" in ended.err
+    assert hub.fetched == []
+
+
+def test_without_the_extra_the_way_to_install_it_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name == "huggingface_hub" else found(name)
+    )
+    ended = run("fetch", NAME)
+    assert (ended.code, len(ended.err.splitlines())) == (1, 1)
+    assert "pip install huggingface_hub" in ended.err
+
+
+def test_the_library_itself_says_that_it_is_offline(environment: dict[str, str], tmp_path: Path) -> None:
+    pytest.importorskip("huggingface_hub")
+    ended = subprocess.run(
+        [sys.executable, "-m", "tui_transformer", "fetch", NAME],
+        env={**environment, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr == f"tui-transformer: {NAME} cannot be fetched: offline (HF_HUB_OFFLINE is set)\n"
