@@ -1,0 +1,102 @@
+"""The log of a run: a line a step, as CSV or as JSON lines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import write_whole
+from tui_transformer.learning.loop import Measured, Record
+
+COLUMNS = (
+    "step",
+    "epoch",
+    "loss",
+    "accuracy",
+    "learning_rate",
+    "gradient_norm",
+    "tokens_per_second",
+    "validation_loss",
+    "validation_accuracy",
+    "validation_perplexity",
+)
+
+
+def fields_of(record: Record, measured: Measured | None) -> dict[str, Any]:
+    """What a line says, by column; validation only where it was done."""
+    values: dict[str, Any] = {name: getattr(record, name) for name in COLUMNS[:7]}
+    validation = ("loss", "accuracy", "perplexity")
+    return values | {f"validation_{name}": getattr(measured, name) if measured else None for name in validation}
+
+
+def _csv_line(record: Record, measured: Measured | None) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(fields_of(record, measured).values())
+    return line.getvalue()
+
+
+def _json_line(record: Record, measured: Measured | None) -> str:
+    return json.dumps(fields_of(record, measured) | {"norms": dict(record.norms)}) + "\n"
+
+
+Write = Callable[[Record, "Measured | None"], str]
+FORMATS: Mapping[str, tuple[str, Write]] = {
+    ".csv": (",".join(COLUMNS) + "\n", _csv_line),
+    ".jsonl": ("", _json_line),
+}
+"""What a file begins with, and its lines, by the end of its name."""
+
+
+class Log:
+    """Lines added to a file as soon as they are known."""
+
+    def __init__(self, path: Path, step: int) -> None:
+        """Open a log; lines after `step`, which a run that was killed has written and makes again, are removed.
+
+        Raises:
+            UsageError: The name ends in neither .csv nor .jsonl.
+            InputError: It cannot be written, or is no log.
+        """
+        if path.suffix not in FORMATS:
+            raise UsageError(f"--log {path}: a log is a file that ends in {' or '.join(FORMATS)}")
+        head, self._line = FORMATS[path.suffix]
+        self._path = path
+        write_whole(path, (head + "".join(_before(path, head, step))).encode())
+        self._file: TextIO = path.open("a", encoding="utf-8")
+
+    def write(self, record: Record, measured: Measured | None) -> None:
+        """Add a line.
+
+        Raises:
+            InputError: It cannot be written.
+        """
+        try:
+            self._file.write(self._line(record, measured))
+            self._file.flush()
+        except OSError as error:
+            raise InputError(f"{self._path}: cannot be written: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _before(path: Path, head: str, step: int) -> list[str]:
+    """The whole lines of a log up to a step."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if step and path.exists() else []
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as a log: choose another --log") from error
+    return [line for line in lines if line.endswith("\n") and line != head and 0 < _step(line, path) <= step]
+
+
+def _step(line: str, path: Path) -> int:
+    try:
+        return int(json.loads(line)["step"] if path.suffix == ".jsonl" else line.partition(",")[0])
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: is no log of a run: choose another --log") from error

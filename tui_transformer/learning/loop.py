@@ -1,0 +1,228 @@
+"""The training loop, one step at a time: whoever drives it can pause, change the learning rate, save and go on."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+from tui_transformer.engine.axis import shape_of
+from tui_transformer.engine.backend import Array
+from tui_transformer.engine.gradient import LOGITS, weight_gradients
+from tui_transformer.engine.keep import available_memory, readable
+from tui_transformer.engine.loss import Loss, cross_entropy
+from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.weights import Weights
+from tui_transformer.errors import InputError
+from tui_transformer.learning import clipping
+from tui_transformer.learning.batches import Batch
+from tui_transformer.learning.broken import where_it_began
+from tui_transformer.learning.data import Data
+from tui_transformer.learning.dropout import with_dropout
+from tui_transformer.learning.memory import step_bytes
+from tui_transformer.learning.optimizers import OPTIMIZERS, Optimizer
+from tui_transformer.learning.schedules import SCHEDULES
+from tui_transformer.learning.settings import Settings
+from tui_transformer.model.model import Model
+
+State = dict[str, dict[str, Array]]
+"""Weight → what the optimiser keeps for it."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """How good predictions are: cross-entropy in nats, the share that is right, and over how many positions."""
+
+    loss: float
+    accuracy: float
+    counted: int
+
+    @property
+    def perplexity(self) -> float:
+        """E to the cross-entropy: among how many words the model is as good as undecided."""
+        return math.exp(min(self.loss, 700.0))
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a step was.
+
+    Attributes:
+        step: Counted from 1.
+        epoch: How often all examples have been seen, as a fraction.
+        loss: Of the step's examples before it, in nats; with label smoothing, against the smoothed targets.
+        accuracy: Share of the counted positions whose prediction was right.
+        learning_rate: That the schedule gave.
+        gradient_norm: Of all gradients together, before clipping.
+        norms: The same of each layer.
+        tokens: Read in this step, without padding.
+        seconds: That it took.
+    """
+
+    step: int
+    epoch: float
+    loss: float
+    accuracy: float
+    learning_rate: float
+    gradient_norm: float
+    norms: Mapping[str, float]
+    tokens: int
+    seconds: float
+
+    @property
+    def tokens_per_second(self) -> float:
+        """The speed."""
+        return self.tokens / max(self.seconds, 1e-9)
+
+
+@dataclass(eq=False)
+class Trainer:
+    """A model that learns.
+
+    Attributes:
+        settings: What was asked for.
+        model: With weights that every step changes.
+        data: Examples.
+        step: Steps made so far.
+        learning_rate: The highest of the schedule; may be changed between steps.
+        state: What the optimiser keeps.
+    """
+
+    settings: Settings
+    model: Model
+    data: Data
+    step: int = 0
+    learning_rate: float = 0.0
+    state: State = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.learning_rate = self.learning_rate or self.settings.learning_rate
+        self.model = _own_weights(self.model)
+        for name, weight in self.weights.items():
+            kept = self.state.setdefault(name, {})
+            for slot in self.optimizer.slots:
+                kept.setdefault(slot, self.model.backend.xp.zeros_like(weight))
+        needed, free = self.memory, available_memory()
+        if needed > free:
+            advice = "use a smaller --batch with --accumulate, a smaller --length, or smaller sizes"
+            raise InputError(f"a step needs {readable(needed)} of memory and {readable(free)} are free: {advice}")
+
+    @property
+    def weights(self) -> dict[str, Array]:
+        """The weights by name."""
+        return self.model.weights.held
+
+    @cached_property
+    def optimizer(self) -> Optimizer:
+        """How gradients change weights."""
+        return OPTIMIZERS[self.settings.optimizer]()
+
+    @property
+    def done(self) -> bool:
+        """Whether all steps were made."""
+        return self.step >= self.settings.steps
+
+    @cached_property
+    def memory(self) -> int:
+        """Bytes that a step takes at most."""
+        length = min(self.settings.length, self.model.config.max_length)
+        program = self.model.program(length, length)
+        batch = min(self.settings.batch, self.data.order.count)
+        return step_bytes(program, batch, len(self.optimizer.slots), self.model.backend.dtype.itemsize)
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step."""
+        return self.learning_rate * SCHEDULES[self.settings.schedule](step, self.settings.warm_up, self.settings.steps)
+
+    def advance(self) -> Record:
+        """Make one step of the optimiser.
+
+        Raises:
+            InputError: The loss or a gradient is no finite number; the weights are as they were.
+        """
+        started = time.perf_counter()
+        batches = list(self._batches())
+        loss, gradients = self._gradients(batches)
+        sums = clipping.squares(gradients)
+        length = clipping.norm(sums)
+        if not math.isfinite(loss.mean + length):
+            raise self._broken(batches, loss.mean)
+        if self.settings.clip:
+            clipping.clip(gradients, length, self.settings.clip)
+        rate = self.rate(self.step + 1)
+        self._update(gradients, rate)
+        self.step += 1
+        return Record(
+            step=self.step,
+            epoch=self.step * self.settings.accumulate / self.data.order.per_epoch,
+            loss=loss.mean,
+            accuracy=loss.accuracy,
+            learning_rate=rate,
+            gradient_norm=length,
+            norms=clipping.layer_norms(sums),
+            tokens=sum(batch.tokens for _, batch in batches),
+            seconds=time.perf_counter() - started,
+        )
+
+    def _batches(self) -> Iterator[tuple[int, Batch]]:
+        """The batches of the next step with their numbers."""
+        first = self.step * self.settings.accumulate
+        return ((number, self.data.batch(number)) for number in range(first, first + self.settings.accumulate))
+
+    def _gradients(self, batches: list[tuple[int, Batch]]) -> tuple[Loss, dict[str, Array]]:
+        """Loss and gradients over all batches of a step, as if they were one."""
+        total = sum(batch.counted for _, batch in batches)
+        mean, right, sums = 0.0, 0, dict[str, Array]()
+        for number, batch in batches:
+            trace = self._trace(number, batch)
+            loss, found = weight_gradients(trace, batch.targets, self.settings.label_smoothing, total)
+            mean, right = mean + loss.mean, right + loss.right
+            for name, gradient in found.items():
+                if name in sums:
+                    sums[name] += gradient
+                else:
+                    sums[name] = gradient
+        return Loss(mean, right, total), sums
+
+    def _trace(self, number: int, batch: Batch) -> Trace:
+        """The forward pass of a batch, as training has it."""
+        return with_dropout(self._plain(batch), self.settings.dropout, self.settings.seed, number)
+
+    def _plain(self, batch: Batch) -> Trace:
+        """The same without dropout; it keeps nothing."""
+        return self.model.trace(ids=cast("Any", batch.ids), decoder_ids=cast("Any", batch.decoder_ids), budget=0)
+
+    def _update(self, gradients: Mapping[str, Array], rate: float) -> None:
+        """Change the weights; only matrices and embeddings decay."""
+        for name, gradient in gradients.items():
+            weight, decay = self.weights[name], self.settings.decay if self.weights[name].ndim > 1 else 0.0
+            self.optimizer.update(self.model.backend, weight, gradient, self.state[name], rate, self.step + 1, decay)
+
+    def _broken(self, batches: list[tuple[int, Batch]], loss: float) -> InputError:
+        """What to say where a number is none."""
+        places = (where_it_began(self._trace(number, batch), batch.targets) for number, batch in batches)
+        place = next((place for place in places if place != "the loss"), "the loss")
+        advice = "use a smaller --learning-rate, more --warm-up, or --clip"
+        return InputError(f"step {self.step + 1}: the loss is {loss:g}: NaN or infinity began in {place}: {advice}")
+
+    def validate(self) -> Measured | None:
+        """Measure on the examples that are not learned from, without dropout; None where there are none."""
+        loss = right = counted = 0.0
+        for batch in self.data.validation():
+            trace = self._plain(batch)
+            found, _ = cross_entropy(trace.backend, trace.array(LOGITS), batch.targets)
+            loss += found.mean * found.counted
+            right += found.right
+            counted += found.counted
+        return Measured(loss / counted, right / counted, int(counted)) if counted else None
+
+
+def _own_weights(model: Model) -> Model:
+    """The model with weights of its own that can be changed, all of them there."""
+    read = model.weights
+    held = {name: read.get(name, shape_of(axes)).copy() for name, axes in model.program(1).weights.items()}
+    return dataclasses.replace(model, weights=Weights(model.backend, read.read, held))

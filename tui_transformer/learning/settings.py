@@ -1,0 +1,156 @@
+"""The settings of a run, checked; they are kept beside it, so that it can be resumed with the same ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tui_transformer.errors import UsageError
+from tui_transformer.learning.optimizers import OPTIMIZERS
+from tui_transformer.learning.schedules import SCHEDULES
+from tui_transformer.learning.tasks import TASKS
+from tui_transformer.model.checks import Check, one_of, shown, size_up_to
+
+UNITS = ("words", "characters", "bpe")
+MOST = 1 << 40
+SAVES = 20
+"""Checkpoints of a run, where nothing else is said."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run is: the task and its data, the model, and how it learns.
+
+    Attributes:
+        task: A name in `TASKS`.
+        file: The text, as a whole path.
+        model: A checkpoint to begin with; "" for a new model.
+        sizes: Settings of a new model, as in `config.json`; its architecture is the task's unless given.
+        vocab: A vocabulary's name or file; by default one is built from the text.
+        tokens: What it is built of: words, characters or bpe; by default the task's.
+        vocab_size: Entries of a vocabulary that is built, at most.
+        device: "auto", "cpu" or "gpu".
+        dtype: "float32" or "float64".
+        steps: Steps of the optimiser.
+        batch: Examples of a batch.
+        accumulate: Batches of a step.
+        length: Tokens of an example, at most.
+        learning_rate: The highest that the schedule reaches.
+        optimizer: A name in `OPTIMIZERS`.
+        schedule: A name in `SCHEDULES`.
+        warm_up: Steps until the learning rate is reached.
+        clip: The longest that all gradients together may be; 0 for any.
+        dropout: Share of values that are dropped.
+        label_smoothing: ε.
+        weight_decay: λ, of matrices and embeddings; None for what is usual with the optimiser.
+        validation: Share of the examples that are not learned from.
+        save_every: Steps between checkpoints; 0 for a twentieth of all, at least 10.
+        seed: Of weights, order, dropout and masks.
+
+    Raises:
+        UsageError: A setting that cannot be.
+    """
+
+    task: str
+    file: str
+    model: str = ""
+    sizes: Mapping[str, Any] = field(default_factory=dict)
+    vocab: str = ""
+    tokens: str = ""
+    vocab_size: int = 10_000
+    device: str = "auto"
+    dtype: str = "float32"
+    steps: int = 1000
+    batch: int = 32
+    accumulate: int = 1
+    length: int = 64
+    learning_rate: float = 1e-3
+    optimizer: str = "adamw"
+    schedule: str = "cosine"
+    warm_up: int = 100
+    clip: float = 1.0
+    dropout: float = 0.1
+    label_smoothing: float = 0.0
+    weight_decay: float | None = None
+    validation: float = 0.1
+    save_every: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for key, check in _CHECKS.items():
+            check(_written(key), getattr(self, key))
+
+    @property
+    def decay(self) -> float:
+        """λ of the weight decay."""
+        usual: float = OPTIMIZERS[self.optimizer]().usual_decay
+        return usual if self.weight_decay is None else self.weight_decay
+
+    @property
+    def between_saves(self) -> int:
+        """Steps between checkpoints."""
+        return self.save_every or max(10, -(-self.steps // SAVES))
+
+    def to_json(self) -> dict[str, Any]:
+        """As they are kept."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Settings:
+        """The settings that were kept.
+
+        Raises:
+            UsageError: They are not whole, or cannot be.
+        """
+        known = {each.name for each in dataclasses.fields(cls)}
+        try:
+            return cls(**{key: value for key, value in raw.items() if key in known})
+        except TypeError as error:
+            raise UsageError("not the settings of a run") from error
+
+
+def _written(key: str) -> str:
+    return f"--{key.replace('_', '-')}"
+
+
+def _number(low: float, high: float, *, open_above: bool = False) -> Check:
+    """A number of a range."""
+
+    def check(key: str, value: object) -> None:
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if not number or not low <= value <= high or (open_above and value == high):  # type: ignore[operator]
+            limit = f"below {high:g}" if open_above else f"to {high:g}"
+            raise UsageError(f"{key} {shown(value)} is not a number from {low:g} {limit}")
+
+    return check
+
+
+def _or_none(check: Check) -> Check:
+    return lambda key, value: None if value is None else check(key, value)
+
+
+def _from_zero(check: Check) -> Check:
+    return lambda key, value: None if value == 0 and value is not False else check(key, value)
+
+
+def _above_zero(key: str, value: object) -> None:
+    _number(0, 1e6)(key, value)
+    if not value:
+        raise UsageError(f"{key} 0 learns nothing: use a number above 0, as 0.001")
+
+
+_CHECKS: Mapping[str, Check] = {
+    "task": one_of(TASKS),
+    "tokens": one_of(("", *UNITS)),
+    "optimizer": one_of(tuple(OPTIMIZERS)),
+    "schedule": one_of(tuple(SCHEDULES)),
+    **dict.fromkeys(("steps", "batch", "accumulate", "length", "vocab_size"), size_up_to(MOST)),
+    **dict.fromkeys(("warm_up", "save_every", "seed"), _from_zero(size_up_to(MOST))),
+    "learning_rate": _above_zero,
+    "clip": _number(0, 1e9),
+    "weight_decay": _or_none(_number(0, 1e3)),
+    **dict.fromkeys(("dropout", "label_smoothing", "validation"), _number(0, 1, open_above=True)),
+}

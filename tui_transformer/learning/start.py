@@ -1,0 +1,88 @@
+"""The trainer that settings describe, before its first step."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from tui_transformer.engine.ops import Mask
+from tui_transformer.engine.weights import Weights
+from tui_transformer.errors import UsageError
+from tui_transformer.learning.data import read_data, vocabulary_for
+from tui_transformer.learning.initial import initial_weights
+from tui_transformer.learning.loop import Trainer
+from tui_transformer.learning.settings import Settings
+from tui_transformer.learning.tasks import task_of
+from tui_transformer.model.model import Model
+
+SIZES: dict[str, Any] = {
+    "d_model": 128,
+    "heads": 4,
+    "layers": 2,
+    "norm": "pre",
+    "bias": True,
+    "scale_embedding": True,
+}
+"""A new model where nothing else is said; its d_ff is 4 · d_model."""
+
+
+def new_trainer(settings: Settings, lines: Sequence[str]) -> Trainer:
+    """A trainer at step 0.
+
+    Raises:
+        InputError: Settings, text and model do not go together.
+    """
+    model = _existing(settings) if settings.model else _new(settings, lines)
+    return trainer(settings, model, lines)
+
+
+def trainer(settings: Settings, model: Model, lines: Sequence[str], **more: Any) -> Trainer:
+    """A trainer of this model; `more` is where it stands.
+
+    Raises:
+        InputError: The model does not fit the task, or has no vocabulary.
+    """
+    wanted, found = task_of(settings.task).architecture, _kind(model)
+    if wanted != found:
+        raise UsageError(f"--task {settings.task} is for {_KINDS[wanted]}: {model.name} is {_KINDS[found]}")
+    if model.tokenizer is None:
+        raise UsageError(f"{model.name} has no vocabulary: name one with --vocab")
+    if settings.length > model.config.max_length:
+        raise UsageError(f"--length {settings.length}: {model.name} reads {model.config.max_length} tokens at most")
+    return Trainer(settings, model, read_data(settings, lines, model.tokenizer), **more)
+
+
+_KINDS = {
+    "encoder": "an encoder",
+    "decoder": "a decoder, in which no token sees a later one",
+    "encoder-decoder": "an encoder-decoder",
+}
+
+
+def _kind(model: Model) -> str:
+    """What the model can see."""
+    if model.has_decoder:
+        return "encoder-decoder"
+    masks = [step.op.causal for step in model.program(2).steps if isinstance(step.op, Mask)]
+    return "decoder" if all(masks) else "encoder"
+
+
+def _existing(settings: Settings) -> Model:
+    if settings.sizes:
+        raise UsageError(f"{', '.join(settings.sizes)}: the sizes of {settings.model} are in its folder")
+    vocabulary = settings.vocab or None
+    return Model.load(settings.model, vocabulary=vocabulary, device=settings.device, dtype=settings.dtype)
+
+
+def _new(settings: Settings, lines: Sequence[str]) -> Model:
+    sizes: dict[str, Any] = {**SIZES, **settings.sizes}
+    architecture = sizes.pop("architecture", None) or task_of(settings.task).architecture
+    sizes.setdefault("d_ff", 4 * sizes["d_model"])
+    if sizes.get("positions") == "learned":
+        sizes.setdefault("max_length", settings.length)
+    if architecture == "encoder-decoder":
+        sizes.setdefault("decoder_layers", sizes["layers"])
+    words = settings.vocab or vocabulary_for(settings, lines)
+    model = Model.load(architecture, vocabulary=words, device=settings.device, dtype=settings.dtype, **sizes)
+    return dataclasses.replace(model, weights=Weights(model.backend, initial_weights(settings.seed)))

@@ -1,0 +1,158 @@
+"""What every task tells, and what several of them do with text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tui_transformer.engine.backend import Host
+from tui_transformer.errors import InputError
+from tui_transformer.learning.batches import Row
+from tui_transformer.text.display import visible
+from tui_transformer.text.tokenizer import Tokenizer
+from tui_transformer.text.vocabulary import Vocabulary
+
+Lines = Sequence[str]
+"""The lines of a file, with their ends."""
+
+Words = Callable[[Lines], Iterable[str]]
+Draw = Callable[[Row, np.random.Generator, Vocabulary], Row]
+ENCODED = 1 << 16
+"""Characters that are split into tokens at a time."""
+
+
+def nothing(lines: Lines) -> tuple[str, ...]:
+    """No words besides those of the text."""
+    del lines
+    return ()
+
+
+def as_it_is(row: Row, random: np.random.Generator, vocabulary: Vocabulary) -> Row:
+    """The example itself."""
+    del random, vocabulary
+    return row
+
+
+@dataclass(frozen=True)
+class Task:
+    """How lines become examples.
+
+    Attributes:
+        name: As it is written on the command line.
+        architecture: The model that it is for.
+        unit: The kind of vocabulary that is built where none is given: words or characters.
+        rows: The examples, of so many tokens at most.
+        text: What of the lines the vocabulary is built from.
+        besides: Words that the vocabulary has to have besides.
+        draw: What is random in an example each time that it is used.
+        whole: The file is one text, so that neighbours are validated together; else every line is an example.
+    """
+
+    name: str
+    architecture: str
+    unit: str
+    rows: Callable[[Lines, Tokenizer, int], Sequence[Row]]
+    text: Words = field(default=lambda lines: lines)
+    besides: Callable[[Lines], tuple[str, ...]] = nothing
+    draw: Draw = as_it_is
+    whole: bool = False
+
+
+def id_of(vocabulary: Vocabulary, word: str) -> int:
+    """The ID of a word that the task needs.
+
+    Raises:
+        InputError: The vocabulary has no such word.
+    """
+    if word not in vocabulary.ids:
+        raise InputError(f"vocabulary {vocabulary.name} has no {visible(word)}, which this task needs: add it")
+    return vocabulary.ids[word]
+
+
+def needed(vocabulary: Vocabulary, token_id: int | None, what: str) -> int:
+    """An ID that the task needs.
+
+    Raises:
+        InputError: The vocabulary has none.
+    """
+    if token_id is None:
+        raise InputError(f"vocabulary {vocabulary.name} has no {what}, which this task needs: add it")
+    return token_id
+
+
+def stream(lines: Lines, tokenizer: Tokenizer) -> Host:
+    """The tokens of a whole text, without what a tokenizer puts around it.
+
+    Raises:
+        InputError: There are none.
+    """
+    parts = [np.array(ids, dtype=np.int32) for ids in map(tokenizer_ids(tokenizer), _pieces(lines))]
+    found = np.concatenate(parts) if parts else np.zeros(0, np.int32)
+    if found.size < 2:
+        raise InputError(f"the file has {found.size} tokens: a text to learn from needs more")
+    return found
+
+
+def tokenizer_ids(tokenizer: Tokenizer) -> Callable[[str], list[int]]:
+    """Gives the IDs of a text, without those that stand for none of its characters."""
+    words = tokenizer.vocabulary
+    unknown = words.unknown_id or 0
+
+    def ids(text: str) -> list[int]:
+        if words.kind == "characters" and not any(word in text for word in words.special_words):
+            return [words.ids.get(character, unknown) for character in text]
+        return [token.id for token in tokenizer.encode(text).tokens if not (token.special and token.start == token.end)]
+
+    return ids
+
+
+def _pieces(lines: Iterable[str]) -> Iterator[str]:
+    """Some lines together: splitting them one by one takes longer."""
+    waiting: list[str] = []
+    size = 0
+    for line in lines:
+        waiting.append(line)
+        size += len(line)
+        if size > ENCODED:
+            yield "".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield "".join(waiting)
+
+
+@dataclass(frozen=True, eq=False)
+class Windows(Sequence[Row]):
+    """Stretches of a text, one after the other; `row` makes the example of one."""
+
+    tokens: Host
+    length: int
+    row: Callable[[Host], Row]
+    shift: int = 0
+
+    def __len__(self) -> int:
+        """How many there are; the last may be shorter, but has something to predict."""
+        return -(-(self.tokens.size - self.shift) // self.length)
+
+    def __getitem__(self, place: int) -> Row:  # type: ignore[override]
+        """One of them; with `shift` tokens of the next."""
+        start = place * self.length
+        return self.row(self.tokens[start : start + self.length + self.shift].astype(np.int64))
+
+
+def fields(line: str, number: int, what: str) -> tuple[str, str]:
+    """The two parts of a line, at its last tab.
+
+    Raises:
+        InputError: There is no tab, or nothing on one side of it.
+    """
+    first, tab, second = line.rstrip("\r\n").rpartition("\t")
+    if not tab or not first.strip() or not second.strip():
+        raise InputError(f"line {number} has no tab between two texts: write {what}")
+    return first, second
+
+
+def pairs(lines: Lines, what: str) -> Iterator[tuple[str, str]]:
+    """The two parts of every line that is not empty."""
+    return (fields(line, number, what) for number, line in enumerate(lines, 1) if line.strip())
