@@ -16,7 +16,8 @@ IDS = [105, 106, 107, 108, 109]
 
 def rollout(name: str, budget: int = 1 << 30, kept: int = 1 << 30) -> tuple[Rollout, list[np.ndarray]]:
     """A rollout, and what the formula gives after every layer."""
-    trace = Model.load(name, device="cpu", dtype="float64", vocabulary="english", layers=4).trace(ids=IDS, budget=budget)
+    model = Model.load(name, device="cpu", dtype="float64", vocabulary="english", layers=4)
+    trace = model.trace(ids=IDS, budget=budget)
     steps, rolled, expected = attentions(trace.program), np.eye(len(IDS)), []
     for step in steps:
         mixed = (trace[step.name].mean(axis=0) + np.eye(len(IDS))) / 2

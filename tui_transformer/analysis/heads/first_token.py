@@ -17,4 +17,4 @@ def _weights(rows: Rows) -> Host:
     return weight_to(rows, np.zeros(len(rows.queries), dtype=np.int64))
 
 
-FIRST = Measure(name="first", title="attention to the first token", unit="", formula="A_i,0", rows=_weights)
+FIRST = Measure(name="first", title="first token", unit="", formula="A_i,0", rows=_weights)

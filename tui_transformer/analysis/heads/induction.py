@@ -29,7 +29,7 @@ def _after_the_same(rows: Rows) -> Host:
 
 INDUCTION = Measure(
     name="induction",
-    title="induction: attention to what followed the same token",
+    title="induction",
     unit="",
     formula="Σ_j A_ij, token j−1 = token i, j ≤ i",
     rows=_weights,

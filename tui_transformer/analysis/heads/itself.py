@@ -7,7 +7,7 @@ from tui_transformer.analysis.heads.measure import Measure, weight_to
 
 ITSELF = Measure(
     name="itself",
-    title="attention to the token itself",
+    title="the token itself",
     unit="",
     formula="A_ii",
     rows=lambda rows: weight_to(rows, rows.own),

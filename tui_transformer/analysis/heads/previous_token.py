@@ -17,4 +17,4 @@ def _weights(rows: Rows) -> Host:
     return weight_to(rows, np.where(rows.own > 0, rows.own - 1, -1))
 
 
-PREVIOUS = Measure(name="previous", title="attention to the previous token", unit="", formula="A_i,i−1", rows=_weights)
+PREVIOUS = Measure(name="previous", title="previous token", unit="", formula="A_i,i−1", rows=_weights)

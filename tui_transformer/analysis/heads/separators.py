@@ -19,7 +19,7 @@ def _weights(rows: Rows) -> Host:
 
 SEPARATORS = Measure(
     name="separators",
-    title="attention to separators",
+    title="separators",
     unit="",
     formula="Σ_j A_ij, j: [SEP], </s>, punctuation",
     rows=_weights,

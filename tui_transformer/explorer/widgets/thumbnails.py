@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import ClassVar
 
-import numpy as np
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
@@ -17,15 +14,13 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_transformer.explorer.widgets.labels import fit_label
-from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
+from tui_transformer.explorer.widgets.palette import Surface
+from tui_transformer.explorer.widgets.small_picture import Picture, picture
 from tui_transformer.views.view import Scale, Values
 
-_LEVELS = 17
 _SMALLEST_SLOT = 4
 _GAP = 2
 _MARK = "▸"
-
-Picture = list[list[Segment]]
 
 
 class HeadStrip(Widget, can_focus=True):
@@ -177,37 +172,4 @@ Every head of the step, small. `▸` marks the one that is shown large.
         return [*cells, Segment(" " * (self._slot - len(cells)), self.rich_style)]
 
     def _picture(self, tile: Values) -> Picture:
-        colors = palette(self._scale.kind, Surface.of(self.app), self.rich_style, _LEVELS)
-        if colors.has_color:
-            return _half_blocks(tile, self._scale, colors, self.rich_style)
-        return _glyphs(tile, self._scale, colors)
-
-
-def _half_blocks(tile: Values, scale: Scale, colors: Palette, page: Style) -> Picture:
-    """Two rows a line: the upper one in the colour of the block, the lower one in the background."""
-    levels = colors.levels(tile, scale)
-    below = np.vstack([levels[1::2], np.full((len(levels) % 2, levels.shape[1]), -1)])
-    return [
-        [_block(colors, page, *pair) for pair in zip(upper, lower, strict=True)]
-        for upper, lower in zip(levels[::2].tolist(), below.tolist(), strict=True)
-    ]
-
-
-@lru_cache(maxsize=1024)
-def _block(colors: Palette, page: Style, upper: int, lower: int) -> Segment:
-    """Two cells above each other; masked ones, and what is outside the matrix, have the page's colour."""
-    paints = (*(style.bgcolor for style in colors.styles), None, None)
-    top, bottom = paints[upper], paints[lower]
-    if top is None:
-        return Segment("▄" if bottom else " ", page + Style(color=bottom))
-    return Segment("▀", page + Style(color=top, bgcolor=bottom))
-
-
-def _glyphs(tile: Values, scale: Scale, colors: Palette) -> Picture:
-    """Two rows a line: of each pair the value further from 0."""
-    padded = np.vstack([tile, np.full((len(tile) % 2, tile.shape[1]), np.nan)])
-    upper, lower = padded[::2], padded[1::2]
-    further = np.isneginf(upper) | np.isnan(upper) | (np.isfinite(lower) & (np.abs(lower) > np.abs(upper)))
-    levels = colors.levels(np.where(further, lower, upper), scale)
-    glyphs = [*(glyph[-1] for glyph in colors.glyphs), "×"]
-    return [[Segment(glyphs[level], colors.styles[0]) for level in row] for row in levels.tolist()]
+        return picture(tile, self._scale, Surface.of(self.app), self.rich_style)
