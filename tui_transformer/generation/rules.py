@@ -22,6 +22,7 @@ class Rules:
 
     Attributes:
         stop_ids: Each ends the text (`eos_token_id`).
+        decoder_start_token_id: What the decoder of an encoder–decoder begins with, where it is not the configuration's.
         forced_bos_token_id: The first token after a start token.
         forced_eos_token_id: The last token where the length limit is reached.
         bad_words_ids: Sequences that are not written.
@@ -34,6 +35,7 @@ class Rules:
     """
 
     stop_ids: Ids = ()
+    decoder_start_token_id: int | None = None
     forced_bos_token_id: int | None = None
     forced_eos_token_id: Ids = ()
     bad_words_ids: tuple[Ids, ...] = ()

@@ -16,6 +16,7 @@ from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.generation.cache import LOGITS, Cache, cache_shapes, kept_steps
+from tui_transformer.generation.defaults import defaults_of
 from tui_transformer.generation.rules import Ids, Moment, Rules, apply
 from tui_transformer.generation.sampling import Settings, chosen, leading, probabilities, softmax
 from tui_transformer.model import Model
@@ -109,7 +110,7 @@ class Writer:
     Attributes:
         model: What writes.
         settings: How tokens are chosen; may be replaced between two tokens (see `again`).
-        rules: What the model's folder forces and forbids.
+        rules: What is forced and forbidden; by default what the model's folder says.
         source: Token IDs that the encoder of an encoder–decoder reads.
     """
 
@@ -123,7 +124,8 @@ class Writer:
         """
         if model.has_decoder and not source:
             raise InputError(f"{model.name} writes from a sentence that its encoder reads: give one")
-        self.model, self.settings, self.rules = model, settings or Settings(), rules or Rules()
+        self.model, self.settings = model, settings or Settings()
+        self.rules = defaults_of(model).rules if rules is None else rules
         self.source: Ids = tuple(source) if model.has_decoder else ()
         self._cache = Cache()
         self._ids: Ids = ()
@@ -137,11 +139,16 @@ class Writer:
         Raises:
             InputError: No prompt, IDs outside the vocabulary, or more than the model reads.
         """
-        start = (self.model.config.start_id or 0,) if self.model.has_decoder else ()
-        ids = tuple(prompt) or start
+        ids = tuple(prompt) or self._start()
         if not ids:
             raise InputError("there is nothing to write on from: give a text or at least one token ID")
         return self._state(ids, len(ids))
+
+    def _start(self) -> Ids:
+        """What a decoder beside an encoder begins with."""
+        given = self.rules.decoder_start_token_id
+        start = self.model.config.start_id if given is None else given
+        return (start or 0,) if self.model.has_decoder else ()
 
     def next(self, state: State, token: int | None = None) -> State:
         """The state one token later.
