@@ -9,6 +9,7 @@ import typer
 
 from tui_transformer.cli import completion
 from tui_transformer.cli.options import Flags, takes_flags
+from tui_transformer.cli.train_options import Given, takes_train_options
 from tui_transformer.cli.vocab_commands import vocabularies
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -146,6 +147,27 @@ def patch(
     from tui_transformer.cli.patch import Request, run
 
     run(flags, Request(step, from_text, from_ids, rows, head, position, format))
+
+
+@app.command()
+@takes_train_options
+def train(
+    *,
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="The text; a run that is resumed knows it.", show_default=False),
+    ] = None,
+    given: Given,
+) -> None:
+    """Train a model on a text file, from the beginning or from where it was stopped.
+
+    The folder --out is then a model as any other. Tasks: next-word, next-character and masked-word read a text;
+    classify reads lines of a text, a tab and its label; pairs reads lines of a source, a tab and a target. Loss and
+    accuracy are those of the batch; perplexity is e to the cross-entropy on examples that are not learned from.
+    """
+    from tui_transformer.cli.train import run
+
+    run(file, given)
 
 
 @app.command()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
@@ -176,16 +176,34 @@ def parse_budget(text: str) -> int:
 def takes_flags(function: Callable[..., None]) -> Callable[..., None]:
     """A command whose parameter `flags` is filled from all the shared options."""
     hints = get_type_hints(Flags, include_extras=True)
-    shared = [_parameter(field.name, hints[field.name], field.default) for field in dataclasses.fields(Flags)]
+    options = {field.name: (hints[field.name], field.default) for field in dataclasses.fields(Flags)}
+    return takes_options(function, options, "flags", lambda given: Flags(**given))
+
+
+def takes_options(
+    function: Callable[..., None],
+    options: Mapping[str, tuple[Any, Any]],
+    parameter: str,
+    gathered: Callable[[dict[str, Any]], Any],
+) -> Callable[..., None]:
+    """A command one of whose parameters is gathered from options.
+
+    Args:
+        function: What the command does.
+        options: The annotation and default of each.
+        parameter: The parameter of `function` that is no option.
+        gathered: Makes it from what was given.
+    """
+    shared = [_parameter(name, *option) for name, option in options.items()]
     own = [
         _parameter(found.name, found.annotation, found.default)
         for found in inspect.signature(function, eval_str=True).parameters.values()
-        if found.name != "flags"
+        if found.name != parameter
     ]
 
     def command(**given: Any) -> None:
-        flags = Flags(**{found.name: given.pop(found.name) for found in shared})
-        function(**given, flags=flags)
+        together = gathered({found.name: given.pop(found.name) for found in shared})
+        function(**given, **{parameter: together})
 
     command.__name__, command.__doc__ = function.__name__, function.__doc__
     command.__annotations__ = {found.name: found.annotation for found in (*own, *shared)}

@@ -62,10 +62,9 @@ class Log:
             UsageError: The name ends in neither .csv nor .jsonl.
             InputError: It cannot be written, or is no log.
         """
-        if path.suffix not in FORMATS:
-            raise UsageError(f"--log {path}: a log is a file that ends in {' or '.join(FORMATS)}")
+        _check_name(path)
         head, self._line = FORMATS[path.suffix]
-        self._path = path
+        self.path = path
         write_whole(path, (head + "".join(_before(path, head, step))).encode())
         self._file: TextIO = path.open("a", encoding="utf-8")
 
@@ -79,11 +78,23 @@ class Log:
             self._file.write(self._line(record, measured))
             self._file.flush()
         except OSError as error:
-            raise InputError(f"{self._path}: cannot be written: {error.strerror}") from error
+            raise InputError(f"{self.path}: cannot be written: {error.strerror}") from error
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def check_new(path: Path) -> None:
+    """Raise InputError where a new run would write over a file, UsageError for a name that says no format."""
+    _check_name(path)
+    if path.is_file() and path.stat().st_size:
+        raise InputError(f"{path} exists: remove it, or choose another --log")
+
+
+def _check_name(path: Path) -> None:
+    if path.suffix not in FORMATS:
+        raise UsageError(f"--log {path}: a log is a file that ends in {' or '.join(FORMATS)}")
 
 
 def _before(path: Path, head: str, step: int) -> list[str]:

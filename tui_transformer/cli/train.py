@@ -1,0 +1,223 @@
+"""`train`: a run begun or resumed, with its progress on standard error and its result on standard output."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import typer
+
+from tui_transformer.cli.options import SIZES
+from tui_transformer.cli.output import emit, note
+from tui_transformer.cli.train_options import Given
+from tui_transformer.engine.keep import readable
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.learning.checkpoint import Run, is_run
+from tui_transformer.learning.log import Log, check_new
+from tui_transformer.learning.loop import Measured, Record, Trainer
+from tui_transformer.learning.settings import Settings
+from tui_transformer.text.display import fit, visible
+
+OF_THE_COMMAND = ("out", "resume", "log")
+OF_A_NEW_MODEL = ("architecture", *SIZES)
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BETWEEN_DRAWINGS = 0.1
+
+
+def run(file: Path | None, given: Given) -> None:
+    """Begin or resume a run and see it through.
+
+    Raises:
+        InputError: It cannot be, or a step or a file goes wrong; the last checkpoint is whole.
+    """
+    if "out" not in given:
+        raise UsageError("--out FOLDER is missing: say where the run and its model are to be kept")
+    out, settings = given["out"], _settings(file, given)
+    resumes = given["resume"] and (is_run(out) or file is None)
+    if "log" in given and not resumes:
+        check_new(given["log"])
+    if given["resume"] and not resumes:
+        note(f"{visible(str(out))} holds no run yet: this one begins at step 0")
+    with contextlib.closing(Run.resume(out, settings) if resumes else _start(out, settings)) as begun:
+        log = Log(given["log"], begun.trainer.step) if "log" in given else None
+        with contextlib.closing(log) if log else contextlib.nullcontext():
+            _see_through(begun, log)
+
+
+def _settings(file: Path | None, given: Given) -> dict[str, Any]:
+    """The settings that were given, by their names."""
+    own = (*OF_THE_COMMAND, *OF_A_NEW_MODEL)
+    settings = {name: value for name, value in given.items() if name not in own}
+    if sizes := {name: given[name] for name in OF_A_NEW_MODEL if name in given}:
+        settings["sizes"] = sizes
+    return settings | ({} if file is None else {"file": str(file.absolute())})
+
+
+def _start(out: Path, settings: dict[str, Any]) -> Run:
+    if "file" not in settings:
+        raise UsageError("FILE is missing: name the text that the model is to learn from")
+    if "task" not in settings:
+        raise UsageError("--task is missing: use next-word, next-character, masked-word, classify or pairs")
+    return Run.start(out, Settings(**settings))
+
+
+def _see_through(begun: Run, log: Log | None) -> None:
+    """Make the steps that are left, and tell the result."""
+    trainer = begun.trainer
+    if trainer.done:
+        raise InputError(f"all {trainer.step:,} steps are made: go on with more, as --steps {2 * trainer.step}")
+    note(_about(trainer))
+    progress, last = Progress(trainer.settings.steps, trainer.step), None
+    with _stopping() as stop, contextlib.closing(progress):
+        while not trainer.done:
+            last = _step(begun, log, progress)
+            if stop:
+                progress.close()
+                _stopped(begun, log, stop[0])
+    if last is not None:
+        _tell(begun.folder, *last)
+
+
+def _step(begun: Run, log: Log | None, progress: Progress) -> tuple[Record, Measured | None]:
+    """A step; at times also validation and a checkpoint."""
+    trainer = begun.trainer
+    record = trainer.advance()
+    due = trainer.done or record.step % trainer.settings.between_saves == 0
+    measured = trainer.validate() if due else None
+    if log is not None:
+        log.write(record, measured)
+    if due:
+        begun.save()
+    progress.show(record, measured)
+    return record, measured
+
+
+def _about(trainer: Trainer) -> str:
+    """What is trained, on what, and what a step takes."""
+    learned, held_out = trainer.data.parts
+    parts = (
+        trainer.model.config.summary,
+        f"{sum(weight.size for weight in trainer.weights.values()):,} weights",
+        f"vocabulary {trainer.data.vocabulary.size:,}",
+        f"{len(learned):,} examples, {len(held_out):,} to validate on",
+        f"a step takes up to {readable(trainer.memory)}",
+        trainer.model.backend.name,
+    )
+    return " · ".join(parts)
+
+
+def _tell(folder: Path, record: Record, measured: Measured | None) -> None:
+    """The result, on standard output."""
+    rows = {"steps": f"{record.step:,}", "loss": f"{record.loss:.4f}", "accuracy": f"{record.accuracy:.4f}"}
+    if measured is not None:
+        rows |= {
+            "validation loss": f"{measured.loss:.4f}",
+            "validation accuracy": f"{measured.accuracy:.4f}",
+            "perplexity": f"{measured.perplexity:.4g}",
+        }
+    rows["model"] = visible(str(folder))
+    emit(f"{name:<20} {value}\n" for name, value in rows.items())
+
+
+# Stopping
+
+
+@contextlib.contextmanager
+def _stopping() -> Iterator[list[int]]:
+    """A list that a signal is put into; a second one ends the program as usual."""
+    stop: list[int] = []
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+
+    def remember(number: int, _frame: FrameType | None) -> None:
+        stop.append(number)
+        signal.signal(number, before[number])
+
+    for number in SIGNALS:
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, remember)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _stopped(begun: Run, log: Log | None, number: int) -> NoReturn:
+    """Save, say how to go on, and end as a signal does."""
+    begun.save()
+    words = ["tui-transformer", "train", "--resume", "--out", str(begun.folder)]
+    words += ["--log", str(log.path)] if log else []
+    note(f"stopped after step {begun.trainer.step:,}, which is saved; go on with: {shlex.join(words)}")
+    raise typer.Exit(128 + number)
+
+
+# Progress
+
+
+@dataclass
+class Progress:
+    """What is told on standard error: one line that is rewritten on a terminal, a line now and then elsewhere."""
+
+    steps: int
+    first: int
+    started: float = field(default_factory=time.monotonic)
+    told: float = 0.0
+    open: bool = False
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether standard error is a terminal that can."""
+        return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+    def show(self, record: Record, measured: Measured | None) -> None:
+        """Tell how far it is."""
+        now, line = time.monotonic(), self._line(record)
+        if measured is not None:
+            line += f" · validation loss {measured.loss:.4f} · accuracy {measured.accuracy:.3f}"
+            line += f" · perplexity {measured.perplexity:.4g}"
+        if self.rewrites:
+            if measured is not None or now - self.told > SECONDS_BETWEEN_DRAWINGS:
+                self._rewrite(line, end="\n" if measured is not None else "")
+                self.told = now
+        elif measured is not None or now - self.told > SECONDS_BETWEEN_LINES:
+            note(line)
+            self.told = now
+
+    def _line(self, record: Record) -> str:
+        passed = time.monotonic() - self.started
+        left = passed / (record.step - self.first) * (self.steps - record.step)
+        return (
+            f"step {record.step:,} of {self.steps:,} · epoch {record.epoch:.2f} · loss {record.loss:.4f}"
+            f" · accuracy {record.accuracy:.3f} · rate {record.learning_rate:.2e}"
+            f" · {record.tokens_per_second:,.0f} tokens/s · {_clock(left)} left"
+        )
+
+    def _rewrite(self, line: str, end: str) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        sys.stderr.write(f"\r{fit(line, width)}\x1b[K{end}")
+        sys.stderr.flush()
+        self.open = not end
+
+    def close(self) -> None:
+        """Leave the line that is rewritten."""
+        if self.open:
+            sys.stderr.write("\n")
+            self.open = False
+
+
+def _clock(seconds: float) -> str:
+    """Time as people read it: `4:05`, `2:03:00`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
