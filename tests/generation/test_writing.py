@@ -108,3 +108,46 @@ def test_the_length_of_the_model_ends_a_text() -> None:
 def test_an_encoder_writes_nothing() -> None:
     with pytest.raises(InputError, match="does not write"):
         Writer(Model.load(REFERENCES / "bert"))
+
+
+def test_a_trace_stays_what_it_is_when_one_goes_back_and_writes_something_else(model: Model) -> None:
+    source, other = writer(model), writer(model)
+    every = list(source.run(source.begin((5, 6, 7))))
+    trace = source.trace(every[-1])
+    state = every[1]
+    for token in (9, 10, 11, 12, 13, 14, 15, 16):
+        state = source.next(state, token)
+    last = list(other.run(other.begin((5, 6, 7))))[-1]
+    np.testing.assert_array_equal(trace["output.logits"], other.trace(last)["output.logits"])
+
+
+def test_rows_that_are_kept_are_copied_seldom() -> None:
+    model = Model.load(REFERENCES / "gpt2")
+    source = Writer(model, Settings(greedy=True, max_new_tokens=30), Rules())
+    arrays = [source.cache.arrays for _ in source.run(source.begin((5, 6, 7)))]
+    memory = [id(each["decoder.0.self_attention.key_kept"].base) for each in arrays[1:]]
+    assert len(set(memory)) == 1
+
+
+def test_another_temperature_computes_nothing() -> None:
+    source = Writer(Model.load(REFERENCES / "gpt2"), DRAWN)
+    state = source.begin((5, 6, 7))
+    source.settings = GREEDY
+    again = source.again(state)
+    assert again.logits is state.logits
+    assert again.candidate == int(state.logits.argmax())
+    assert again.probabilities[again.candidate] == 1.0
+
+
+def test_likely_tokens_are_in_order_and_have_both_probabilities() -> None:
+    source = Writer(Model.load(REFERENCES / "gpt2"), DRAWN, Rules(bad_words_ids=((244,),)))
+    state = source.begin((5, 6, 7))
+    likely = state.likely(360)
+    assert [candidate.token for candidate in likely] == list(np.argsort(-state.scores, kind="stable"))
+    assert state.rules == ("bad_words_ids",)
+    assert likely[-1].token == 244
+    assert likely[-1].probability == 0
+    assert likely[-1].alone > 0
+    assert sum(candidate.probability for candidate in likely) == pytest.approx(1)
+    assert sum(candidate.alone for candidate in likely) == pytest.approx(1)
+    assert state.of(likely[7].token) == likely[7]

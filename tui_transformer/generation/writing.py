@@ -11,12 +11,13 @@ from functools import cached_property
 import numpy as np
 
 from tui_transformer.engine.axis import Shape
-from tui_transformer.engine.backend import Host
+from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.generation.cache import LOGITS, Cache, cache_shapes, kept_steps
 from tui_transformer.generation.defaults import defaults_of
+from tui_transformer.generation.one_token import OneToken, Rooms
 from tui_transformer.generation.rules import Ids, Moment, Rules, apply
 from tui_transformer.generation.sampling import Settings, chosen, leading, probabilities, softmax
 from tui_transformer.model import Model
@@ -129,6 +130,7 @@ class Writer:
         self.source: Ids = tuple(source) if model.has_decoder else ()
         self._cache = Cache()
         self._ids: Ids = ()
+        self._rooms = Rooms(model.backend)
         kept_steps(model.program(1, 1))
 
     # Writing
@@ -233,14 +235,29 @@ class Writer:
     def _compute(self, ids: Ids, kept: int) -> Host:
         """The logits of the last token; keys and values of all are kept from now on."""
         cache = self._cache.cut(kept)
-        trace = self.model.trace_after(cache.arrays, kept, *self._inputs(ids), budget=0)
-        steps = kept_steps(trace.program) if self.settings.use_cache else {}
-        head = trace.program.step(LOGITS)
+        logits, arrays = self._one(ids, cache) if 0 < kept == len(ids) - 1 else self._several(ids, cache)
+        self._cache, self._ids = (Cache(arrays, len(ids)), ids) if self.settings.use_cache else (Cache(), ())
+        return np.asarray(self.model.backend.to_host(logits)[0, -1])
+
+    def _one(self, ids: Ids, cache: Cache) -> tuple[Array, Mapping[str, Array]]:
+        """Of one token after those that are kept."""
+        _, givens = self.model.inputs_after(cache.length, *self._inputs(ids))
+        return self._step.run({**givens, **cache.arrays}, self._rooms)
+
+    def _several(self, ids: Ids, cache: Cache) -> tuple[Array, Mapping[str, Array]]:
+        """Of many tokens at once: only the logits of the last are worked out."""
+        trace = self.model.trace_after(cache.arrays, cache.length, *self._inputs(ids), budget=0)
+        steps, head = kept_steps(trace.program), trace.program.step(LOGITS)
         states, *arrays = trace.arrays([head.inputs[0], *steps.values()])
         weights = trace.arrays(head.inputs[1:])
-        logits = head.op.forward(trace.backend, states[:, -1:], *weights)  # of the last row only: 1 × v
-        self._cache, self._ids = Cache(dict(zip(steps, arrays, strict=True)), len(ids)), ids
-        return np.asarray(trace.backend.to_host(logits)[0, 0])
+        logits = head.op.forward(trace.backend, states[:, -1:], *weights)  # B × n × d → B × 1 × v
+        return logits, dict(zip(steps, arrays, strict=True))
+
+    @cached_property
+    def _step(self) -> OneToken:
+        """What one token more takes; the steps are the same after any number of tokens."""
+        lengths, _ = self.model.inputs_after(1, *self._inputs((0, 0)))
+        return OneToken.of(self.model.program_of(lengths), self.model.weights)
 
     def _decided(self, ids: Ids, prompt: int, logits: Host, spent: tuple[int, int, float]) -> State:
         """The state with these logits: rules first, then the settings."""

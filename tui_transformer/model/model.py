@@ -108,7 +108,11 @@ class Model:
 
     def program(self, length: int, decoder_length: int = 1) -> Program:
         """The steps for a sentence of this many tokens (and, beside an encoder, so many of the decoder)."""
-        return _program(self.family, self.config, Lengths(length, decoder_length if self.has_decoder else 0))
+        return self.program_of(Lengths(length, decoder_length if self.has_decoder else 0))
+
+    def program_of(self, lengths: Lengths) -> Program:
+        """The same for any lengths, tokens before whose keys and values were kept included."""
+        return _program(self.family, self.config, lengths)
 
     def encode(self, text: str, *, cut: bool = False) -> Encoding:
         """The tokens of a text.
@@ -243,6 +247,18 @@ class Model:
         Raises:
             InputError: IDs outside the vocabulary, or too many of them.
         """
+        lengths, givens = self.inputs_after(past, ids, decoder_ids)
+        program = self.program_of(lengths)
+        values = givens | dict(kept)
+        return Trace(program, self.weights, {name: values[name] for name in program.givens}, budget)
+
+    def inputs_after(
+        self,
+        past: int,
+        ids: Sequence[Sequence[int]] | Host,
+        decoder_ids: Sequence[Sequence[int]] | Host | None = None,
+    ) -> tuple[Lengths, dict[str, Host]]:
+        """The lengths that `trace_after` has a program for, and the inputs of that but for what was kept."""
         rows, target = self._checked(ids), None if decoder_ids is None else self._checked(decoder_ids)
         givens = self._givens(rows, visible=None if self.has_decoder else _all_visible(rows))
         if target is not None:
@@ -251,9 +267,7 @@ class Model:
         if past:
             givens |= _without_past(givens, "decoder." if self.has_decoder else "", past)
             lengths = lengths.after(past)
-        program = _program(self.family, self.config, lengths)
-        values = givens | dict(kept)
-        return Trace(program, self.weights, {name: values[name] for name in program.givens}, budget)
+        return lengths, givens
 
     def _checked(self, ids: Sequence[Any] | Host | None) -> Host:
         """Token IDs as batch × tokens, every one inside the vocabulary."""

@@ -1,0 +1,108 @@
+"""One more token with kept keys and values, without a record: as fast as the weights can be read.
+
+A `Trace` plans, names and keeps what may be looked at; for a single row that takes longer than computing it. Here the
+same steps run in the same order, once worked out for a model, whatever the length. `Writer.trace` gives the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tui_transformer.engine.axis import shape_of
+from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.ops import Extend
+from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.weights import Weights
+from tui_transformer.generation.cache import LOGITS, kept_steps
+
+SMALLEST_ROOM = 64
+
+
+@dataclass(eq=False)
+class Room:
+    """Memory for rows of keys or values, with space for more behind them. A row that was written never changes."""
+
+    array: Array
+    used: int
+
+    def holds(self, kept: Array) -> bool:
+        """Whether these rows are all of the used ones, so that more can be written behind them."""
+        return kept.base is self.array and kept.shape[2] == self.used
+
+    def add(self, new: Array) -> Array | None:
+        """All rows, with new ones behind; None where there is not enough space."""
+        end = self.used + new.shape[2]
+        if end > self.array.shape[2]:
+            return None
+        self.array[:, :, self.used : end] = new
+        self.used = end
+        return self.array[:, :, :end]
+
+
+@dataclass(eq=False)
+class Rooms:
+    """The memory of a cache that grows: copied when it is full, or when one has gone back."""
+
+    backend: Backend
+    rooms: dict[str, Room] = field(default_factory=dict)
+
+    def extended(self, name: str, kept: Array, new: Array) -> Array:
+        """Kept rows and new ones behind them: B × g × (p + n) × d_k."""
+        room = self.rooms.get(name)
+        longer = room.add(new) if room is not None and room.holds(kept) else None
+        return self._moved(name, kept, new) if longer is None else longer
+
+    def _moved(self, name: str, kept: Array, new: Array) -> Array:
+        """The same in twice the space."""
+        batch, heads, past, width = kept.shape
+        size = max(SMALLEST_ROOM, 2 * (past + new.shape[2]))
+        room = Room(self.backend.xp.empty((batch, heads, size, width), dtype=new.dtype), past)
+        room.array[:, :, :past] = kept
+        self.rooms[name] = room
+        room.add(new)
+        return room.array[:, :, : room.used]
+
+
+@dataclass(frozen=True, eq=False)
+class OneToken:
+    """The steps from a token to its logits, with what they read that is the same for every token.
+
+    Attributes:
+        steps: In order.
+        kept: What is kept for the next token → the step or input that it is in.
+        weights: By name, on the device.
+    """
+
+    backend: Backend
+    steps: tuple[Step, ...]
+    kept: Mapping[str, str]
+    weights: Mapping[str, Array]
+
+    @classmethod
+    def of(cls, program: Program, weights: Weights) -> OneToken:
+        """From the program of any length with tokens before."""
+        kept = kept_steps(program)
+        wanted = {LOGITS, *kept.values()}
+        steps = []
+        for step in reversed(program.steps):
+            if step.name in wanted:
+                steps.append(step)
+                wanted.update(step.inputs)
+        read = {name: weights.get(name, shape_of(axes)) for name, axes in program.weights.items() if name in wanted}
+        return cls(weights.backend, tuple(reversed(steps)), kept, read)
+
+    def run(self, givens: Mapping[str, Host | Array], rooms: Rooms) -> tuple[Array, dict[str, Array]]:
+        """The logits (B × 1 × v) and what is kept, from the inputs of a program for one token."""
+        values = {**self.weights, **{name: self._on_device(given) for name, given in givens.items()}}
+        for step in self.steps:
+            operands = [values[name] for name in step.inputs]
+            if isinstance(step.op, Extend):
+                values[step.name] = rooms.extended(step.name, *operands)
+            else:
+                values[step.name] = step.op.forward(self.backend, *operands)
+        return values[LOGITS], {name: values[place] for name, place in self.kept.items()}
+
+    def _on_device(self, given: Host | Array) -> Array:
+        convert = {"b": self.backend.booleans, "f": self.backend.floats}.get(given.dtype.kind, self.backend.integers)
+        return convert(given)
