@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,7 +96,8 @@ def _of_other(session: Session, view: View, place: Place, shown: Shown, report: 
     tile = _tile(made, place)
     scale = _difference_scale(made, tile) if difference else joint_scale(session, view, second)
     title = f"this less {session.beside.label}" if difference else session.beside.label
-    return Matrix(made, scale, tile, f"{title} · {_shapes(view, made)}", _note(session, view.name))
+    part = "common part " if difference and view.shape != second.shape else ""
+    return Matrix(made, scale, tile, f"{title} · {part}{shape_text(made.shape)}")
 
 
 def joint_scale(session: Session, first: View, second: View) -> Scale:
@@ -113,20 +114,25 @@ def _difference_scale(view: View, tile: Tile) -> Scale:
     return scale_for(view.kind, *tile_extremes(tile.values))
 
 
-def _shapes(first: View, second: View) -> str:
-    if first.shape == second.shape:
-        return shape_text(second.shape)
-    part = tuple(map(min, first.shape, second.shape))
-    return f"{shape_text(second.shape)}, in common {shape_text(part)}"
-
-
-def _note(session: Session, name: str) -> str:
-    """How far the step is apart, once all steps were compared."""
+def apart(session: Session, name: str) -> str:
+    """How far a step is apart in the two traces, and which step is the first that differs, once that is known."""
     compared = session.comparison
-    found = None if compared is None else compared.differences.get(name)
-    if found is None or not found.comparable:
+    if session.beside.kind != "trace" or compared is None:
         return ""
-    return f"largest difference {found.largest:.3g}, relative {found.relative:.3g}"
+    first = "nothing differs" if compared.first is None else f"first that differs: {compared.first} (D)"
+    found = compared.differences.get(name)
+    if found is None:
+        return first
+    return f"largest difference {found.largest:.3g}, relative {found.relative:.3g} · {first}"
+
+
+def details(session: Session) -> Mapping[str, str]:
+    """A number for every step that has one: the norm of its gradient, or its largest difference."""
+    if session.beside.kind == "gradient" and "gradients" in vars(session):
+        return {name: f"{size:.2g}" for name, size in session.gradient_norms.items()}
+    if session.comparison is not None:
+        return {name: f"{found.largest:.2g}" for name, found in session.comparison.differences.items()}
+    return {}
 
 
 def _tile(view: View, place: Place) -> Tile:
@@ -169,11 +175,11 @@ def _compared(session: Session, name: str, place: Place, value: float) -> tuple[
         return ()
     other, label = session.other.trace, session.beside.label
     if name not in (*other.program.by_name, *other.program.weights):
-        return (Value("beside", np.nan, note=f"{label} has no such step"),)
+        return (Value("beside", np.nan, note=f"no such step in {label}"),)
     axes = other.program.axes(name)
     sizes, index = shape_of(axes), index_of(axes, place)
     if len(axes) != len(session.trace.program.axes(name)) or not all(i < n for i, n in zip(index, sizes, strict=True)):
-        return (Value("beside", np.nan, note=f"{label} has no such cell: it is {shape_text(sizes)}"),)
+        return (Value("beside", np.nan, note=f"no such cell: {shape_text(sizes)} in {label}"),)
     beside = _number(other, name, axes, place)
     return Value("beside", beside, note=label), Value("difference", 0.0 if value == beside else value - beside)
 

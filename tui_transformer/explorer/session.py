@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from tui_transformer.analysis.gradient_norms import norm
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import Gradients, gradients
 from tui_transformer.engine.gradient_explanation import has_gradient
@@ -152,6 +153,11 @@ class Session:
     def gradients(self) -> Gradients:
         """The loss and the gradient of every step and weight; all are computed at once."""
         return gradients(self.trace, [self.loss_targets])
+
+    @cached_property
+    def gradient_norms(self) -> Mapping[str, float]:
+        """The norm of the gradient of every step and weight."""
+        return {name: norm(found) for name, found in self.gradients.values.items()}
 
     @cached_property
     def other(self) -> Session:

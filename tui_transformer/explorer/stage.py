@@ -25,7 +25,7 @@ from tui_transformer.explorer.asking import AT_ONCE, Asking
 from tui_transformer.explorer.beside import Shown, next_shown, shown_in
 from tui_transformer.explorer.charting import chart_of, kinds_of
 from tui_transformer.explorer.history import History
-from tui_transformer.explorer.matrices import Cell, cell_of
+from tui_transformer.explorer.matrices import Cell, apart, cell_of, details
 from tui_transformer.explorer.panes import texts
 from tui_transformer.explorer.panes.cell import CellPane
 from tui_transformer.explorer.panes.chart import ChartPane
@@ -42,6 +42,7 @@ from tui_transformer.explorer.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 from tui_transformer.explorer.worker import Worker
+from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place, place_of
 
 SOON = 0.04
@@ -73,6 +74,9 @@ TITLES = {
     "cell": "Cell",
     "about": "What it is",
 }
+
+NUMBERS = {"nothing": "", "gradient": " · ‖∂loss/∂x‖", "trace": " · max |a − b|"}
+"""What the numbers in the list of steps are."""
 
 LAYOUTS = {"-wide": (120, 36), "-medium": (96, 26), "-narrow": (0, 0)}
 
@@ -245,7 +249,7 @@ class Stage(Asking):
         self.set_class(position.stop == VOCABULARY, "-vocabulary")
         self.set_class(position.stop in WORDS, "-text")
         self._focus_matrix()
-        self.query_one(StepsPane).show_steps(session.trace.program, session.stops, position.stop)
+        self._show_steps()
         if position.stop in (VOCABULARY, *WORDS):
             self._show_words(position.stop)
             return
@@ -256,6 +260,12 @@ class Stage(Asking):
             lambda task: gather(session, position, shared=shared, shown=shown, report=task.report),
             self._show_scene,
         )
+
+    def _show_steps(self) -> None:
+        session = self.session
+        numbers, pane = details(session), self.query_one(StepsPane)
+        pane.border_title = TITLES["steps"] + (NUMBERS[session.beside.kind] if numbers else "")
+        pane.show_steps(session.trace.program, session.stops, self.position.stop, numbers)
 
     def _show_words(self, stop: str) -> None:
         """Show a stop that is words, not numbers."""
@@ -270,6 +280,7 @@ class Stage(Asking):
 
     def _show_made(self, text: Text) -> None:
         self.query_one(TextPane).update(text)
+        self._show_steps()
         self.show_lines()
 
     def _show_scene(self, scene: Scene) -> None:
@@ -280,6 +291,8 @@ class Stage(Asking):
             self._times[scene.view.name] = scene.seconds
         self.position = replace(self.position, place=scene.place)
         self._show_matrices(scene)
+        if scene.beside is not None:
+            self._show_steps()
         self._show_strip(shown=scene.view.heads > 1)
         self._show_working(scene)
         self._settle()
@@ -292,6 +305,7 @@ class Stage(Asking):
         pair = self.query_one(MatrixPair)
         title = texts.matrix_title(self.session, scene, wide=wide and not both)
         pair.show(scene, title, texts.scale_note(scene), self.size - self._around_pair())
+        pair.say(visible(apart(self.session, scene.view.name)))
         self.set_class(pair.has_class("-stacked"), "-stacked")
 
     def _around_pair(self) -> tuple[int, int]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tui_transformer.engine.axis import Shape
+from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 from tui_transformer.report.differences import Difference, compare
 
@@ -33,10 +33,14 @@ def compare_traces(
     for step in a.program.steps:
         if step.name in b.program.by_name:
             report(step.name)
-            found[step.name] = compare(step.name, a[step.name], b[step.name], tolerance)
+            found[step.name] = compare_common(step.name, a[step.name], b[step.name], tolerance)
     return Comparison(found)
 
 
-def common(first: Shape, second: Shape) -> Shape | None:
-    """The part that arrays of two shapes have in common, counted from the first cell; None where there is none."""
-    return tuple(map(min, first, second)) if len(first) == len(second) else None
+def compare_common(name: str, first: Host, second: Host, tolerance: float) -> Difference:
+    """Compare the cells that both arrays have, from the first on; different shapes are a difference by themselves."""
+    whole = compare(name, first, second, tolerance)
+    if whole.comparable or first.ndim != second.ndim:
+        return whole
+    part = tuple(slice(min(sizes)) for sizes in zip(first.shape, second.shape, strict=True))
+    return replace(compare(name, first[part], second[part], tolerance), shapes=whole.shapes, beyond=True)

@@ -91,10 +91,7 @@ def difference_of(first: View, second: View) -> View:
         with np.errstate(invalid="ignore"):
             return np.where(a == b, 0.0, a - b)
 
-    rows, columns = (
-        replace(one, size=min(one.size, other.size))
-        for one, other in ((first.rows, second.rows), (first.columns, second.columns))
-    )
+    rows, columns = _in_common(first.rows, second.rows), _in_common(first.columns, second.columns)
     return replace(
         first,
         title=f"difference in {first.name}",
@@ -103,8 +100,18 @@ def difference_of(first: View, second: View) -> View:
         kind="diverging",
         window=window,
         formula="",
-        integer=False,
+        integer=first.integer and second.integer,
     )
+
+
+def _in_common(first: Axis, second: Axis) -> Axis:
+    """The part of an axis that both have; labels that differ are both named."""
+
+    def label(index: int) -> str:
+        one, other = first.label(index), second.label(index)
+        return one if one == other else f"{one}/{other}"
+
+    return replace(first, size=min(first.size, second.size), label=label)
 
 
 def _check_head(name: str, axes: Axes, head: int) -> None:

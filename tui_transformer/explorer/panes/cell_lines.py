@@ -28,7 +28,7 @@ def number(value: float, digits: int = 6) -> str:
     """A value with so many significant digits; ∞ for infinities."""
     if math.isinf(value):
         return "−∞" if value < 0 else "∞"
-    return f"{value:.{digits}g}".replace("-", "−")
+    return f"{value + 0.0:.{digits}g}".replace("-", "−")
 
 
 SHORTEST_LABEL = 4

@@ -43,8 +43,7 @@ class MatrixPair(Container):
     def on_mount(self) -> None:
         """Let the scrolling of each follow the other."""
         for one, other in ((self.first, self.second), (self.second, self.first)):
-            for axis in ("scroll_x", "scroll_y"):
-                self.watch(one.cells, axis, lambda one=one, other=other: self._follow(one, other), init=False)
+            self._let_follow(one, other)
 
     @property
     def both(self) -> bool:
@@ -68,12 +67,20 @@ class MatrixPair(Container):
                 shown.view, shown.scale, shown.tile, place, title=shown.title, note=shown.note, number_width=width
             )
 
+    def say(self, remark: str) -> None:
+        """A remark on what is shown, in the lower border of the last matrix."""
+        self.first.border_subtitle, self.second.border_subtitle = ("", remark) if self.both else (remark, "")
+
     @on(HeatMap.CellMoved)
     def _moved(self, event: HeatMap.CellMoved) -> None:
         """The other cursor goes to the same cell."""
         if self.both:
             other = self.second if event.heat_map is self.first.cells else self.first
             other.cells.cursor = event.row, event.column
+
+    def _let_follow(self, one: MatrixPane, other: MatrixPane) -> None:
+        for axis in ("scroll_x", "scroll_y"):
+            self.watch(one.cells, axis, lambda _: self._follow(one, other), init=False)
 
     def _follow(self, one: MatrixPane, other: MatrixPane) -> None:
         """Scroll the other where this one is, as long as their cells are of one size."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -14,6 +14,8 @@ from tui_transformer.engine.program import Program
 from tui_transformer.explorer.panes.step_lines import StepLine, step_lines
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.text.display import visible
+
+NO_DETAILS: Mapping[str, str] = {}
 
 
 class StepsPane(LineList):
@@ -40,12 +42,15 @@ class StepsPane(LineList):
         super().__init__(id=id)
         self._steps: tuple[StepLine, ...] = ()
         self._place = 0
+        self._details: Mapping[str, str] = NO_DETAILS
 
-    def show_steps(self, program: Program, stops: Sequence[str], current: str) -> None:
-        """Show the stops, with the cursor on the current one."""
+    def show_steps(
+        self, program: Program, stops: Sequence[str], current: str, details: Mapping[str, str] = NO_DETAILS
+    ) -> None:
+        """Show the stops, with the cursor on the current one; `details` stand in place of formulas and shapes."""
         lines = step_lines(program, stops, current)
-        if lines is not self._steps:
-            self._steps = lines
+        if lines is not self._steps or details != self._details:
+            self._steps, self._details = lines, details
             self.show(len(lines), self._drawn)
         place = next((i for i, line in enumerate(lines) if line.stop == current and not line.heading), None)
         if place is not None:
@@ -72,10 +77,9 @@ class StepsPane(LineList):
         plain = self.get_component_rich_style("steps--heading" if step.heading else "steps--plain")
         text = Text(title, plain, no_wrap=True)
         room = self.size.width - cell_len(title) - 2
-        if cell_len(step.detail) <= room:
-            text.append(
-                " " * (room + 1 - cell_len(step.detail)) + step.detail, self.get_component_rich_style("steps--quiet")
-            )
+        detail = step.detail if step.heading else self._details.get(step.stop, step.detail)
+        if cell_len(detail) <= room:
+            text.append(" " * (room + 1 - cell_len(detail)) + detail, self.get_component_rich_style("steps--quiet"))
         return text
 
 

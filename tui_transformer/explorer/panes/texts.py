@@ -79,10 +79,7 @@ def _direction(session: Session) -> str:
         return f"← backward · {_loss(session)}"
     if session.beside.kind != "trace":
         return ""
-    compared = session.comparison
-    if compared is None:
-        return "comparing · "
-    return "nothing differs · " if compared.first is None else f"first differs: {visible(compared.first)} · "
+    return f"beside {visible(session.beside.label)} · " if session.comparison is not None else "comparing · "
 
 
 def _loss(session: Session) -> str:
@@ -182,8 +179,9 @@ def _cell_line(scene: Scene, inks: Inks) -> Text:
         line.append(f"  {of}{number(working.stored)}", inks.accent)
         for value in scene.values:
             line.append(f"  {value.symbol} {number(value.value)}", inks.plain)
-        line.append(f"  = {working.formula}", inks.quiet)
-        line.append(f"   difference {number(working.difference, 2)}", inks.quiet)
+        if not scene.values:
+            line.append(f"  = {working.formula}", inks.quiet)
+            line.append(f"   difference {number(working.difference, 2)}", inks.quiet)
         if working.edited:
             line.append("  set by hand", inks.accent)
     return line
@@ -213,7 +211,10 @@ def keys(width: int, inks: Inks, *, beside: bool = False) -> Text:
             room -= needed
             chosen.append(action)
     line = Text(" ", inks.plain)
-    for action in [*(action for action in chosen if action not in always), *always]:
+    for action in [
+        *(action for action in chosen if action not in always),
+        *sorted(always, key=lambda action: action.id != "beside"),
+    ]:
         line.append(action.shown, inks.accent).append(f" {action.short}  ", inks.quiet)
     line.no_wrap = True
     return line

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tui_transformer.explorer.main_screen import MainScreen
 
 MOST_PAIRS = 24
+TO = "\u00a0→\u00a0"
+"""Between a token and its target, never at the end of a line."""
 NEXT = "The next token at every position, unless you say otherwise."
 SAME = "The tokens themselves, unless you say otherwise."
 HOW = "Words or token IDs with a space between them; -1 is not counted."
@@ -51,7 +53,7 @@ class TargetsScreen(PromptScreen):
         super().__init__(
             "Targets of the loss",
             value=written_targets(session.model, session.loss_targets),
-            hint=f"{HOW} {default}",
+            hint=f"{HOW}\n{default}",
             check=self._targets,
         )
 
@@ -68,5 +70,5 @@ class TargetsScreen(PromptScreen):
             return
         word = self._model.word
         pairs = zip(self._tokens[:MOST_PAIRS], targets, strict=False)
-        lines = [f"{visible(token)} → {'·' if to == NOT_COUNTED else visible(word(to))}" for token, to in pairs]
+        lines = [f"{visible(token)}{TO}{'·' if to == NOT_COUNTED else visible(word(to))}" for token, to in pairs]
         self._say("suggestions", Content("   ").join(map(Content, lines)))

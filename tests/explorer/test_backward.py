@@ -1,0 +1,332 @@
+"""Gradients in the explorer: targets, the way back from the loss, explained cells, norms."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
+
+from tui_transformer.engine.gradient import gradients
+from tui_transformer.explorer.position import Position
+from tui_transformer.explorer.screens.targets import TO
+from tui_transformer.explorer.session import LOSS
+from tui_transformer.model import Model
+from tui_transformer.views.step_view import Place
+
+SIZES = {"sizes": {"d_model": 8, "heads": 2, "d_ff": 16}}
+WEIGHTS = "encoder.0.self_attention.weights"
+SCALED = "encoder.0.self_attention.scaled"
+
+
+async def backward(explorer: Explorer, stop: str = "", row: int = 0, column: int = 0) -> None:
+    """Take the default targets, and go to a cell."""
+    await explorer.press("b")
+    await explorer.press("enter")
+    if stop:
+        explorer.stage.go(Position(stop, Place(0, row, column)))
+        await explorer.settled()
+
+
+async def test_targets_are_asked_for_and_checked_while_they_are_typed():
+    async with exploring(NARROW) as explorer:
+        await explorer.keys("b")
+        assert explorer.focused_input.value == "the waves crashed forcefully against the shore !"
+        await explorer.shown(f"waves{TO}waves", "The tokens themselves")
+        await explorer.write("the 2 -1")
+        await explorer.shown("3 targets for 8 positions")
+        await explorer.write("the 2 -1 nothing against the shore !")
+        await explorer.shown("'nothing' is not one token of the vocabulary")
+        await explorer.write("the 2 -1 99 against the shore !")
+        await explorer.shown("there is no token 99: IDs go from 0 to 7")
+        await explorer.write("-1 " * 8)
+        await explorer.shown("at least one has to be counted")
+        await explorer.answer("shore 2 -1 -1 against the shore !")
+        assert explorer.session.loss_targets == (6, 2, -1, -1, 5, 1, 6, 7)
+        assert explorer.session.backward
+
+
+async def test_a_decoder_is_asked_for_the_next_token():
+    async with exploring(NARROW, model="decoder") as explorer:
+        await explorer.keys("b")
+        assert explorer.focused_input.value == "waves crashed forcefully against the shore ! -1"
+        await explorer.shown(f"!{TO}·", "The next token")
+
+
+async def test_leaving_the_targets_changes_nothing():
+    async with exploring(NARROW) as explorer:
+        await explorer.press("b")
+        await explorer.press("escape")
+        assert not explorer.session.backward
+        assert explorer.stop == "vocabulary"
+
+
+async def test_the_loss_is_the_first_stop_and_says_what_every_position_adds():
+    async with exploring(WIDE) as explorer:
+        await backward(explorer)
+        assert explorer.stop == LOSS
+        assert explorer.place == (1, 21)
+        trace = explorer.session.trace
+        loss = gradients(trace, [explorer.session.loss_targets]).loss
+        shares = trace["output.probabilities"][range(8), explorer.session.loss_targets]
+        assert f"loss {loss:.6g}" in explorer.text
+        assert f"← backward · loss {loss:.4g} · step 1 of 21" in explorer.text
+        for share in shares:
+            assert f"{share:.2%}" in explorer.text
+
+
+async def test_space_goes_back_from_the_loss_to_the_embedding_and_backspace_forward_again():
+    async with exploring(NARROW) as explorer:
+        await backward(explorer)
+        walked = [explorer.stop]
+        for _ in range(20):
+            await explorer.press("space")
+            walked.append(explorer.stop)
+        program = explorer.session.trace.program
+        steps = [step.name for step in program.steps if step.name in explorer.session.gradients.values]
+        assert walked == [LOSS, *reversed(steps)]
+        assert walked[1] == "output.logits"
+        assert walked[-1] == "embedding.tokens"
+        await explorer.press("backspace")
+        assert explorer.stop == walked[-2]
+
+
+async def test_layers_and_sublayers_are_walked_backwards_too():
+    async with exploring(NARROW, sizes={"layers": 3}) as explorer:
+        await backward(explorer)
+        stops = []
+        for _ in range(5):
+            await explorer.press("right_curly_bracket")
+            stops.append(explorer.stop)
+        assert stops == ["output.logits", *(f"encoder.{i}.self_attention.query" for i in (2, 1, 0)), "embedding.tokens"]
+
+
+async def test_value_and_gradient_are_side_by_side_with_one_cursor():
+    async with exploring(WIDE) as explorer:
+        await backward(explorer, WEIGHTS, 2, 1)
+        assert f"{WEIGHTS} · 8 × 8 × 8" in explorer.text
+        assert "∂loss/∂weights · 8 × 8 × 8" in explorer.text
+        first, second = (explorer.stage._heat_map(name) for name in ("matrix", "beside"))
+        await explorer.press("down", "right")
+        assert first.cursor == second.cursor == (3, 2)
+        second.focus()
+        await explorer.press("up")
+        assert first.cursor == second.cursor == (2, 2)
+        assert explorer.stage.position.place == Place(0, 2, 2)
+
+
+async def test_the_cells_beside_are_the_gradient():
+    async with exploring(WIDE) as explorer:
+        await backward(explorer, WEIGHTS)
+        shown = explorer.stage.scene.beside.view.window(range(8), range(8))
+        assert np.array_equal(shown, explorer.session.gradients.values[WEIGHTS][0])
+        await explorer.press("right_square_bracket")
+        shown = explorer.stage.scene.beside.view.window(range(8), range(8))
+        assert np.array_equal(shown, explorer.session.gradients.values[WEIGHTS][1])
+
+
+async def test_both_scroll_together():
+    async with exploring(WIDE, text="the waves " * 20) as explorer:
+        await backward(explorer, "encoder.0.feed_forward.hidden")
+        first, second = (explorer.stage._heat_map(name) for name in ("matrix", "beside"))
+        await explorer.press("end", "G")
+        assert first.scroll_offset == second.scroll_offset
+        assert first.scroll_offset.x > 0 < first.scroll_offset.y
+
+
+@pytest.mark.parametrize("size", [NARROW, MEDIUM])
+async def test_where_there_is_less_room_one_key_goes_from_gradient_to_value(size):
+    async with exploring(size) as explorer:
+        await backward(explorer, SCALED, 1, 2)
+        assert "∂loss/∂scaled · 8 × 8 × 8" in explorer.text
+        await explorer.press("z")
+        assert "∂loss/∂scaled" not in explorer.text
+        assert f"{SCALED} · 8 × 8 × 8" in explorer.text
+        await explorer.press("z")
+        assert "∂loss/∂scaled · 8 × 8 × 8" in explorer.text
+
+
+async def test_a_resize_shows_both_or_one():
+    async with exploring(WIDE) as explorer:
+        await backward(explorer, SCALED)
+        await explorer.resize(*NARROW)
+        await explorer.settled()
+        assert explorer.stage.shown == "beside"
+        assert f"{SCALED} · 8" not in explorer.text
+        await explorer.resize(*WIDE)
+        await explorer.settled()
+        assert f"{SCALED} · 8 × 8 × 8" in explorer.text
+        assert "∂loss/∂scaled" in explorer.text
+
+
+async def test_a_cell_of_a_gradient_is_explained_and_its_terms_are_followed():
+    async with exploring(WIDE) as explorer:
+        await backward(explorer, "encoder.0.feed_forward.norm", 1, 1)
+        found = explorer.session.gradients.values["encoder.0.feed_forward.norm"][1, 1]
+        assert "= ∂y Wᵀ" in explorer.text
+        assert "a = ∂ output.logits" in explorer.text
+        assert f"{found:.6g}".replace("-", "−") in explorer.text
+        await explorer.press("5", "enter")
+        assert explorer.stop == "output.logits"
+        assert explorer.stage.position.place.row == 1
+        await explorer.press("escape")
+        assert explorer.stop == "encoder.0.feed_forward.norm"
+
+
+async def test_following_a_value_shows_values_where_only_one_is_shown():
+    async with exploring(NARROW) as explorer:
+        await backward(explorer, "encoder.0.feed_forward.norm", 1, 1)
+        await explorer.press("5", "enter")
+        assert explorer.stage.shown == "beside"
+        await explorer.press("escape", "5", "b")
+        assert explorer.stop == "output.logits.weight"
+        assert explorer.stage.shown == "value"
+
+
+async def test_a_weight_has_its_gradient_beside_it():
+    async with exploring(WIDE) as explorer:
+        await backward(explorer, "encoder.0.feed_forward.hidden")
+        await explorer.press("w")
+        name = "encoder.0.feed_forward.hidden.weight"
+        assert explorer.stop == name
+        assert "∂loss/∂weight" in explorer.text
+        found = explorer.session.gradients.values[name]
+        assert np.array_equal(explorer.stage.scene.beside.view.window(range(8), range(16)), found[:8, :16])
+        assert "a = hidden" not in explorer.text
+        assert "xᵀ ∂y" in explorer.text
+
+
+async def test_norms_are_bars_by_layer_by_weight_and_along_the_stream():
+    async with exploring(WIDE, sizes={"layers": 2}) as explorer:
+        await backward(explorer, "encoder.1.self_attention.query")
+        chart = explorer.stage.query_one("#chart")._chart
+        assert chart.labels == ("embedding", "encoder.0", "encoder.1", "output")
+        assert chart.logarithmic
+        assert chart.labels[chart.marked] == "encoder.1"
+        values = explorer.session.gradients.values
+        squares = sum(float((g.astype(float) ** 2).sum()) for n, g in values.items() if n.startswith("output.logits.w"))
+        assert chart.values[-1] == pytest.approx(squares**0.5, rel=1e-6)
+        await explorer.press("c")
+        assert explorer.stage.query_one("#chart")._chart.title.startswith("Norm of ∂loss/∂weight ·")
+        await explorer.press("c")
+        assert "along the residual stream" in explorer.text
+
+
+async def test_the_list_of_steps_says_the_norms():
+    async with exploring(WIDE) as explorer:
+        await backward(explorer, SCALED)
+        norm = np.linalg.norm(explorer.session.gradients.values[SCALED].astype(float))
+        assert f"scaled {norm:.2g}".split()[1] in explorer.text
+        assert "Steps · ‖∂loss/∂x‖" in explorer.text
+
+
+async def test_b_goes_forward_again_and_back_with_the_same_targets():
+    async with exploring(WIDE) as explorer:
+        await backward(explorer, SCALED)
+        await explorer.press("b")
+        assert explorer.stop == SCALED
+        assert "∂loss" not in explorer.text
+        assert explorer.place == (10, 25)
+        await explorer.press("b")
+        assert explorer.session.backward
+        assert "∂loss/∂scaled" in explorer.text
+
+
+async def test_undo_takes_the_way_back_away():
+    async with exploring(WIDE) as explorer:
+        await backward(explorer, SCALED)
+        await explorer.press("u")
+        assert not explorer.session.backward
+        assert explorer.stop == SCALED
+        await explorer.press("U")
+        assert explorer.session.backward
+
+
+async def test_an_edit_changes_the_gradients_and_keeps_the_targets():
+    async with exploring(WIDE) as explorer:
+        await backward(explorer, SCALED)
+        before, targets = explorer.session.gradients.loss, explorer.session.loss_targets
+        await explorer.keys("e")
+        assert float(explorer.focused_input.value) == explorer.session.trace[SCALED][0, 0, 0]
+        await explorer.answer("5")
+        assert explorer.session.gradients.loss != before
+        assert explorer.session.loss_targets == targets
+        assert "set by hand" not in explorer.text or explorer.session.edits
+
+
+async def test_another_sentence_has_targets_of_its_own():
+    async with exploring(WIDE) as explorer:
+        await backward(explorer)
+        await explorer.keys("slash")
+        await explorer.answer("the shore")
+        assert explorer.session.backward
+        assert explorer.session.loss_targets == (1, 6)
+        assert "2 of 2 positions" in explorer.text
+
+
+async def test_a_gradient_that_is_shown_alone_is_what_is_exported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with exploring(NARROW) as explorer:
+        await backward(explorer, WEIGHTS)
+        await explorer.keys("x")
+        assert explorer.focused_input.value == f"gradient.{WEIGHTS}.head0.csv"
+        await explorer.answer("a.csv")
+        found = explorer.session.gradients.values[WEIGHTS][0]
+    rows = list(csv.reader((tmp_path / "a.csv").read_text().splitlines()))
+    assert np.allclose([[float(cell) for cell in row[1:]] for row in rows[1:]], found, rtol=1e-6)
+
+
+async def test_a_model_without_logits_has_no_way_back():
+    async with exploring(NARROW, model="attention") as explorer:
+        await explorer.press("b")
+        assert not explorer.session.backward
+        assert any("no output.logits" in message for message in explorer.messages)
+
+
+async def test_an_encoder_decoder_walks_back_through_both_stacks():
+    async with exploring(NARROW, model="encoder-decoder", **SIZES) as explorer:
+        await backward(explorer)
+        stops = explorer.session.stops
+        assert stops[1] == "output.logits"
+        assert any(stop.startswith("encoder.0") for stop in stops)
+        assert stops.index("decoder.0.feed_forward.norm") < stops.index("encoder.0.feed_forward.norm")
+        for _ in range(3):
+            await explorer.press("space")
+        assert "∂loss/∂" in explorer.text
+
+
+async def test_a_large_backward_pass_is_done_by_the_worker():
+    async with exploring(WIDE, sizes={"d_model": 128, "layers": 4, "d_ff": 512}) as explorer:
+        await explorer.keys("b", "enter")
+        await explorer.until(lambda: explorer.app.worker.busy or "gradients" in vars(explorer.session))
+        await explorer.settled()
+        assert "gradients" in vars(explorer.session)
+
+
+async def test_nothing_is_computed_or_shown_beside_while_it_is_off(monkeypatch):
+    def fails(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("tui_transformer.explorer.scene.matrix_beside", fails)
+    monkeypatch.setattr("tui_transformer.explorer.session.gradients", fails)
+    async with exploring(WIDE) as explorer:
+        await explorer.press("space", "space", "space", "down")
+        assert not explorer.stage.query_one("#beside").display
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+async def test_every_stop_of_the_way_back_is_shown(model):
+    async with exploring(WIDE, model=model) as explorer:
+        await backward(explorer)
+        for stop in explorer.session.stops[1:]:
+            await explorer.press("space")
+            assert explorer.stop == stop
+            assert "∂loss/∂" in explorer.text
+            working = explorer.stage.scene.working
+            assert abs(working.difference) <= 1e-5 * max(1.0, abs(working.stored))
+
+
+def test_gradients_of_the_session_are_those_of_its_trace():
+    trace = Model.load("encoder").trace("the waves")
+    assert gradients(trace, [[1, 2]]).values["output.logits"].shape == (2, 8)

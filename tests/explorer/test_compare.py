@@ -1,0 +1,198 @@
+"""Two traces compared in the explorer, cell by cell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from driving import NARROW, WIDE, Explorer, exploring
+
+from tui_transformer.explorer.position import Position
+from tui_transformer.model import Model
+from tui_transformer.report.comparison import compare_traces
+from tui_transformer.views.step_view import Place
+
+SCALED = "encoder.0.self_attention.scaled"
+VALUE = "encoder.0.self_attention.value"
+
+
+async def compare(explorer: Explorer, title: str, answer: str | None = None) -> None:
+    """Choose an offer by its title, and answer what it asks."""
+    await explorer.press("d")
+    titles = [offer.title for offer in explorer.app.screen._offers]
+    await explorer.press(*["down"] * titles.index(title), "enter")
+    if answer is not None:
+        await explorer.answer(answer)
+    await explorer.until(lambda: explorer.session.beside.kind == "trace" and explorer.session.comparison is not None)
+    await explorer.settled()
+
+
+async def go(explorer: Explorer, stop: str, row: int = 0, column: int = 0) -> None:
+    explorer.stage.go(Position(stop, Place(0, row, column)))
+    await explorer.settled()
+
+
+async def test_another_sentence_is_beside_with_the_same_scale_and_cursor():
+    async with exploring(WIDE) as explorer:
+        await compare(explorer, "another sentence", "the shore crashed against the waves")
+        await go(explorer, SCALED, 1, 2)
+        assert "“the shore crashed against the waves” · 6 × 6" in explorer.text
+        scene = explorer.stage.scene
+        assert scene.scale == scene.beside.scale
+        other = Model.load("encoder").trace("the shore crashed against the waves")
+        assert np.array_equal(scene.beside.view.window(range(6), range(6)), other[SCALED][0])
+        await explorer.press("down")
+        assert explorer.stage._heat_map("beside").cursor == (2, 2)
+
+
+async def test_the_cell_pane_says_both_values_and_the_difference():
+    async with exploring(WIDE) as explorer:
+        await compare(explorer, "another sentence", "the shore crashed against the waves")
+        await go(explorer, SCALED, 1, 2)
+        other = Model.load("encoder").trace("the shore crashed against the waves")
+        a, b = float(explorer.session.trace[SCALED][0, 1, 2]), float(other[SCALED][0, 1, 2])
+        for number in (a, b, a - b):
+            assert f"{number:.6g}".replace("-", "−") in explorer.text
+        await go(explorer, SCALED, 7, 7)
+        assert "no such cell" in explorer.text
+
+
+async def test_the_difference_is_of_the_part_in_common_and_lies_around_0():
+    async with exploring(WIDE) as explorer:
+        await compare(explorer, "another sentence", "the shore crashed against the waves")
+        await go(explorer, SCALED, 1, 2)
+        await explorer.press("z")
+        scene = explorer.stage.scene
+        other = Model.load("encoder").trace("the shore crashed against the waves")
+        wanted = explorer.session.trace[SCALED][0, :6, :6].astype(float) - other[SCALED][0]
+        assert np.array_equal(scene.drawn.window(range(6), range(6)), wanted)
+        assert scene.alone.scale.kind == "diverging"
+        assert scene.alone.scale.low == -scene.alone.scale.high
+        assert "common part 6 × 6" in explorer.text
+        assert "waves/shore" in explorer.text
+        await explorer.press("down")
+        assert explorer.stage.scene.place.row == 2
+
+
+async def test_the_first_step_that_differs_is_named_and_gone_to():
+    async with exploring(WIDE) as explorer:
+        await compare(explorer, "another sentence", "The waves crashed forcefully against the shore the")
+        assert explorer.session.comparison.first == "tokens"
+        await go(explorer, SCALED)
+        assert "first that differs: tokens (D)" in explorer.text
+        found = explorer.session.comparison.differences[SCALED]
+        assert f"largest difference {found.largest:.3g}, relative {found.relative:.3g}" in explorer.text
+        await explorer.press("D")
+        assert explorer.stop == "tokens"
+        assert explorer.stage.position.place.row == 7
+        await explorer.press("escape")
+        assert explorer.stop == SCALED
+
+
+async def test_before_and_after_an_edit():
+    async with exploring(WIDE) as explorer:
+        await go(explorer, VALUE, 1, 0)
+        before = explorer.session.trace[VALUE][0, 1, 0]
+        await explorer.keys("e")
+        await explorer.answer("9")
+        await compare(explorer, "before the edits")
+        assert explorer.session.comparison.first == VALUE
+        assert explorer.stage.scene.working.stored == 9
+        assert f"{before:.6g}".replace("-", "−") in explorer.text
+        differences = explorer.session.comparison.differences
+        assert differences[SCALED].largest == 0
+        assert differences["output.logits"].largest > 0
+
+
+async def test_float64_beside_float32():
+    async with exploring(WIDE) as explorer:
+        await compare(explorer, "float64")
+        await go(explorer, SCALED, 1, 1)
+        assert explorer.session.comparison.first is None
+        assert "nothing differs" in explorer.text
+        assert explorer.stage.scene.beside.view.window(range(1), range(1)).dtype == np.float64
+        await explorer.press("D")
+        assert any("nothing differs: 23 steps agree within 1e-05" in message for message in explorer.messages)
+
+
+async def test_two_checkpoints_of_one_family(tmp_path):
+    for seed in (1, 2):
+        Model.load("encoder", seed=seed).save(tmp_path / f"epoch{seed}")
+    async with exploring(WIDE, model=str(tmp_path / "epoch1"), text="the waves") as explorer:
+        await compare(explorer, "another checkpoint", str(tmp_path / "epoch2"))
+        assert explorer.session.comparison.first == "embedding.tokens"
+        await go(explorer, "encoder.0.feed_forward.hidden.weight")
+        assert "epoch2 · 8 × 128" in explorer.text
+        other = Model.load(tmp_path / "epoch2").trace("the waves")
+        shown = explorer.stage.scene.beside.view.window(range(8), range(128))
+        assert np.array_equal(shown, other["encoder.0.feed_forward.hidden.weight"])
+
+
+@pytest.mark.parametrize(
+    ("title", "answer", "said"),
+    [
+        ("another checkpoint", "/nowhere", "/nowhere: no such folder"),
+        ("another checkpoint", "", "give a checkpoint's folder"),
+        ("another checkpoint", "attention", "only one of the same family"),
+        ("another sentence", "", "no tokens"),
+    ],
+)
+async def test_what_cannot_be_compared_is_said(title, answer, said):
+    async with exploring(WIDE) as explorer:
+        await explorer.press("d")
+        titles = [offer.title for offer in explorer.app.screen._offers]
+        await explorer.press(*["down"] * titles.index(title), "enter")
+        await explorer.answer(answer)
+        assert any(said in message for message in explorer.messages), explorer.messages
+        assert explorer.session.beside.kind == "nothing"
+
+
+async def test_d_ends_the_comparison_and_undo_brings_it_back():
+    async with exploring(WIDE) as explorer:
+        await compare(explorer, "float64")
+        await go(explorer, SCALED)
+        await explorer.press("d")
+        assert explorer.session.beside.kind == "nothing"
+        assert not explorer.stage.query_one("#beside").display
+        await explorer.press("u")
+        assert explorer.session.beside.label == "float64"
+
+
+async def test_the_other_trace_follows_an_edit_and_a_new_sentence():
+    async with exploring(WIDE) as explorer:
+        await compare(explorer, "float64")
+        await explorer.keys("slash")
+        await explorer.answer("the shore")
+        await explorer.settled()
+        assert explorer.session.beside.label == "float64"
+        assert explorer.session.other.trace["tokens"].tolist() == [1, 6]
+        await explorer.until(lambda: explorer.session.comparison is not None)
+
+
+async def test_one_key_goes_through_difference_value_and_other_in_a_narrow_terminal():
+    async with exploring(NARROW) as explorer:
+        await compare(explorer, "another sentence", "the shore crashed")
+        await go(explorer, SCALED)
+        assert "this less “the shore crashed” · common part 3 × 3" in explorer.text
+        await explorer.press("z")
+        assert f"{SCALED} · 8 × 8 × 8" in explorer.text
+        await explorer.press("z")
+        assert "“the shore crashed” · 3 × 3" in explorer.text
+        assert "this less" not in explorer.text
+
+
+async def test_a_step_that_the_other_trace_lacks_is_shown_alone():
+    async with exploring(WIDE, sizes={"layers": 2}) as explorer:
+        await compare(explorer, "another checkpoint", "encoder")
+        await go(explorer, "encoder.1.self_attention.scaled", 1, 1)
+        assert explorer.stage.scene.beside is None
+        assert "no such step" in explorer.text
+
+
+async def test_two_lengths_are_compared_in_their_common_part():
+    a, b = (Model.load("encoder").trace(text) for text in ("the waves crashed", "the waves"))
+    found = compare_traces(a, b)
+    assert found.first == "tokens"
+    assert found.differences["tokens"].largest == 0
+    assert found.differences["tokens"].shapes == ((3,), (2,))
+    wanted = np.abs(a[VALUE].astype(float)[:, :2] - b[VALUE]).max()
+    assert found.differences[VALUE].largest == pytest.approx(wanted)
