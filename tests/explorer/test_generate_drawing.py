@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tui_transformer.explorer.widgets.cache_lines import FREE, KEPT, NOW, CachePicture, cache_lines, head_label
@@ -62,6 +64,12 @@ def test_the_legend_counts_the_rows():
     assert f"{KEPT} kept 3   {NOW} computed now 1   {FREE} free 60 of 64" in drawn(GROUPED, 70)[-1]
 
 
+def test_every_query_head_is_drawn_under_the_key_head_that_it_reads():
+    picture = replace(GROUPED, attention=((1.0, 0, 0, 0), (0, 1.0, 0, 0), (0, 0, 1.0, 0), (0, 0, 0, 1.0)))
+    labels = [line[0].text.strip() if line else "" for line in cache_lines(picture, 60, 30)]
+    assert labels[1:10] == ["K0 ← q0 q1", "q0", "q1", "", "K1 ← q2 q3", "q2", "q3", "", "mean"]
+
+
 def test_a_cache_that_does_not_fit_shows_its_last_tokens():
     long = CachePicture(((0,),), tuple(map(str, range(1000))), computed=1, limit=1024)
     words, line, *_ = drawn(long, 40)
@@ -80,12 +88,12 @@ def test_key_heads_that_do_not_fit_are_counted():
     many = CachePicture(tuple((head,) for head in range(12)), ("a", "b"), computed=1, limit=8)
     lines = drawn(many, 60, height=8)
     assert len(lines) == 8
-    assert "7 more key heads" in lines[-2]
+    assert "8 more key heads" in lines[-3]
 
 
 def test_the_attention_of_the_newest_token_has_a_weight_for_every_token_that_is_drawn():
-    picture = CachePicture(((0,),), ("a", "b", "c"), computed=1, limit=8, attention=(0.2, 0.3, 0.5))
-    line = next(line for line in cache_lines(picture, 60, 20) if line[0].text.startswith("attention"))
+    picture = CachePicture(((0,),), ("a", "b", "c"), computed=1, limit=8, attention=((0.2, 0.3, 0.5),))
+    line = next(line for line in cache_lines(picture, 60, 20) if line and line[0].text.startswith("mean"))
     assert [run.weight for run in line if run.weight is not None] == [0.2, 0.3, 0.5]
 
 

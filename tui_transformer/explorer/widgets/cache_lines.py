@@ -18,6 +18,9 @@ LABELLED = 3
 MOST_FREE = 8
 """Free tokens that are drawn; how many there are is said in words."""
 
+ATTENTION = "attention"
+"""What the line of shades is called that stands for all query heads, where they have none of their own."""
+
 NAMED = 3
 """Query heads that are named one by one."""
 
@@ -42,14 +45,16 @@ class CachePicture:
         tokens: The word of every token whose keys and values are there.
         computed: How many of these, the last ones, were computed now; the others were kept.
         limit: Tokens that there can be.
-        attention: How much the newest token looks at each token, the mean over the query heads; none where not known.
+        attention: How much the newest token looks at each token, for every query head; none where not known.
+        note: Why the attention is not known.
     """
 
     queries: tuple[tuple[int, ...], ...]
     tokens: tuple[str, ...]
     computed: int
     limit: int
-    attention: tuple[float, ...] = ()
+    attention: tuple[tuple[float, ...], ...] = ()
+    note: str = ""
 
 
 def head_label(key_head: int, queries: Sequence[int]) -> str:
@@ -68,18 +73,21 @@ def cache_lines(picture: CachePicture, width: int, height: int) -> list[list[Run
         height: Lines that there is room for; key heads that do not fit are counted in words.
     """
     columns = _Columns.fitting(picture, width)
-    below = [*([columns.attention()] if picture.attention else []), *_legend(picture, width)]
-    heads = list(columns.heads())
-    room = max(height - 1 - len(below), 1)
+    legend = _legend(picture, width)
+    room = max(height - 2 - len(legend), 1)
+    readers = bool(picture.attention) and len(picture.queries) + len(picture.attention) <= room
+    apart = readers and 2 * len(picture.queries) + len(picture.attention) <= room
+    heads = [line for head in range(len(picture.queries)) for line in columns.head(head, readers=readers, apart=apart)]
     if len(heads) > room:
         rest = len(heads) - (room - 1)
         heads = [*heads[: room - 1], [Run(f"{rest} more key heads, kept alike", "quiet")]]
-    return [columns.words(), *heads, *below][:height]
+    mean = columns.attention("mean" if readers else ATTENTION)
+    return [columns.words(), *heads, mean, *legend][:height]
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """Where tokens are drawn: from `first` on, `cell` columns each, after `gutter` columns of labels; then free ones."""
+    """Where tokens are drawn: from `first` on, `cell` columns each, after `gutter` columns of labels."""
 
     picture: CachePicture
     gutter: int
@@ -91,7 +99,7 @@ class _Columns:
     def fitting(cls, picture: CachePicture, width: int) -> _Columns:
         """The widest columns in which all tokens and the next fit, or the last tokens in narrow ones."""
         labels = [head_label(head, queries) for head, queries in enumerate(picture.queries)]
-        gutter = max(map(label_width, [*labels, "attention"])) + 1
+        gutter = max(map(label_width, [*labels, ATTENTION])) + 1
         room, count = max(width - gutter, 2), len(picture.tokens)
         left = max(picture.limit - count, 0)
         cell = next((cell for cell in WIDTHS if cell * (count + min(left, 1)) <= room), 1)
@@ -111,36 +119,67 @@ class _Columns:
         across = max(len(self.tokens) * self.cell - len(last), len(first) + 1)
         return [Run(" " * self.gutter), Run(first.ljust(across) + last if first != last else first, "quiet")]
 
-    def heads(self) -> Iterator[list[Run]]:
-        """A line for every key head."""
+    def head(self, head: int, *, readers: bool, apart: bool) -> Iterator[list[Run]]:
+        """A line for a key head, one for the attention of each query head that reads it, and an empty one."""
+        queries = self.picture.queries[head]
+        yield [Run(fit_label(head_label(head, queries), self.gutter)), *self._rows()]
+        for query in queries if readers else ():
+            yield self._shades(fit_label(f"q{query} ", self.gutter, "right"), self.picture.attention[query])
+        if apart:
+            yield []
+
+    def _rows(self) -> list[Run]:
+        """The rows of keys and values: kept, computed now, free."""
         kept = len(self.picture.tokens) - self.picture.computed
         counts = {"kept": max(kept - self.first, 0), "now": len(self.picture.tokens) - max(kept, self.first)}
-        cells = [
+        return [
             Run(self._cell(KEPT) * counts["kept"], "kept"),
             Run(self._cell(NOW) * counts["now"], "now"),
             Run(self._cell(FREE) * self.free, "free"),
         ]
-        for head, queries in enumerate(self.picture.queries):
-            yield [Run(fit_label(head_label(head, queries), self.gutter)), *cells]
 
-    def attention(self) -> list[Run]:
-        """A shade for every token."""
+    def attention(self, name: str) -> list[Run]:
+        """The mean over the query heads, or why there is none."""
+        label, found = fit_label(name, self.gutter), self.picture.attention
+        if not found:
+            return [Run(label, "quiet"), Run(self.picture.note, "quiet")]
+        return self._shades(label, [sum(weights) / len(found) for weights in zip(*found, strict=True)])
+
+    def _shades(self, label: str, weights: Sequence[float]) -> list[Run]:
+        """A shade for the weight of every token."""
         gap = " " if self.cell > 1 else ""
-        weights = [self.picture.attention[token] for token in self.tokens]
-        shades = [run for weight in weights for run in (Run(" " * (self.cell - len(gap)), weight=weight), Run(gap))]
-        return [Run(fit_label("attention", self.gutter), "quiet"), *shades]
+        shown = [weights[token] for token in self.tokens]
+        shades = [run for weight in shown for run in (Run(" " * (self.cell - len(gap)), weight=weight), Run(gap))]
+        return [Run(label, "quiet"), *shades]
 
     def _cell(self, sign: str) -> str:
         return sign * (self.cell - 1) + " " if self.cell > 1 else sign
 
 
+def largest(picture: CachePicture) -> float:
+    """The largest attention weight, which the strongest shade stands for."""
+    return max((weight for weights in picture.attention for weight in weights), default=1.0)
+
+
 def _legend(picture: CachePicture, width: int) -> list[list[Run]]:
-    """What the signs mean and how many there are, on one line or one each."""
+    """What the signs mean and how many there are, on as many lines as it takes."""
     count = len(picture.tokens)
-    entries: list[list[Run]] = [
+    entries = [
         [Run(KEPT, "kept"), Run(f" kept {count - picture.computed:,}", "quiet")],
         [Run(NOW, "now"), Run(f" computed now {picture.computed:,}", "quiet")],
         [Run(FREE, "free"), Run(f" free {max(picture.limit - count, 0):,} of {picture.limit:,}", "quiet")],
     ]
-    joined = [run for entry in entries for run in (*entry, Run("   "))]
-    return [joined] if sum(label_width(run.text) for run in joined) <= width + 3 else entries
+    if picture.attention:
+        entries.append([Run(f"shades: attention 0 – {largest(picture):.2f}", "quiet")])
+    lines = [entries[0]]
+    for entry in entries[1:]:
+        joined = [*lines[-1], Run("   "), *entry]
+        if _width(joined) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(entry)
+    return lines
+
+
+def _width(runs: Sequence[Run]) -> int:
+    return sum(label_width(run.text) for run in runs)

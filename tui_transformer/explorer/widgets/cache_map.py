@@ -9,7 +9,7 @@ from rich.segment import Segment
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_transformer.explorer.widgets.cache_lines import CachePicture, Run, cache_lines
+from tui_transformer.explorer.widgets.cache_lines import CachePicture, Run, cache_lines, largest
 from tui_transformer.explorer.widgets.palette import Surface, palette
 from tui_transformer.views.view import Scale
 
@@ -70,5 +70,4 @@ class CacheMap(Widget):
     @property
     def _scale(self) -> Scale:
         """From 0 to the largest weight."""
-        weights = () if self._picture is None else self._picture.attention
-        return Scale("sequential", 0.0, max(weights, default=1.0))
+        return Scale("sequential", 0.0, 1.0 if self._picture is None else largest(self._picture))

@@ -1,0 +1,250 @@
+"""The screen that writes on, driven from outside: keys in, text of the screen out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+
+from tui_transformer import Model
+from tui_transformer.engine.keep import readable
+from tui_transformer.explorer.screens.generate import GenerateScreen
+from tui_transformer.generation.sampling import Settings
+from tui_transformer.generation.writing import Writer
+
+BARS = re.compile(r"│ +(▸?) *(\S+) +(\d+) [█▉▊▋▌▍▎▏ ]+? +(\d+\.\d+) %")
+
+
+def screen(explorer: Explorer) -> GenerateScreen:
+    found = explorer.app.screen
+    assert isinstance(found, GenerateScreen)
+    return found
+
+
+def written(explorer: Explorer) -> tuple[int, ...]:
+    draft = screen(explorer).draft
+    assert draft is not None
+    return draft.ids
+
+
+async def set_numbers(explorer: Explorer, **values: str) -> None:
+    await explorer.press("comma")
+    for key, value in values.items():
+        explorer.app.screen.query_one(f"#{key}").focus()
+        await explorer.handled()
+        await explorer.write(value)
+    await explorer.press("enter")
+
+
+def greedy(count: int, **options) -> tuple[int, ...]:
+    """What the library writes without any screen."""
+    model = Model.load("decoder", **options)
+    writer = Writer(model, Settings(greedy=True, max_new_tokens=count))
+    return list(writer.run(writer.begin(prompt_of(model))))[-1].ids
+
+
+def prompt_of(model: Model) -> tuple[int, ...]:
+    from tui_transformer.text.samples import sample_sentence
+
+    assert model.vocabulary is not None
+    return model.encode(sample_sentence(model.vocabulary)).ids
+
+
+async def test_each_step_forward_writes_the_token_that_the_library_writes():
+    async with exploring(WIDE, model="decoder") as explorer:
+        await explorer.press("W", "space", "right", "l")
+        assert written(explorer) == greedy(3)
+
+
+async def test_the_distribution_is_drawn_as_bars_and_the_chosen_token_is_marked():
+    async with exploring(WIDE, model="decoder") as explorer:
+        await explorer.press("W")
+        state = screen(explorer).draft.state
+        rows = BARS.findall(explorer.text)
+        assert [int(token) for _, _, token, _ in rows] == np.argsort(-state.logits, kind="stable").tolist()
+        assert [int(token) for mark, _, token, _ in rows if mark] == [state.candidate]
+        assert [float(share) for *_, share in rows] == pytest.approx(
+            100 * state.alone[np.argsort(-state.logits)], abs=0.006
+        )
+
+
+async def test_back_shows_the_distribution_that_the_earlier_token_was_chosen_from():
+    async with exploring(WIDE, model="decoder") as explorer:
+        await explorer.press("W")
+        before = BARS.findall(explorer.text)
+        await explorer.press("space", "space", "left", "backspace")
+        assert BARS.findall(explorer.text) == before
+        assert "was written" in explorer.text
+        assert len(written(explorer)) == 10
+        await explorer.press("h")
+        assert any("were given" in message for message in explorer.messages)
+
+
+async def test_a_token_chosen_by_hand_takes_the_place_of_the_text_after_it_and_undo_has_it_back():
+    async with exploring(WIDE, model="decoder") as explorer:
+        await explorer.press("W", "space", "space", "space", "left", "left", "left", "down", "down", "enter")
+        text = written(explorer)
+        state = screen(explorer).draft.states[0]
+        assert text == (*state.ids, int(np.argsort(-state.logits, kind="stable")[2]))
+        await explorer.press("left")
+        assert "chosen by hand" in explorer.text
+        await explorer.press("u")
+        assert written(explorer) == greedy(3)
+        await explorer.press("U")
+        assert written(explorer) == text
+
+
+async def test_settings_are_on_the_screen_and_say_what_they_cut_off():
+    async with exploring(WIDE, model="decoder") as explorer:
+        await explorer.press("W")
+        assert "greedy" in explorer.text.splitlines()[0]
+        await set_numbers(explorer, temperature="0.8", top_k="5", top_p="0.7", seed="3")
+        assert "T 0.8 · top-k 5 · top-p 0.7 · seed 3" in explorer.text.splitlines()[0]
+        shares = screen(explorer).draft.state.probabilities
+        assert f"{np.count_nonzero(shares)} of 8 can be chosen" in explorer.text
+        assert explorer.text.count("cut by top-k 5") == 3
+        assert explorer.text.count("cut by top-p 0.7") == 5 - np.count_nonzero(shares)
+
+
+async def test_the_same_seed_writes_the_same_text():
+    texts = []
+    for seed in ("1", "1", "2"):
+        async with exploring(NARROW, model="decoder") as explorer:
+            await explorer.press("W")
+            await set_numbers(explorer, temperature="2", seed=seed)
+            await explorer.press(*["space"] * 8)
+            texts.append(written(explorer))
+    assert texts[0] == texts[1] != texts[2]
+
+
+@pytest.mark.parametrize(("key", "value"), [("top_p", "1.5"), ("seed", "x"), ("top_k", "-1"), ("temperature", "nan")])
+async def test_a_setting_that_cannot_be_is_said_in_one_line(key: str, value: str):
+    async with exploring(NARROW, model="decoder") as explorer:
+        await explorer.press("W")
+        await set_numbers(explorer, **{key: value})
+        assert re.search(rf"│ +{key} '?{value}'? is not", explorer.text)
+        await explorer.press("escape")
+        assert "greedy" in explorer.text
+
+
+async def test_writing_on_ends_by_itself_and_esc_halts_it():
+    async with exploring(WIDE, model="decoder") as explorer:
+        await explorer.press("W")
+        await set_numbers(explorer, max_new_tokens="6")
+        await explorer.press("a")
+        await explorer.until(lambda: len(written(explorer)) == 14)
+        await explorer.shown("the text ends, 6 new tokens, as asked")
+        await set_numbers(explorer, max_new_tokens="2000")
+        await explorer.keys("a")
+        await explorer.until(lambda: len(written(explorer)) > 20)
+        await explorer.press("escape")
+        count = len(written(explorer))
+        await explorer.press("down")
+        assert len(written(explorer)) == count < 2000
+        await explorer.press("escape")
+        assert not isinstance(explorer.app.screen, GenerateScreen)
+
+
+async def test_the_cache_grows_by_one_row_a_token_and_says_its_memory_from_the_real_arrays():
+    async with exploring(WIDE, model="decoder") as explorer:
+        await explorer.press("W")
+        assert "kept 0   ● computed now 8" in explorer.text
+        await explorer.press("space")
+        assert "kept 8   ● computed now 1" in explorer.text
+        taken = screen(explorer).draft.writer.cache_bytes
+        assert taken == 2 * 8 * 9 * 1 * 4
+        words = " ".join(explorer.text.replace("│", " ").split())
+        assert f"2 (K, V) × 1 layer × 8 key heads × 9 tokens × d_k 1 × 4 bytes = {readable(taken)} now" in words
+
+
+async def test_without_a_cache_every_row_is_computed_again():
+    async with exploring(WIDE, model="decoder") as explorer:
+        await explorer.press("W", "comma", "up", "right", "ctrl+s", "space")
+        assert "kept 0   ● computed now 9" in explorer.text
+        assert "no cache" in explorer.text.splitlines()[0]
+
+
+async def test_the_text_is_opened_in_the_explorer_at_the_probabilities_of_the_next_token():
+    async with exploring(WIDE, model="decoder") as explorer:
+        await explorer.press("W", "space", "space", "e")
+        assert explorer.session.encoding.ids == greedy(2)
+        assert explorer.stop == "output.probabilities"
+        assert explorer.stage.position.place.row == 9
+        await explorer.press("u")
+        assert len(explorer.session.encoding.ids) == 8
+
+
+async def test_another_prompt_begins_another_text():
+    async with exploring(WIDE, model="decoder") as explorer:
+        await explorer.press("W", "space", "slash")
+        await explorer.answer("the waves")
+        assert written(explorer) == (1, 2)
+        await explorer.press("u")
+        assert written(explorer) == greedy(1)
+
+
+async def test_the_text_is_written_to_a_file(tmp_path: Path):
+    async with exploring(NARROW, model="decoder") as explorer:
+        await explorer.press("W", "space", "x")
+        await explorer.answer(str(tmp_path / "text.txt"))
+        model = Model.load("decoder")
+        assert (tmp_path / "text.txt").read_text() == model.tokenizer.decode(greedy(1)) + "\n"
+
+
+async def test_a_model_that_does_not_write_says_so():
+    async with exploring(NARROW, model="encoder") as explorer:
+        await explorer.press("W")
+        assert explorer.messages == ["this model does not write: only a decoder, with logits for the next token, does"]
+
+
+async def test_an_encoder_decoder_shows_its_source_and_grows_its_target_from_the_start_token():
+    async with exploring(WIDE, model="encoder-decoder") as explorer:
+        await explorer.press("W")
+        start = written(explorer)
+        assert len(start) == 1
+        assert re.search(r"source +the waves crashed", explorer.text)
+        assert "8 source tokens" in explorer.text
+        assert "computed once" in explorer.text
+        await explorer.press("space", "space")
+        assert len(written(explorer)) == 3
+        await explorer.press("e")
+        assert explorer.session.decoder_encoding.ids == written_by("encoder-decoder", 2)
+
+
+def written_by(name: str, count: int) -> tuple[int, ...]:
+    model = Model.load(name)
+    writer = Writer(model, Settings(greedy=True, max_new_tokens=count), source=prompt_of(model))
+    return list(writer.run(writer.begin()))[-1].ids
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW, (60, 20), SMALL])
+async def test_every_size_shows_the_text_the_tokens_and_the_cache(size: tuple[int, int]):
+    async with exploring(size, model="decoder") as explorer:
+        await explorer.press("W", "space")
+        assert "Position 9" in explorer.text
+        assert "▸" in explorer.text
+        if "KV cache" not in explorer.text:
+            await explorer.press("tab")
+        assert "KV cache · layer 0 of 1" in explorer.text
+        assert "●" in explorer.text
+        assert all(strip.cell_length == size[0] for strip in explorer.app.screen._compositor.render_strips())
+
+
+async def test_the_help_has_the_formulas_and_their_sources():
+    async with exploring((100, 90), model="decoder") as explorer:
+        await explorer.press("W", "question_mark")
+        for words in ("softmax(z ÷ T)", "Holtzman", "Fan", "Pope", "d_k"):
+            assert words in explorer.text
+
+
+@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"COLORTERM": "", "TERM": "xterm"}])
+async def test_it_is_drawn_without_colour_and_in_16(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    async with exploring(WIDE, model="decoder") as explorer:
+        await explorer.press("W", "space", "space")
+        for sign in ("■", "●", "·", "▸"):
+            assert sign in explorer.text

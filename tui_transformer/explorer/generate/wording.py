@@ -1,0 +1,62 @@
+"""What tokens add to a text, and how they are named one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+from tui_transformer.text.display import visible
+from tui_transformer.text.vocabulary import Vocabulary
+
+Decode = Callable[[list[int]], str]
+
+WINDOW = 8
+"""Tokens that are decoded together: enough for the bytes of one character and the space before it."""
+
+INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
+"""What stands for bytes that are no character yet."""
+
+
+def token_texts(model: Model, ids: Sequence[int]) -> list[str]:
+    """What every token adds to the text, so that all together are the text."""
+    return [token_text(model, ids[max(place - WINDOW, 0) : place], token) for place, token in enumerate(ids)]
+
+
+def token_text(model: Model, before: Sequence[int], token: int) -> str:
+    """What a token adds to the text of those before it; an ID where the model has no words.
+
+    Bytes of a character add nothing until the last of them is there.
+    """
+    if model.tokenizer is None:
+        return f" {token}" if before else str(token)
+    return _added(model.tokenizer.decode, model.tokenizer.vocabulary, tuple(before), token)
+
+
+def token_name(model: Model, before: Sequence[int], token: int) -> str:
+    """A token by itself: a word as it is, a piece of one in quotes with the space that it begins with."""
+    words = model.vocabulary
+    if words is None or not 0 <= token < words.size:
+        return f"ID {token}"
+    if words.kind == "words" or token in words.special_ids:
+        return words.word(token)
+    added = token_text(model, before, token).lstrip(INCOMPLETE)
+    return f'"{visible(added)}"' if added and INCOMPLETE not in added else words.reading(token)
+
+
+@lru_cache(maxsize=8192)
+def _added(decode: Decode, words: Vocabulary, before: tuple[int, ...], token: int) -> str:
+    if token >= words.size:
+        return f" {token}"
+    tail = [each for each in before if each < words.size]
+    text, so_far = _complete(decode, [*tail, token]), _complete(decode, tail)
+    return text[len(so_far) :] if text.startswith(so_far) else words.word(token)
+
+
+def _complete(decode: Decode, ids: list[int]) -> str:
+    """The text of IDs without the bytes at the end that are no character yet."""
+    try:
+        return decode(ids).rstrip(INCOMPLETE) if ids else ""
+    except InputError:
+        return ""
