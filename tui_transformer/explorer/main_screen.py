@@ -154,7 +154,7 @@ class MainScreen(Stage):
 
         def check(text: str) -> None:
             value = _read_number(text, session.model.backend.dtype)
-            changed[:] = [session.with_edit(Edit(name, index, value))]
+            changed[:] = [session.with_edits(Edit(name, index, value))]
 
         stored = repr(float(session.trace.window(name, tuple(range(i, i + 1) for i in index)).reshape(())))
         where = f"{name}[{', '.join(map(str, index))}]"

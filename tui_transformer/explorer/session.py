@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from tui_transformer.analysis.gradient_norms import norm
-from tui_transformer.engine.edits import Edit
+from tui_transformer.engine.edits import Change
 from tui_transformer.engine.gradient import Gradients, gradients
 from tui_transformer.engine.gradient_explanation import has_gradient
 from tui_transformer.engine.keep import DEFAULT_BUDGET
@@ -44,7 +44,7 @@ class Session:
         model: The model.
         text: The sentence; "" where IDs are given, or where the model reads none.
         ids: Token IDs instead of a sentence.
-        edits: Cells set by hand.
+        edits: Cells set by hand, ablated or patched.
         budget: Bytes that the trace may keep.
         cut: A sentence that is too long is cut instead of refused.
         decoder_text: What a decoder beside an encoder has written so far, without its start token.
@@ -56,7 +56,7 @@ class Session:
     model: Model
     text: str = ""
     ids: tuple[int, ...] | None = None
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[Change, ...] = ()
     budget: int = DEFAULT_BUDGET
     cut: bool = False
     decoder_text: str = ""
@@ -269,18 +269,19 @@ class Session:
         model = self.model.changed(**changes) if changes else self.model
         return self._checked(replace(self, model=model, text=text, ids=None, edits=(), targets=None))
 
-    def with_edit(self, edit: Edit) -> Session:
-        """One more cell set by hand.
+    def with_edits(self, *edits: Change) -> Session:
+        """More cells set, in place of earlier edits of the same cells.
 
         Raises:
-            InputError: There is no such cell.
+            InputError: There are no such cells, or they cannot hold the values.
         """
-        others = tuple(old for old in self.edits if (old.name, old.index) != (edit.name, edit.index))
-        changed = self._sharing(replace(self, edits=(*others, edit)))
+        cells = {(edit.name, edit.region) for edit in edits}
+        others = tuple(old for old in self.edits if (old.name, old.region) not in cells)
+        changed = self._sharing(replace(self, edits=(*others, *edits)))
         _ = changed.trace
         return changed
 
-    def _weight_edits(self) -> tuple[Edit, ...]:
+    def _weight_edits(self) -> tuple[Change, ...]:
         return tuple(edit for edit in self.edits if edit.name in self.base.program.weights)
 
     def _checked(self, session: Session) -> Session:
