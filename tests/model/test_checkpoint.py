@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference import REFERENCES
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
+from tui_transformer.text.build import build_characters
 
 TEXT = "The waves crashed forcefully against the shore!"
 TENSOR = "encoder.0.self_attention.query.weight"
@@ -63,6 +65,31 @@ def test_a_model_can_be_saved_over_itself(folder):
     before = model.trace(TEXT)["output.logits"]
     model.save(folder)
     assert np.array_equal(Model.load(folder, device="cpu").trace(TEXT)["output.logits"], before)
+
+
+def test_a_model_saved_over_another_tokenizer_opens_with_its_own_vocabulary(folder):
+    model, published = Model.load(folder), REFERENCES / "bert"
+    for name in ("tokenizer.json", "vocab.json", "merges.txt", "added_tokens.json", "source.spm"):
+        shutil.copy(published / "tokenizer.json", folder / name)
+    model.save(folder)
+    again = Model.load(folder)
+    assert again.vocabulary.words == model.vocabulary.words
+    assert not (folder / "tokenizer.json").exists()
+
+
+def test_a_published_tokenizer_saved_over_a_word_list_is_opened(folder):
+    published = Model.load(REFERENCES / "bert", device="cpu")
+    published.save(folder)
+    again = Model.load(folder, device="cpu")
+    assert again.encode("the waves") == published.encode("the waves")
+
+
+def test_characters_saved_with_a_model_cut_the_same_when_it_is_opened(tmp_path):
+    words = build_characters(["The cat\n"], 20)
+    model = Model.load("decoder", vocabulary=words)
+    model.save(tmp_path)
+    assert Model.load(tmp_path).encode("The cat\n") == model.encode("The cat\n")
+    assert Model.load(tmp_path).encode("The cat\n").ids == tuple(range(4, 12))
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path):

@@ -17,6 +17,7 @@ KINDS = {
     "characters": "single characters",
     "wordpiece": "word pieces",
     "pieces": "pieces of a tokenizer",
+    "sentencepiece": "pieces of a SentencePiece model",
 }
 
 

@@ -23,7 +23,20 @@ from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 INDEX = f"{WEIGHTS}.index.json"
 TOKENIZERS = ("tokenizer.json", VOCABULARY_FILE, "vocab.txt")
-"""What a folder may hold of these comes first, then `vocab.json` with `merges.txt`."""
+"""What a folder may hold of these comes first, then `vocab.json` with `merges.txt`, then SentencePiece models."""
+
+SENTENCE_PIECES = ("source.spm", "spiece.model", "tokenizer.model")
+OF_A_TOKENIZER = (
+    *TOKENIZERS,
+    "vocab.json",
+    "merges.txt",
+    *SENTENCE_PIECES,
+    "target.spm",
+    "added_tokens.json",
+    "special_tokens_map.json",
+    "tokenizer_config.json",
+)
+"""Every file that has a say in how text is split."""
 
 PICKLED = (".bin", ".pt", ".pth", ".ckpt")
 LARGEST_CONFIG = 1 << 20
@@ -107,7 +120,8 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
 def own_vocabulary(folder: Path) -> Path | None:
     """The file of a checkpoint folder that its text is split by, where there is one."""
     pair = [folder / "vocab.json"] if (folder / "merges.txt").exists() else []
-    return next((path for path in (*(folder / name for name in TOKENIZERS), *pair) if path.exists()), None)
+    places = (*(folder / name for name in TOKENIZERS), *pair, *(folder / name for name in SENTENCE_PIECES))
+    return next((path for path in places if path.exists()), None)
 
 
 def save(folder: Path, config: ModelConfig, weights: Mapping[str, Host], vocabulary: Vocabulary | None = None) -> None:
@@ -124,6 +138,15 @@ def save(folder: Path, config: ModelConfig, weights: Mapping[str, Host], vocabul
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from error
     write_whole(folder / WEIGHTS, encode({name: np.ascontiguousarray(array) for name, array in weights.items()}))
     if vocabulary is not None:
-        name, text = vocabulary.file()
-        write_whole(folder / name, text.encode())
+        _save_vocabulary(folder, vocabulary)
     write_whole(folder / CONFIG, (json.dumps(config.to_json(), indent=2) + "\n").encode())
+
+
+def _save_vocabulary(folder: Path, vocabulary: Vocabulary) -> None:
+    """Write a vocabulary's files, and remove those of another tokenizer, which would be read instead of them."""
+    files = vocabulary.files()
+    for name, data in files.items():
+        write_whole(folder / name, data)
+    for name in OF_A_TOKENIZER:
+        if name not in files:
+            (folder / name).unlink(missing_ok=True)

@@ -26,7 +26,7 @@ from tui_transformer.model.families import Family, Lengths, ModelConfig
 from tui_transformer.model.families.attention import ATTENTION, AttentionConfig, example_weights
 from tui_transformer.model.families.vanilla import VANILLA
 from tui_transformer.model.found import find_model
-from tui_transformer.text.tokenizer import Encoding, Token, Tokenizer, tokenizer_for
+from tui_transformer.text.tokenizer import Encoding, Token, Tokenizer, target_tokenizer, tokenizer_for
 from tui_transformer.text.vocabulary import Vocabulary, load_vocabulary
 
 BUILT_IN = ("encoder", "decoder", "encoder-decoder", "attention")
@@ -120,9 +120,12 @@ class Model:
         Raises:
             InputError: No vocabulary, no tokens, or more tokens than the model reads (cut instead, where asked).
         """
-        if self.tokenizer is None:
+        return self._encoded(self.tokenizer, text, cut=cut)
+
+    def _encoded(self, tokenizer: Tokenizer | None, text: str, *, cut: bool) -> Encoding:
+        if tokenizer is None:
             raise InputError(f"{self.name} has no vocabulary: give token IDs (--ids), or one with --vocab")
-        encoding = self.tokenizer.encode(text, max_tokens=self.config.max_length, cut=cut)
+        encoding = tokenizer.encode(text, max_tokens=self.config.max_length, cut=cut)
         if not encoding.tokens:
             raise InputError("the sentence has no tokens: write at least one word")
         return encoding
@@ -137,7 +140,8 @@ class Model:
         """
         self._check_decoder()
         start = self.config.start_id or 0
-        found = self.encode(text, cut=cut) if text.strip() else Encoding(text, ())
+        tokenizer = None if self.tokenizer is None else target_tokenizer(self.tokenizer)
+        found = self._encoded(tokenizer, text, cut=cut) if text.strip() else Encoding(text, ())
         written = (token for token in found.tokens if not (token.special and token.start == token.end))
         tokens = (Token(start, self.word(start), 0, 0), *written)
         kept = tokens[: self.config.max_length] if cut else tokens

@@ -18,7 +18,7 @@ def sample_sentence(vocabulary: Vocabulary) -> str:
     """A sentence that the vocabulary knows: its own, or its first ordinary words; pieces can write any."""
     if vocabulary.name in SENTENCES:
         return SENTENCES[vocabulary.name]
-    if vocabulary.kind == "pieces":
+    if vocabulary.kind in ("pieces", "sentencepiece"):
         return SENTENCES["waves"]
     special = vocabulary.special_ids
     whole = (word for i, word in enumerate(vocabulary.words) if i not in special and word.isalnum())

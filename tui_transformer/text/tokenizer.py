@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.specials import UNKNOWN
-from tui_transformer.text.vocabulary import Vocabulary, normal_form
+from tui_transformer.text.vocabulary import Vocabulary, has_capitals, normal_form
 
 if TYPE_CHECKING:
     import tokenizers
 
+    from tui_transformer.text.sentence_pieces import SentencePieceVocabulary
     from tui_transformer.text.tokenizer_file import PieceVocabulary
 
 MAX_CHARACTERS = 1_000_000
@@ -28,7 +29,6 @@ _JOINERS = frozenset("\u200c\u200d")
 _OPENING = frozenset({"Ps", "Pi"})
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _WORD = re.compile(r"[^\W_]\S*")
-_CAPITAL = re.compile("[A-Z]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +194,10 @@ class WordPieceTokenizer:
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
         rust = Tokenizer(models.WordPiece(vocab=self.vocabulary.ids, unk_token=UNKNOWN))
-        rust.normalizer = normalizers.BertNormalizer(lowercase=not _has_capitals(self.vocabulary))
+        rust.normalizer = normalizers.BertNormalizer(lowercase=not has_capitals(self.vocabulary))
         rust.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         rust.add_special_tokens(list(self.vocabulary.special_words))
         return rust
-
-
-def _has_capitals(vocabulary: Vocabulary) -> bool:
-    return any(_CAPITAL.search(word) for word in vocabulary.words if not word.startswith("["))
 
 
 def without_surrogates(text: str) -> str:
@@ -263,14 +259,27 @@ def _by_characters(vocabulary: Vocabulary) -> Tokenizer:
     return CharacterTokenizer(vocabulary)
 
 
+def _by_sentence_pieces(vocabulary: Vocabulary) -> Tokenizer:
+    from tui_transformer.text.sentence_pieces import SentencePieceTokenizer
+
+    return SentencePieceTokenizer(cast("SentencePieceVocabulary", vocabulary))
+
+
 _KINDS: dict[str, Callable[[Vocabulary], Tokenizer]] = {
     "words": WordTokenizer,
     "characters": _by_characters,
     "wordpiece": WordPieceTokenizer,
     "pieces": _by_pieces,
+    "sentencepiece": _by_sentence_pieces,
 }
 
 
 def tokenizer_for(vocabulary: Vocabulary) -> Tokenizer:
     """Make the tokenizer that a vocabulary is for."""
     return _KINDS[vocabulary.kind](vocabulary)
+
+
+def target_tokenizer(tokenizer: Tokenizer) -> Tokenizer:
+    """What cuts the text of a decoder beside an encoder: the same, or Marian's second model."""
+    target: Tokenizer = getattr(tokenizer, "target", tokenizer)
+    return target

@@ -1,4 +1,4 @@
-"""Tokenizers of published models, by the library `tokenizers`: `tokenizer.json`, or `vocab.json` and `merges.txt`."""
+"""Tokenizers of published models, by the library `tokenizers`: `tokenizer.json`; see also `tokenizer_parts`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,6 @@ MERGES = "merges.txt"
 PADDINGS = ("[PAD]", "<pad>", "<|pad|>")
 BEGINNINGS = ("<s>", "<bos>", "<|begin_of_text|>", "[CLS]", "<|endoftext|>")
 ENDS = ("</s>", "<eos>", "<|end_of_text|>", "[SEP]", "<|endoftext|>")
-FRAMES: Mapping[str, tuple[str, ...]] = {
-    "GPT2Tokenizer": (),
-    "RobertaTokenizer": ("<s>", "</s>"),
-    "BartTokenizer": ("<s>", "</s>"),
-}
-"""What stands around a text, for each `tokenizer_class` that is whole in `vocab.json` and `merges.txt`."""
-_SPECIAL_PIECES = ("<|endoftext|>", "<s>", "</s>", "<unk>", "<pad>", "<mask>")
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +95,7 @@ class PieceTokenizer:
     def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
         """Split a text into pieces; see `Tokenizer.encode`. A cut text keeps the tokens that are added at its end."""
         check_length(text)
-        with _refused("the text cannot be split by this tokenizer"):
+        with refused("the text cannot be split by this tokenizer"):
             found = self.vocabulary.rust.encode(without_surrogates(text))
         added = found.special_tokens_mask
         own = [i for i, mark in enumerate(added) if not mark]
@@ -121,7 +114,7 @@ class PieceTokenizer:
         """The text of the pieces, special ones as they are written."""
         for token_id in ids:
             self.vocabulary.word(token_id)
-        with _refused("the IDs cannot be turned into text"):
+        with refused("the IDs cannot be turned into text"):
             return self.vocabulary.rust.decode(list(ids), skip_special_tokens=False)
 
     def _token(self, text: str, token_id: int, place: tuple[int, int]) -> Token:
@@ -138,16 +131,20 @@ def load_pieces(path: Path) -> PieceVocabulary:
         InputError: The file is missing or broken, or describes a tokenizer that is not known.
     """
     merges = path.with_name(MERGES)
-    return _byte_pairs(path, merges) if path.name == "vocab.json" and merges.exists() else _from_json(path)
+    if path.name == "vocab.json" and merges.exists():
+        from tui_transformer.text.tokenizer_parts import byte_pairs
+
+        return byte_pairs(path, merges)
+    return _from_json(path)
 
 
 def _from_json(path: Path) -> PieceVocabulary:
     from tokenizers import Tokenizer
 
     text = read_text(path)
-    with _refused(f"{shown_path(path)} is no tokenizer that can be read"):
+    with refused(f"{shown_path(path)} is no tokenizer that can be read"):
         rust = Tokenizer.from_str(text)
-    return _vocabulary(rust, path, _unknown(rust, text))
+    return vocabulary_of(rust, path, _unknown(rust, text))
 
 
 def _unknown(rust: tokenizers.Tokenizer, text: str) -> int | None:
@@ -168,7 +165,12 @@ def built_vocabulary(rust: tokenizers.Tokenizer, name: str, specials: Specials) 
     return PieceVocabulary(name, words, 0, "pieces", None, rust, unknown, _style(rust), specials=specials)
 
 
-def _vocabulary(rust: tokenizers.Tokenizer, path: Path, unknown: int | None) -> PieceVocabulary:
+def vocabulary_of(rust: tokenizers.Tokenizer, path: Path, unknown: int | None) -> PieceVocabulary:
+    """The vocabulary of a tokenizer that a file describes.
+
+    Raises:
+        InputError: It has no pieces, too many, or adds tokens that are not there.
+    """
     rust.no_truncation()
     rust.no_padding()
     words = _words(rust, shown_path(path))
@@ -196,7 +198,7 @@ def _check_added(rust: tokenizers.Tokenizer, where: str, size: int) -> None:
             for name in (piece["SpecialToken"]["id"] for piece in part["single"] if "SpecialToken" in piece):
                 if name not in known:
                     raise InputError(f"{where} adds {name!r} to every text and does not say which token that is")
-    with _refused(f"{where} is a tokenizer that splits no text"):
+    with refused(f"{where} is a tokenizer that splits no text"):
         outside = [i for i in rust.encode("a").ids if i >= size]
     if outside:
         raise InputError(f"{where} adds token {outside[0]} to every text, and its IDs go up to {size - 1}")
@@ -227,7 +229,7 @@ def _style(rust: tokenizers.Tokenizer) -> Style:
 
 
 @contextlib.contextmanager
-def _refused(what: str) -> Iterator[None]:
+def refused(what: str) -> Iterator[None]:
     """Turn whatever the library raises into one line; it has no exceptions of its own, and panics are BaseException."""
     try:
         yield
@@ -236,75 +238,3 @@ def _refused(what: str) -> Iterator[None]:
             raise
         reason = (str(error) or type(error).__name__).splitlines()[0][:200]
         raise InputError(f"{what} ({reason}): copy the file again, or give another with --vocab") from error
-
-
-# Byte-level BPE in two files
-
-
-def _byte_pairs(path: Path, merges: Path) -> PieceVocabulary:
-    """Byte-level BPE (Radford et al. 2019) from a table of IDs and a list of merges."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-
-    ids, pairs, options = _ids(path), _pairs(merges), _options(path.with_name("tokenizer_config.json"))
-    frame = _frame(ids, options, path)
-    unknown = "<unk>" if "<unk>" in ids else None
-    with _refused(f"{shown_path(path)} and {merges.name} do not fit each other"):
-        rust = Tokenizer(models.BPE(vocab=ids, merges=pairs, unk_token=unknown))
-    rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=options.get("add_prefix_space") is True)
-    rust.decoder = decoders.ByteLevel()
-    special = [word for word in _SPECIAL_PIECES if word in ids]
-    rust.add_special_tokens([AddedToken(word, lstrip=word == "<mask>") for word in special])
-    _add_frame(rust, frame, ids)
-    return _vocabulary(rust, path, ids.get("<unk>"))
-
-
-def _add_frame(rust: tokenizers.Tokenizer, frame: tuple[str, ...], ids: Mapping[str, int]) -> None:
-    from tokenizers import processors
-
-    if frame:
-        first, last = frame
-        places = [(word, ids[word]) for word in frame]
-        rust.post_processor = processors.TemplateProcessing(single=f"{first} $A {last}", special_tokens=places)
-
-
-def _frame(ids: Mapping[str, int], options: Mapping[str, Any], path: Path) -> tuple[str, ...]:
-    """The tokens around a text: as the named class has them, or those of RoBERTa where the vocabulary has both."""
-    kind = options.get("tokenizer_class")
-    if kind is None:
-        frame = FRAMES["RobertaTokenizer"]
-        return frame if all(word in ids for word in frame) else ()
-    frame_or_none = FRAMES.get(str(kind).removesuffix("Fast"))
-    if frame_or_none is None or any(word not in ids for word in frame_or_none):
-        raise InputError(f"{shown_path(path)} is not the whole of a {str(kind)[:60]}: a tokenizer.json is needed")
-    return frame_or_none
-
-
-def _ids(path: Path) -> dict[str, int]:
-    ids = _object(path)
-    if not all(type(token_id) is int and 0 <= token_id < MAX_ENTRIES for token_id in ids.values()):
-        raise InputError(f"{shown_path(path)} is no table of pieces and IDs: every value is a whole number from 0")
-    return ids
-
-
-def _pairs(path: Path) -> list[tuple[str, str]]:
-    lines = [line for line in read_text(path).split("\n") if line.strip() and not line.startswith("#version")]
-    pairs = [tuple(line.rstrip("\r").split(" ")) for line in lines]
-    wrong = next((line for line, pair in zip(lines, pairs, strict=True) if len(pair) != 2), None)
-    if wrong is not None:
-        raise InputError(f"{shown_path(path)} has the line {wrong[:40]!r}: a merge is two pieces with a space between")
-    return [(first, second) for first, second in pairs]
-
-
-def _options(path: Path) -> dict[str, Any]:
-    return _object(path) if path.exists() else {}
-
-
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise InputError(f"{shown_path(path)} is not JSON ({reason}): copy the file again") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{shown_path(path)} is not a JSON object: copy the file again")
-    return found

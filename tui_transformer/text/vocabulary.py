@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -27,11 +27,20 @@ from tui_transformer.text.pieces import Style, piece_text
 from tui_transformer.text.specials import PADDING, SPECIALS, UNKNOWN, Specials
 
 VOCABULARY_FILE = "vocabulary.txt"
-Kind = Literal["words", "characters", "wordpiece", "pieces"]
-_STYLES: dict[Kind, Style] = {"words": "words", "characters": "characters", "wordpiece": "word pieces"}
+Kind = Literal["words", "characters", "wordpiece", "pieces", "sentencepiece"]
+_STYLES: dict[Kind, Style] = {
+    "words": "words",
+    "characters": "characters",
+    "wordpiece": "word pieces",
+    "sentencepiece": "marked spaces",
+}
 SPECIAL_WORDS = (UNKNOWN, PADDING, "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]")
 MAX_ENTRIES = 2_000_000
 MAX_ENTRY_LENGTH = 1_000
+ADDED, SPECIAL_MAP = "added_tokens.json", "special_tokens_map.json"
+"""Files beside a vocabulary of word pieces or byte pairs, which add tokens to it."""
+
+_CAPITAL = re.compile("[A-Z]")
 _PIECE = re.compile(r"^##\S+[ \t\r]*$", re.MULTILINE)
 _PACKAGE = Path(__file__).resolve().parent.parent
 # A wheel carries the lists inside the package; a source checkout has them beside it.
@@ -108,8 +117,13 @@ class Vocabulary:
         """What the word of an ID stands for: `##ing` is "ing, inside a word"."""
         return piece_text(self.word(token_id), _STYLES[self.kind])
 
+    def files(self) -> Mapping[str, bytes]:
+        """The names and contents of the files that this can be read from again."""
+        name, text = self.file()
+        return {name: text.encode()}
+
     def file(self) -> tuple[str, str]:
-        """The name and content of the file that this can be read from again."""
+        """The one file, where it is one of text."""
         lines = map(escaped, self.words) if self.kind == "characters" else self.words
         return VOCABULARY_FILE, "".join(f"{line}\n" for line in (*self._header(), *lines))
 
@@ -158,6 +172,11 @@ def normal_form(word: str) -> str:
     return lowered if lowered.isascii() else unicodedata.normalize("NFC", lowered).replace("’", "'")
 
 
+def has_capitals(words: Vocabulary) -> bool:
+    """Whether a vocabulary of word pieces tells capitals from small letters."""
+    return any(_CAPITAL.search(word) for word in words.words if not word.startswith("["))
+
+
 def built_in_vocabularies() -> tuple[str, ...]:
     """Give the names of the vocabularies that come with the program, sorted."""
     return tuple(sorted(path.stem for path in _folder().glob("*.txt")))
@@ -181,7 +200,27 @@ def load_vocabulary(where: str | Path) -> Vocabulary:
     if isinstance(where, str) and not _names_a_file(where):
         raise _unknown_name(where)
     path = _expanded(Path(where))
-    return _pieces(path) if path.suffix == ".json" else parse_vocabulary(read_text(path), path.name, path)
+    if path.suffix == ".json":
+        return _pieces(path)
+    if path.suffix in (".spm", ".model"):
+        return _sentence_pieces(path)
+    return _with_added(parse_vocabulary(read_text(path), path.name, path), path)
+
+
+def _with_added(words: Vocabulary, path: Path) -> Vocabulary:
+    """The same with the tokens that files beside a `vocab.txt` of word pieces add."""
+    there = any(path.with_name(name).exists() for name in (ADDED, SPECIAL_MAP))
+    if words.kind != "wordpiece" or path.name != "vocab.txt" or not there:
+        return words
+    from tui_transformer.text.tokenizer_parts import word_pieces
+
+    return word_pieces(path, words)
+
+
+def _sentence_pieces(path: Path) -> Vocabulary:
+    from tui_transformer.text.sentence_pieces import load_sentence_pieces
+
+    return load_sentence_pieces(path)
 
 
 def _pieces(path: Path) -> Vocabulary:

@@ -1,0 +1,210 @@
+"""SentencePiece models without a tokenizer.json, trained here on a few sentences."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from reference import REFERENCES
+
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+from tui_transformer.model.checkpoint import own_vocabulary
+from tui_transformer.text import sentence_pieces
+from tui_transformer.text.tokenizer import target_tokenizer, tokenizer_for
+from tui_transformer.text.vocabulary import load_vocabulary
+
+ENGLISH = ["The waves crashed against the shore!", "A strong nation recycles its surplus.", "the shore, the wave"] * 10
+SIZE = 30
+GERMAN = ["Die Wellen schlugen an das Ufer!", "Ein Hund und ein Kind sind im Haus.", "die Welle, das Ufer"] * 10
+
+
+@pytest.fixture(scope="module")
+def trained() -> dict[str, bytes]:
+    library = pytest.importorskip("sentencepiece", reason="sentencepiece is not installed")
+
+    def train(text: list[str], **options: object) -> bytes:
+        out = io.BytesIO()
+        settings = {"vocab_size": SIZE, "minloglevel": 5} | options
+        library.SentencePieceTrainer.train(sentence_iterator=iter(text), model_writer=out, **settings)
+        return out.getvalue()
+
+    ids = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+    return {
+        "source.spm": train(ENGLISH),
+        "target.spm": train(GERMAN),
+        "spiece.model": train(ENGLISH, **ids),
+        "tokenizer.model": train(ENGLISH, model_type="bpe", byte_fallback=True, vocab_size=300),
+    }
+
+
+def pieces(data: bytes) -> list[str]:
+    from sentencepiece import SentencePieceProcessor
+
+    model = SentencePieceProcessor(model_proto=data)
+    return [model.id_to_piece(i) for i in range(model.get_piece_size())]
+
+
+def own_ids(data: bytes, text: str) -> list[int]:
+    from sentencepiece import SentencePieceProcessor
+
+    return SentencePieceProcessor(model_proto=data).encode(text, out_type=int)
+
+
+@pytest.fixture
+def marian(trained: dict[str, bytes], tmp_path: Path) -> Path:
+    """A folder as Marian's are: two models, and one table of IDs that are neither's own."""
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(REFERENCES / "marian" / name, tmp_path / name)
+    for name in ("source.spm", "target.spm"):
+        (tmp_path / name).write_bytes(trained[name])
+    words = dict.fromkeys(word for name in ("target.spm", "source.spm") for word in pieces(trained[name])[3:])
+    table = ["<pad>", "</s>", "<unk>", ">>de<<", *words][:81]
+    (tmp_path / "vocab.json").write_text(json.dumps({word: i for i, word in enumerate(table)}))
+    return tmp_path
+
+
+def test_marian_cuts_by_the_source_model_and_takes_ids_from_the_table(marian: Path, trained: dict[str, bytes]) -> None:
+    words = load_vocabulary(marian / "source.spm")
+    text = "The waves crashed 😊"
+    tokens = tokenizer_for(words).encode(text).tokens
+    own = pieces(trained["source.spm"])
+    expected = [words.ids.get(own[i], 2) for i in own_ids(trained["source.spm"], text)]
+    assert [token.id for token in tokens] == [*expected, words.ids["</s>"]]
+    assert [token.text for token in tokens if token.unknown] == ["😊"]
+    assert (tokens[-1].special, tokens[-1].start) == (True, len(text))
+    assert all(text[t.start : t.end].strip() == t.text.strip("▁") for t in tokens[:-1] if not t.special)
+    assert (words.pad_id, words.end_id, words.unknown_id) == (0, 1, 2)
+
+
+def test_marian_keeps_the_code_of_a_language_whole(marian: Path) -> None:
+    tokenizer = tokenizer_for(load_vocabulary(marian / "source.spm"))
+    first, *rest = tokenizer.encode(">>de<< The shore").tokens
+    assert (first.id, first.text, first.special) == (3, ">>de<<", True)
+    assert [token.id for token in rest] == list(tokenizer.encode("The shore").ids)
+    assert tokenizer.encode(">>xx<< The shore").tokens[0].unknown
+
+
+def test_marian_cuts_what_the_decoder_writes_by_the_target_model(marian: Path, trained: dict[str, bytes]) -> None:
+    model = Model.load(marian, device="cpu")
+    text = "das Ufer"
+    own = pieces(trained["target.spm"])
+    expected = [model.vocabulary.ids[own[i]] for i in own_ids(trained["target.spm"], text)]
+    assert model.encode_target(text).ids == (model.config.start_id, *expected)
+    assert model.encode("the shore").ids != model.encode_target("the shore").ids
+    assert model.tokenizer.decode(expected) == text
+
+
+def test_a_model_without_its_table_is_refused(marian: Path) -> None:
+    (marian / "vocab.json").unlink()
+    with pytest.raises(InputError, match=r"source.spm has no vocab.json beside it"):
+        load_vocabulary(marian / "source.spm")
+
+
+def test_t5_ends_with_its_end_and_has_sentinels_past_the_table(trained: dict[str, bytes], tmp_path: Path) -> None:
+    path = tmp_path / "spiece.model"
+    path.write_bytes(trained["spiece.model"])
+    words = load_vocabulary(path)
+    found = tokenizer_for(words).encode("The waves <extra_id_0> shore")
+    middle = [words.size - 1]
+    assert list(found.ids) == [
+        *own_ids(trained["spiece.model"], "The waves "),
+        *middle,
+        *own_ids(trained["spiece.model"], " shore"),
+        1,
+    ]
+    assert (words.size, words.rows, words.words[-1], words.words[SIZE]) == (
+        SIZE + 100,
+        SIZE,
+        "<extra_id_0>",
+        "<extra_id_99>",
+    )
+    assert (own_vocabulary(tmp_path), words.kind) == (path, "sentencepiece")
+
+
+def test_llama_begins_with_its_begin_and_writes_bytes(trained: dict[str, bytes], tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(trained["tokenizer.model"])
+    tokenizer = tokenizer_for(load_vocabulary(path))
+    text = "wave 漢 x"
+    tokens = tokenizer.encode(text).tokens
+    assert [token.id for token in tokens] == [1, *own_ids(trained["tokenizer.model"], text)]
+    places = [(token.start, token.end) for token in tokens if token.text.startswith("<0x")]
+    assert places[:3] == [(5, 6)] * 3
+    assert tokenizer.decode([token.id for token in tokens[1:]]) == text
+    assert tokenizer.vocabulary.reading(tokens[-1].id) in ("x", "x, after a space")
+
+
+def test_options_say_what_stands_around_a_text(trained: dict[str, bytes], tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(trained["tokenizer.model"])
+    (tmp_path / "tokenizer_config.json").write_text('{"add_bos_token": false, "add_eos_token": true}')
+    assert tokenizer_for(load_vocabulary(path)).encode("the").tokens[-1].text == "</s>"
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "XLNetTokenizer"}')
+    with pytest.raises(InputError, match=r"is not the whole of a XLNetTokenizer: a tokenizer.json is needed"):
+        load_vocabulary(path)
+
+
+def test_added_tokens_are_honoured(trained: dict[str, bytes], tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(trained["tokenizer.model"])
+    (tmp_path / "added_tokens.json").write_text('{"<tool>": 300}')
+    (tmp_path / "special_tokens_map.json").write_text('{"additional_special_tokens": ["<tool>"]}')
+    words = load_vocabulary(path)
+    token = tokenizer_for(words).encode("the <tool>").tokens[-1]
+    assert (token.id, token.text, token.special, words.rows) == (300, "<tool>", True, 300)
+
+
+def test_a_limit_is_kept_and_the_end_with_it(marian: Path) -> None:
+    tokenizer = tokenizer_for(load_vocabulary(marian / "source.spm"))
+    whole = tokenizer.encode("The waves crashed")
+    short = tokenizer.encode("The waves crashed", max_tokens=4, cut=True)
+    assert short.ids == (*whole.ids[:3], whole.ids[-1])
+    assert short.cut == len(whole.ids) - 4
+    with pytest.raises(InputError, match="the limit is 4"):
+        tokenizer.encode("The waves crashed", max_tokens=4)
+
+
+def test_a_saved_model_opens_with_both_of_its_models(marian: Path, tmp_path: Path) -> None:
+    model, copy = Model.load(marian, device="cpu"), tmp_path / "copy"
+    model.save(copy)
+    again = Model.load(copy, device="cpu")
+    for text in ("The shore", "das Ufer"):
+        assert again.encode(text) == model.encode(text)
+        assert again.encode_target(text) == model.encode_target(text)
+    assert target_tokenizer(again.tokenizer).vocabulary.words == again.vocabulary.words
+
+
+def test_a_broken_model_is_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("sentencepiece", reason="sentencepiece is not installed")
+    (tmp_path / "spiece.model").write_bytes(b"not a model")
+    with pytest.raises(InputError, match=r"spiece.model is no SentencePiece model \("):
+        load_vocabulary(tmp_path / "spiece.model")
+
+
+def test_without_the_extra_the_file_and_the_way_to_install_it_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    sentence_pieces._processor.cache_clear()
+    (tmp_path / "tokenizer.model").write_bytes(b"")
+    with pytest.raises(InputError, match=r"tokenizer.model needs the extra .* pip install 'sentencepiece>=0.2.3'") as e:
+        load_vocabulary(tmp_path / "tokenizer.model")
+    assert "\n" not in str(e.value)
+
+
+def test_marian_opens_without_the_extra_for_token_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    sentence_pieces._processor.cache_clear()
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(REFERENCES / "marian" / name, tmp_path / name)
+    (tmp_path / "source.spm").write_bytes(b"")
+    (tmp_path / "vocab.json").write_text('{"<pad>": 0, "</s>": 1, "<unk>": 2, "a": 3}')
+    model = Model.load(tmp_path, device="cpu")
+    assert model.trace(ids=[3, 1])["encoder.0.output"].shape == (2, 32)
+    with pytest.raises(InputError, match=r"source.spm needs the extra"):
+        model.encode("a")

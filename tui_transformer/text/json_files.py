@@ -1,0 +1,108 @@
+"""The small JSON files beside a tokenizer: tables of IDs, options, and tokens that were added."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tui_transformer.errors import InputError
+from tui_transformer.text.files import read_text, shown_path
+from tui_transformer.text.vocabulary import ADDED, MAX_ENTRIES, SPECIAL_MAP
+
+OPTIONS = "tokenizer_config.json"
+_FLAGS = ("lstrip", "rstrip", "single_word", "normalized")
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The object of a JSON file.
+
+    Raises:
+        InputError: It cannot be read, is not JSON, or no object.
+    """
+    try:
+        found = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(f"{shown_path(path)} is not JSON ({reason}): copy the file again") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{shown_path(path)} is not a JSON object: copy the file again")
+    return found
+
+
+def read_ids(path: Path) -> dict[str, int]:
+    """A table of pieces and IDs.
+
+    Raises:
+        InputError: A value is no ID.
+    """
+    ids = read_object(path)
+    if not all(type(token_id) is int and 0 <= token_id < MAX_ENTRIES for token_id in ids.values()):
+        raise InputError(f"{shown_path(path)} is no table of pieces and IDs: every value is a whole number from 0")
+    return ids
+
+
+def options_beside(path: Path, name: str = OPTIONS) -> dict[str, Any]:
+    """What the file of this name beside another says; nothing where there is none."""
+    beside = path.with_name(name)
+    return read_object(beside) if beside.exists() else {}
+
+
+@dataclass(frozen=True)
+class Special:
+    """A special token, and how the white space around it is treated where the file says."""
+
+    content: str
+    flags: Mapping[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Added:
+    """What `added_tokens.json` and `special_tokens_map.json` say.
+
+    Attributes:
+        ids: The ID of each token that was added.
+        roles: The special tokens that have a part: `unk_token`, `cls_token` …
+        more: Further special tokens.
+    """
+
+    ids: Mapping[str, int]
+    roles: Mapping[str, Special]
+    more: tuple[Special, ...]
+
+    def named(self, role: str, otherwise: str) -> str:
+        """The token of a role, where the file names one."""
+        return self.roles[role].content if role in self.roles else otherwise
+
+    @property
+    def special(self) -> tuple[Special, ...]:
+        """All special tokens."""
+        return (*self.roles.values(), *self.more)
+
+
+def added_beside(path: Path) -> Added:
+    """What the two files beside a vocabulary say.
+
+    Raises:
+        InputError: They are broken.
+    """
+    added = path.with_name(ADDED)
+    ids = read_ids(added) if added.exists() else {}
+    found = options_beside(path, SPECIAL_MAP)
+    where = shown_path(path.with_name(SPECIAL_MAP))
+    more = found.pop("additional_special_tokens", None) or []
+    if not isinstance(more, list):
+        raise InputError(f"{where}: additional_special_tokens is no list: copy the file again")
+    roles = {role: _special(value, where) for role, value in found.items() if value is not None}
+    return Added(ids, roles, tuple(_special(value, where) for value in more))
+
+
+def _special(value: object, where: str) -> Special:
+    """A token as it is written, or as an object with its text and flags."""
+    if isinstance(value, str) and value:
+        return Special(value)
+    if isinstance(value, dict) and isinstance(content := value.get("content"), str) and content:
+        return Special(content, {flag: value[flag] for flag in _FLAGS if isinstance(value.get(flag), bool)})
+    raise InputError(f"{where} has the token {str(value)[:60]!r}: a token is a text, or an object with its content")

@@ -1,0 +1,286 @@
+"""SentencePiece models (Kudo & Richardson 2018) without a `tokenizer.json`: Marian's two, T5's and Llama's.
+
+They are cut by the library `sentencepiece`, an optional extra, which is imported when a text is cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tui_transformer.errors import InputError
+from tui_transformer.text.files import shown_path
+from tui_transformer.text.json_files import added_beside, options_beside, read_ids
+from tui_transformer.text.specials import Specials
+from tui_transformer.text.tokenizer import Encoding, Token, check_length, too_many, without_surrogates
+from tui_transformer.text.vocabulary import MAX_ENTRIES, Vocabulary
+
+SOURCE, TARGET, TABLE = "source.spm", "target.spm", "vocab.json"
+INSTALL = "pip install 'sentencepiece>=0.2.3'"
+EXTRA_IDS = 100
+"""Sentinels of T5, where its options do not say how many."""
+
+_NAMES = Specials("<pad>", "<unk>", "<s>", "</s>")
+_LANGUAGE = re.compile(r">>.+?<<")
+_BYTE = re.compile("<0x([0-9A-F]{2})>")
+_SPACE = "▁"
+
+
+@dataclass(frozen=True, eq=False)
+class SentencePieceVocabulary(Vocabulary):
+    """The pieces in order of ID.
+
+    Attributes:
+        model: The file that cuts texts.
+        target: The file that cuts what the decoder writes, where that is another.
+        first: What stands before a text.
+        last: What stands after it.
+        added: Entries past the table, which need no rows.
+        language: Whether a text may begin with `>>code<<`, which is one token.
+    """
+
+    model: Path
+    target: Path | None = None
+    first: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
+    added: int = 0
+    language: bool = False
+    own: frozenset[str] = field(default=frozenset(), repr=False)
+
+    @property
+    def unknown_id(self) -> int | None:
+        """The ID of what the pieces cannot write."""
+        return self.ids.get(self.specials.unknown)
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """The IDs of special tokens, codes of languages among them."""
+        codes = (word for word in self.words if self.language and _LANGUAGE.fullmatch(word))
+        return super().special_ids.union(self.ids[word] for word in (*self.own, *codes))
+
+    @property
+    def rows(self) -> int:
+        """The rows that an embedding table must have."""
+        return self.size - self.added
+
+    def files(self) -> Mapping[str, bytes]:
+        """The model's files as they are."""
+        paths = [self.model, *([self.target] if self.target else []), *self._beside()]
+        try:
+            return {path.name: path.read_bytes() for path in paths}
+        except OSError as error:
+            raise InputError(
+                f"{shown_path(self.model)} cannot be read again ({error.strerror}): copy it back"
+            ) from error
+
+    def _beside(self) -> list[Path]:
+        names = (TABLE, "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json")
+        return [path for path in map(self.model.with_name, names) if path.exists()]
+
+
+@dataclass(frozen=True)
+class SentencePieceTokenizer:
+    """Cuts text by a SentencePiece model; special tokens count where they are written in full."""
+
+    vocabulary: SentencePieceVocabulary
+
+    @cached_property
+    def target(self) -> SentencePieceTokenizer:
+        """What cuts the decoder's text."""
+        words = self.vocabulary
+        return self if words.target is None else SentencePieceTokenizer(replace(words, model=words.target, target=None))
+
+    def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
+        """Split a text into pieces; see `Tokenizer.encode`. A cut text keeps the tokens that are added around it."""
+        check_length(text)
+        words = self.vocabulary
+        pieces = list(self._pieces(without_surrogates(text), text))
+        count = len(pieces) + len(words.first) + len(words.last)
+        left = 0 if max_tokens is None else max(0, count - max_tokens)
+        if left and (not cut or left > len(pieces)):
+            raise too_many(count, max_tokens)
+        first = [Token(words.ids[word], word, 0, 0, special=True) for word in words.first]
+        last = [Token(words.ids[word], word, len(text), len(text), special=True) for word in words.last]
+        return Encoding(text, (*first, *pieces[: len(pieces) - left], *last), left)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of the pieces, special ones as they are written."""
+        parts = [self.vocabulary.word(token_id) for token_id in ids]
+        data = b"".join(_written(part) for part in parts)
+        return data.decode(errors="replace").removeprefix(" ")
+
+    def _pieces(self, text: str, written: str) -> Iterator[Token]:
+        at = 0
+        for match in self._special.finditer(text):
+            yield from self._cut(text, written, at, match.start())
+            yield self._token(match[0], written, match.start(), match.end())
+            at = match.end()
+        yield from self._cut(text, written, at, len(text))
+
+    def _cut(self, text: str, written: str, start: int, end: int) -> Iterator[Token]:
+        """The pieces of a part of the text without special tokens."""
+        if not text[start:end].strip():
+            return
+        found = _cut_by(self.vocabulary.model, text[start:end])
+        for piece, (first, last) in found:
+            yield self._token(piece, written, start + first, start + last)
+
+    def _token(self, piece: str, written: str, start: int, end: int) -> Token:
+        words = self.vocabulary
+        token_id = words.ids.get(piece)
+        if token_id is None and words.unknown_id is None:
+            raise InputError(f"{shown_path(words.model)} has no <unk>, and {written[start:end][:40]!r} is not in it")
+        if token_id is None:
+            return Token(words.unknown_id or 0, written[start:end], start, end, unknown=True)
+        return Token(token_id, piece, start, end, special=token_id in words.special_ids)
+
+    @cached_property
+    def _special(self) -> re.Pattern[str]:
+        words = self.vocabulary
+        names = sorted({words.words[i] for i in words.special_ids} - {""}, key=len, reverse=True)
+        code = [rf"\A{_LANGUAGE.pattern}"] if words.language else []
+        return re.compile("|".join([*code, *map(re.escape, names)]) or "(?!)")
+
+
+def _written(piece: str) -> bytes:
+    match = _BYTE.fullmatch(piece)
+    return bytes([int(match[1], 16)]) if match else piece.replace(_SPACE, " ").encode()
+
+
+@lru_cache(maxsize=8)
+def _processor(path: Path) -> Any:
+    """The library's model; `Any` as the library has no types."""
+    try:
+        from sentencepiece import SentencePieceProcessor
+    except ImportError as error:
+        reason = "needs the extra `sentencepiece`, which is not installed"
+        raise InputError(f"{shown_path(path)} {reason}: {INSTALL}") from error
+    try:
+        return SentencePieceProcessor(model_proto=path.read_bytes())
+    except (RuntimeError, OSError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0][:120]
+        raise InputError(f"{shown_path(path)} is no SentencePiece model ({reason}): copy the file again") from error
+
+
+def _cut_by(path: Path, text: str) -> list[tuple[str, tuple[int, int]]]:
+    """Pieces with their places; the bytes of a character all have its place."""
+    try:
+        found = _processor(path).encode(text, return_type="offset_mapping")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{shown_path(path)} needs a newer sentencepiece: {INSTALL}") from error
+    pieces, places = found["pieces"], list(found["offsets"])
+    for later, earlier in pairwise(reversed(range(len(pieces)))):
+        if _BYTE.fullmatch(pieces[earlier]) and places[earlier][0] == places[earlier][1] == places[later][0]:
+            places[earlier] = places[later]
+    return list(zip(pieces, places, strict=True))
+
+
+# Opening
+
+
+def load_sentence_pieces(path: Path) -> SentencePieceVocabulary:
+    """Open `source.spm` (with `target.spm` and `vocab.json` beside it), `spiece.model` or `tokenizer.model`.
+
+    Raises:
+        InputError: A file is missing or broken, the extra is not installed, or it is of a kind that is not known.
+    """
+    if not path.is_file():
+        raise InputError(f"{shown_path(path)} does not exist: check the path")
+    kind = str(options_beside(path).get("tokenizer_class") or _KINDS.get(path.name, "")).removesuffix("Fast")
+    if kind not in _OPENERS:
+        raise InputError(
+            f"{shown_path(path)} is not the whole of a {kind[:60] or 'tokenizer'}: a tokenizer.json is needed"
+        )
+    return _OPENERS[kind](path)
+
+
+def _marian(path: Path) -> SentencePieceVocabulary:
+    """IDs are those of `vocab.json`, not the model's own; `</s>` ends a text."""
+    table = path.with_name(TABLE)
+    if not table.exists():
+        raise InputError(f"{shown_path(path)} has no {TABLE} beside it, which gives the IDs of its pieces: copy it too")
+    target = path.with_name(TARGET)
+    words = _by_id(read_ids(table), table)
+    end = _present(words, "</s>")
+    other = target if path.name == SOURCE and target.exists() else None
+    return SentencePieceVocabulary(
+        path.name, words, 0, "sentencepiece", path, path, other, last=end, language=True, specials=_NAMES
+    )
+
+
+def _t5(path: Path) -> SentencePieceVocabulary:
+    """`</s>` ends a text; past the model's pieces are sentinels, the last one first."""
+    words = _pieces(path)
+    count = options_beside(path).get("extra_ids", EXTRA_IDS)
+    sentinels = tuple(f"<extra_id_{i}>" for i in reversed(range(count if type(count) is int else EXTRA_IDS)))
+    return _opened(path, words, tuple(word for word in sentinels if word not in words), last=_present(words, "</s>"))
+
+
+def _llama(path: Path) -> SentencePieceVocabulary:
+    """`<s>` begins a text, unless the options say otherwise."""
+    words, options = _pieces(path), options_beside(path)
+    first = _present(words, "<s>") if options.get("add_bos_token", True) else ()
+    last = _present(words, "</s>") if options.get("add_eos_token", False) else ()
+    return _opened(path, words, (), first, last)
+
+
+def _opened(
+    path: Path, words: tuple[str, ...], more: tuple[str, ...], first: tuple[str, ...] = (), last: tuple[str, ...] = ()
+) -> SentencePieceVocabulary:
+    """With the tokens that the files beside the model add."""
+    added = added_beside(path)
+    whole = _by_id({**{word: i for i, word in enumerate((*words, *more))}, **added.ids}, path)
+    control = (words[i] for i in range(len(words)) if _processor(path).is_control(i))
+    special = frozenset((*more, *control, *(each.content for each in added.special if each.content in whole)))
+    return SentencePieceVocabulary(
+        path.name,
+        whole,
+        0,
+        "sentencepiece",
+        path,
+        path,
+        first=first,
+        last=last,
+        added=len(whole) - len(words),
+        own=special,
+        specials=_NAMES,
+    )
+
+
+def _pieces(path: Path) -> tuple[str, ...]:
+    processor = _processor(path)
+    return tuple(processor.id_to_piece(i) for i in range(processor.get_piece_size()))
+
+
+def _present(words: tuple[str, ...], word: str) -> tuple[str, ...]:
+    return (word,) if word in words else ()
+
+
+def _by_id(ids: Mapping[str, int], path: Path) -> tuple[str, ...]:
+    size = max(ids.values(), default=-1) + 1
+    if not 0 < size <= MAX_ENTRIES:
+        raise InputError(
+            f"{shown_path(path)} has IDs up to {size - 1:,}: a vocabulary has 1 to {MAX_ENTRIES:,} entries"
+        )
+    words = [""] * size
+    for word, token_id in ids.items():
+        words[token_id] = word
+    return tuple(words)
+
+
+_KINDS = {
+    SOURCE: "MarianTokenizer",
+    TARGET: "MarianTokenizer",
+    "spiece.model": "T5Tokenizer",
+    "tokenizer.model": "LlamaTokenizer",
+}
+_OPENERS: Mapping[str, Callable[[Path], SentencePieceVocabulary]] = {
+    "MarianTokenizer": _marian,
+    "T5Tokenizer": _t5,
+    "LlamaTokenizer": _llama,
+}
