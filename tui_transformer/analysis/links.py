@@ -45,7 +45,7 @@ def links(
     """The strongest links of the steps that were read so far, the strongest first; once after every step."""
     found: tuple[Link, ...] = ()
     for step in steps:
-        found = strongest((*found, *_of_step(walk, step, reader, wanted, report)), wanted.top)
+        found = strongest((*found, *links_of(walk, step, reader, wanted, report)), wanted.top)
         yield found
 
 
@@ -54,7 +54,8 @@ def strongest(found: Iterable[Link], top: int) -> tuple[Link, ...]:
     return tuple(sorted(found, key=lambda link: (-link.weight, link.layer, link.head, link.query, link.key))[:top])
 
 
-def _of_step(walk: Walk, step: Attention, reader: Reader, wanted: Wanted, report: Report) -> list[Link]:
+def links_of(walk: Walk, step: Attention, reader: Reader, wanted: Wanted, report: Report = silent) -> list[Link]:
+    """The strongest links of one step, in no order; of every block that is read, so many as are wanted."""
     trace = walk.at(step.name, report)
     counted = reader.counted(trace, step)
     heads = range(step.heads) if wanted.head is None else range(wanted.head, wanted.head + 1)

@@ -47,6 +47,10 @@ class Rollout:
         assert rolled is not None, "a layer is 0 or more"  # noqa: S101
         return rolled
 
+    def holds(self, layer: int) -> bool:
+        """Whether a layer is there already."""
+        return layer in self._found
+
     def _keep(self, layer: int, rolled: Host) -> None:
         rolled.flags.writeable = False
         self._found[layer] = rolled

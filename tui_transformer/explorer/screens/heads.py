@@ -20,7 +20,7 @@ from tui_transformer.analysis.heads import MEASURES, Measure
 from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.screens.dialog import Keys
-from tui_transformer.explorer.screens.overview import FITTING, Hiding, joined
+from tui_transformer.explorer.screens.overview import FITTING, Hiding, joined, part_shown
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
 from tui_transformer.explorer.worker import Task
@@ -221,9 +221,10 @@ class HeadsScreen(Hiding):
     def _on_screen(self) -> str:
         grid = self.query_one(TileGrid)
         if self.measure is None and len(self.steps) > 1:
-            return f"{_part('layer', grid.shown, len(self.steps))} · {_part('head', grid.shown_columns, self.heads)}"
+            layers = part_shown("layer", grid.shown, len(self.steps))
+            return f"{layers} · {part_shown('head', grid.shown_columns, self.heads)}"
         first, last = grid.shown.start * grid.columns, min(grid.shown.stop * grid.columns, len(self.order))
-        return _part("head", range(first, last), len(self.order))
+        return part_shown("head", range(first, last), len(self.order))
 
     def progress(self) -> str:
         """How many layers are measured."""
@@ -333,9 +334,3 @@ def _sublayer(stop: str) -> str:
     """The sublayer of a stop, with a dot behind; something that begins no name where there is none."""
     parts = stop.split(".")
     return ".".join([*parts[:3], ""]) if len(parts) > 3 else "\n"
-
-
-def _part(what: str, shown: range, count: int) -> str:
-    if len(shown) >= count:
-        return f"all {count:,} {what}s" if count > 1 else f"1 {what}"
-    return f"{what}s {shown.start:,} to {shown.stop - 1:,} of {count:,}"

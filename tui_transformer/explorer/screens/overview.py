@@ -207,3 +207,10 @@ def _key(key: str, does: str) -> Content:
 def joined(values: Mapping[str, str]) -> str:
     """Names and values in one line."""
     return "   ".join(f"{name} {value}" for name, value in values.items())
+
+
+def part_shown(what: str, shown: range, count: int) -> str:
+    """What part of so many things is on screen."""
+    if len(shown) >= count:
+        return f"all {count:,} {what}s" if count > 1 else f"1 {what}"
+    return f"{what}s {shown.start:,} to {shown.stop - 1:,} of {count:,}"

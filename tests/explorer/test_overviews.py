@@ -1,0 +1,226 @@
+"""All heads, links, rollout and lens in the whole explorer: what is shown, keys, sizes, colours, and large models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+
+from tui_transformer.explorer.screens.heads import HeadsScreen
+from tui_transformer.explorer.screens.help import HelpScreen
+from tui_transformer.explorer.screens.lens import LensScreen
+from tui_transformer.explorer.screens.links import LinksScreen
+from tui_transformer.explorer.screens.overview import Overview
+from tui_transformer.explorer.screens.rollout import RolloutScreen
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.tile_grid import TileGrid
+
+REFERENCES = Path(__file__).parent.parent / "references"
+SCREENS = {"H": HeadsScreen, "K": LinksScreen, "R": RolloutScreen, "L": LensScreen}
+SIZES = [WIDE, MEDIUM, NARROW, (60, 20), SMALL, (5, 3), (1, 1), NARROW]
+IDS = (2, 5, 7, 9, 5, 3)
+
+
+DONE = {
+    "H": lambda screen: not screen.missing,
+    "K": lambda screen: not screen.waiting and screen.found,
+    "R": lambda screen: screen.view is not None,
+    "L": lambda screen: screen.words and screen._missing() is None,
+}
+
+
+async def opened(explorer: Explorer, key: str) -> Overview:
+    """The screen that a key opens, when all of it is there."""
+    await explorer.press(key)
+    await explorer.until(lambda: isinstance(explorer.app.screen, SCREENS[key]))
+    await filled(explorer, key)
+    screen = explorer.app.screen
+    assert isinstance(screen, Overview)
+    return screen
+
+
+async def filled(explorer: Explorer, key: str) -> None:
+    await explorer.until(lambda: DONE[key](explorer.app.screen) and not explorer.app.worker.busy)
+    await explorer.handled()
+
+
+@pytest.mark.parametrize("color", [True, False])
+@pytest.mark.parametrize("key", SCREENS)
+async def test_every_size_with_and_without_colour(key: str, color: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not color:
+        monkeypatch.setenv("NO_COLOR", "1")
+    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
+        await opened(explorer, key)
+        for size in SIZES:
+            await explorer.resize(*size)
+            await explorer.press("down", "right", "minus", "plus")
+        assert "esc back" in explorer.text
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.stage
+
+
+@pytest.mark.parametrize("key", SCREENS)
+async def test_help_gives_the_formula_and_the_source(key: str) -> None:
+    async with exploring(NARROW) as explorer:
+        await opened(explorer, key)
+        await explorer.press("?")
+        assert isinstance(explorer.app.screen, HelpScreen)
+        await explorer.press("escape", "q")
+        assert explorer.app.screen is explorer.stage
+
+
+async def test_enter_opens_the_head() -> None:
+    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
+        await opened(explorer, "H")
+        await explorer.press("down", "right", "right")
+        assert "layer 1 · head 2" in explorer.text
+        await explorer.press("enter")
+        assert explorer.stop == "encoder.1.self_attention.weights"
+        assert explorer.stage.position.place.head == 2
+
+
+async def test_heads_are_ordered_by_a_measure() -> None:
+    async with exploring(WIDE, model=str(REFERENCES / "gpt2"), ids=IDS) as explorer:
+        screen = await opened(explorer, "H")
+        assert isinstance(screen, HeadsScreen)
+        seen = []
+        for _ in range(6):
+            await explorer.press("o")
+            measure = screen.measure
+            assert measure is not None
+            seen.append(measure.name)
+            assert f"by {measure.title}, highest first" in explorer.text
+            values = [screen.value(head, measure) for head in screen.order]
+            assert values == sorted(values, reverse=True)
+            assert f"L{screen.order[0] // 4} H{screen.order[0] % 4}  {values[0]:.2f}" in explorer.text
+        assert seen == ["entropy", "previous", "first", "itself", "separators", "induction"]
+        await explorer.press("r")
+        assert [screen.value(head, screen.measure) for head in screen.order] == sorted(values)
+        await explorer.press("o")
+        assert "by layer" in explorer.text
+
+
+async def test_the_measures_are_those_of_the_weights() -> None:
+    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
+        await opened(explorer, "H")
+        weights = explorer.session.trace["encoder.0.self_attention.weights"][0]
+        assert f"itself {np.diag(weights).mean():.2f}" in explorer.text
+        assert f"first {weights[:, 0].mean():.2f}" in explorer.text
+
+
+@pytest.mark.parametrize("key", ["H", "K"])
+async def test_hiding_tokens_is_said_and_off_at_first(key: str) -> None:
+    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
+        await opened(explorer, key)
+        assert "renormalised" not in explorer.text
+        await explorer.press("x")
+        await filled(explorer, key)
+        assert "special tokens hidden, rows renormalised" in explorer.text
+        await explorer.press("z")
+        assert "special tokens and first token hidden, rows renormalised" in explorer.text
+        await explorer.press("x", "z")
+        await filled(explorer, key)
+        assert "renormalised" not in explorer.text
+
+
+async def test_links_lead_to_their_cells() -> None:
+    async with exploring(NARROW, model=str(REFERENCES / "gpt2"), ids=IDS) as explorer:
+        screen = await opened(explorer, "K")
+        assert isinstance(screen, LinksScreen)
+        best = screen.found[0]
+        weights = explorer.session.trace[best.step]
+        assert weights[best.head, best.query, best.key] == pytest.approx(best.weight)
+        assert f"{best.weight:.3f}" in explorer.text
+        await explorer.press("enter")
+        assert (explorer.stop, explorer.stage.position.place.head) == (best.step, best.head)
+        assert (explorer.stage.position.place.row, explorer.stage.position.place.column) == (best.query, best.key)
+
+
+async def test_links_of_one_head() -> None:
+    async with exploring(NARROW) as explorer:
+        await explorer.go("encoder.0.self_attention.weights")
+        await explorer.press("]")
+        screen = await opened(explorer, "K")
+        assert isinstance(screen, LinksScreen)
+        await explorer.press("f", "f")
+        await filled(explorer, "K")
+        assert "layer 0, head 1" in explorer.text
+        assert {link.head for link in screen.found} == {1}
+        await explorer.press("i")
+        await filled(explorer, "K")
+        assert all(link.query != link.key for link in screen.found)
+
+
+async def test_rollout_by_layer() -> None:
+    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
+        screen = await opened(explorer, "R")
+        assert isinstance(screen, RolloutScreen)
+        assert "after layer 1" in explorer.text
+        await explorer.press("{", "down")
+        assert "after layer 0" in explorer.text
+        weights = explorer.session.trace["encoder.0.self_attention.weights"].mean(axis=0)
+        assert f"{weights[1, 0] / 2:.4f} of" in explorer.text
+        assert screen.query_one(HeatMap).cursor == (1, 0)
+        await explorer.press("{", "}", "}")
+        assert "after layer 1" in explorer.text
+
+
+async def test_the_stacks_of_an_encoder_decoder() -> None:
+    async with exploring(WIDE, model=str(REFERENCES / "bart"), ids=(0, 5, 6, 2)) as explorer:
+        await opened(explorer, "R")
+        assert "decoder · after" in explorer.text
+        await explorer.press("f")
+        assert "encoder · after" in explorer.text
+        await explorer.press("escape")
+        await opened(explorer, "H")
+        for group in ("encoder self-attention", "decoder self-attention", "decoder cross-attention"):
+            assert f"All heads · {group}" in explorer.text
+            await explorer.press("f")
+            await filled(explorer, "H")
+
+
+async def test_the_lens_ends_with_the_models_own_words() -> None:
+    async with exploring(WIDE, model=str(REFERENCES / "gpt2"), ids=IDS) as explorer:
+        await opened(explorer, "L")
+        best = explorer.session.trace["output.probabilities"][0]
+        word = explorer.session.model.word(int(best.argmax()))
+        assert f"{word} {best.max():.3f}" in explorer.text
+        assert "the model's own probabilities" in explorer.text
+        await explorer.press("up", "right", "enter")
+        assert explorer.stop == "decoder.0.feed_forward.residual"
+        assert explorer.stage.position.place.row == 1
+
+
+@pytest.mark.parametrize(("key", "message"), [("L", "no output head")])
+async def test_what_a_model_does_not_have_is_said(key: str, message: str) -> None:
+    async with exploring(NARROW, model="attention") as explorer:
+        await explorer.press(key)
+        assert explorer.app.screen is explorer.stage
+        assert any(message in said for said in explorer.messages)
+
+
+async def test_many_heads_are_measured_in_the_background_and_only_the_tiles_on_screen_are_drawn() -> None:
+    sizes = {"layers": 6, "heads": 16, "d_model": 64, "d_ff": 16, "max_length": 128}
+    ids = [i % 8 for i in range(128)]
+    async with exploring(NARROW, model="decoder", sizes=sizes, ids=ids, budget=0) as explorer:
+        explorer.send("H")
+        await explorer.until(lambda: isinstance(explorer.app.screen, HeadsScreen))
+        explorer.send("down", "right")
+        await explorer.shown("layer 1 · head 1", "6 of 6 layers measured")
+        grid = explorer.app.screen.query_one(TileGrid)
+        assert len(grid._pictures) < 16 * 6
+        await explorer.press("G", "end")
+        assert "layer 5 · head 15" in explorer.text
+
+
+async def test_leaving_ends_the_work() -> None:
+    sizes = {"layers": 8, "heads": 16, "d_model": 128, "d_ff": 16, "max_length": 256}
+    ids = [i % 8 for i in range(256)]
+    async with exploring(NARROW, model="decoder", sizes=sizes, ids=ids, budget=0) as explorer:
+        explorer.send("H")
+        await explorer.until(lambda: explorer.app.worker.busy and isinstance(explorer.app.screen, HeadsScreen))
+        explorer.send("escape")
+        await explorer.until(lambda: explorer.app.screen is explorer.stage)
+        assert not explorer.app.worker.busy
