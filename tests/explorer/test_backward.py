@@ -309,7 +309,7 @@ async def test_nothing_is_computed_or_shown_beside_while_it_is_off(monkeypatch):
         raise AssertionError
 
     monkeypatch.setattr("tui_transformer.explorer.scene.matrix_beside", fails)
-    monkeypatch.setattr("tui_transformer.explorer.session.gradients", fails)
+    monkeypatch.setattr("tui_transformer.explorer.session.backward", fails)
     async with exploring(WIDE) as explorer:
         await explorer.press("space", "space", "space", "down")
         assert not explorer.stage.query_one("#beside").display

@@ -56,9 +56,7 @@ def matrix_beside(session: Session, view: View, place: Place, shown: Shown, repo
 
 
 def _gradient(session: Session, view: View, place: Place, report: Report) -> Matrix | None:
-    if "gradients" not in vars(session):
-        report("the backward pass")
-    found = session.gradients.values.get(view.name)
+    found = session.go_back(report).values.get(view.name)
     if found is None:
         return None
     axes = session.trace.program.axes(view.name)
@@ -128,7 +126,7 @@ def apart(session: Session, name: str) -> str:
 
 def details(session: Session) -> Mapping[str, str]:
     """A number for every step that has one: the norm of its gradient, or its largest difference."""
-    if session.beside.kind == "gradient" and "gradients" in vars(session):
+    if session.beside.kind == "gradient" and session.went_back:
         return {name: f"{size:.2g}" for name, size in session.gradient_norms.items()}
     if session.comparison is not None:
         return {name: f"{found.largest:.2g}" for name, found in session.comparison.differences.items()}

@@ -113,7 +113,7 @@ def _cost_beside(session: Session, name: str) -> int:
     """What is beside: a backward pass is about two forward passes, after one."""
     program = session.trace.program
     if session.beside.kind == "gradient":
-        return 0 if "gradients" in vars(session) else 3 * sum(map(program.flops, program.steps))
+        return 0 if session.went_back else 3 * sum(map(program.flops, program.steps))
     other = session.other.trace
     steps = [name] if name in other.program.by_name else []
     return other.pending(steps) + LOOKING * sum(math.prod(other.program.shape(each)) for each in steps)

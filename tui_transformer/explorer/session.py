@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from tui_transformer.analysis.gradient_norms import norm
+from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.edits import Change
-from tui_transformer.engine.gradient import Gradients, gradients
+from tui_transformer.engine.gradient import Gradients, backward
 from tui_transformer.engine.gradient_explanation import has_gradient
 from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
@@ -152,7 +153,27 @@ class Session:
     @cached_property
     def gradients(self) -> Gradients:
         """The loss and the gradient of every step and weight; all are computed at once."""
-        return gradients(self.trace, [self.loss_targets])
+        return self.go_back(lambda _: None)
+
+    @property
+    def went_back(self) -> bool:
+        """Whether the gradients are there."""
+        return "gradients" in vars(self)
+
+    def go_back(self, report: Callable[[str], None]) -> Gradients:
+        """The gradients, computed if they are not there; `report` is told whose, and may raise to end it."""
+        if not self.went_back:
+            trace = self.trace
+            trace.compute(before=lambda step: report(step.name))
+            found: dict[str, Host] = {}
+
+            def visit(name: str, gradient: Array) -> None:
+                report(f"gradient of {name}")
+                found[name] = trace.hand_out(name, gradient)
+
+            loss = backward(trace, [self.loss_targets], visit)
+            vars(self)["gradients"] = Gradients(loss.mean, found)
+        return self.gradients
 
     @cached_property
     def gradient_norms(self) -> Mapping[str, float]:

@@ -111,9 +111,7 @@ def misses(session: Session) -> tuple[Miss, ...]:
 
 def written_loss(session: Session, report: Report) -> Text:
     """The loss, and what every position adds to it."""
-    if "gradients" not in vars(session):
-        report("the backward pass")
-    loss, quiet, strong = session.gradients.loss, Style(dim=True), Style(bold=True)
+    loss, quiet, strong = session.go_back(report).loss, Style(dim=True), Style(bold=True)
     counted = sum(target != NOT_COUNTED for target in session.loss_targets)
     text = Text("loss ", quiet).append(f"{loss:.6g}", strong)
     text.append(f"  = mean of −ln p(target) over {counted:,} of {len(session.loss_targets):,} positions\n\n", quiet)
@@ -134,7 +132,7 @@ def written_loss(session: Session, report: Report) -> Text:
 def loss_cost(session: Session) -> int:
     """About how many operations the loss and its gradients take."""
     program = session.trace.program
-    return 0 if "gradients" in vars(session) else 3 * sum(map(program.flops, program.steps))
+    return 0 if session.went_back else 3 * sum(map(program.flops, program.steps))
 
 
 @dataclass(frozen=True)

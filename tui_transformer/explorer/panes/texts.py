@@ -83,7 +83,7 @@ def _direction(session: Session) -> str:
 
 
 def _loss(session: Session) -> str:
-    return f"loss {session.gradients.loss:.4g} · " if "gradients" in vars(session) else ""
+    return f"loss {session.gradients.loss:.4g} · " if session.went_back else ""
 
 
 def title(session: Session, state: str, spent: str, width: int, inks: Inks) -> Text:
@@ -233,7 +233,7 @@ def about(session: Session, stop: str) -> str:
 def _ways_back(session: Session, stop: str) -> Iterator[str]:
     """In the backward pass, what the gradient is and how it comes back through every step that reads the value."""
     program = session.trace.program
-    if not session.backward or stop == LOSS or "gradients" not in vars(session):
+    if not session.backward or stop == LOSS or not session.went_back:
         return
     yield step_text("gradient").what
     found = session.gradients.values
