@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from tui_transformer.generation.one_token import OneToken, Rooms
 from tui_transformer.generation.rules import Ids, Moment, Rules, apply
 from tui_transformer.generation.sampling import Settings, chosen, leading, probabilities, softmax
 from tui_transformer.model import Model
+from tui_transformer.text.tokenizer import Encoding, Token
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,23 @@ class Writer:
         kept_steps(model.program(1, 1))
 
     # Writing
+
+    def prompt(self, text: str = "", *, cut: bool = False) -> Encoding:
+        """The tokens that a text is written on from: of an encoder–decoder, behind its start token.
+
+        What the tokenizer puts behind a text is left out: it has not come to the end.
+
+        Raises:
+            InputError: The text cannot be read, or has no tokens.
+        """
+        if self.model.has_decoder:
+            found = self.model.encode_target(text, cut=cut)
+            (start,) = self._start()
+            first = Token(start, self.model.word(start), 0, 0)
+            return replace(found, tokens=(first, *found.tokens[1:]))
+        found = self.model.encode(text, cut=cut)
+        behind = takewhile(lambda token: token.special and token.start == token.end, reversed(found.tokens))
+        return replace(found, tokens=found.tokens[: len(found.tokens) - sum(1 for _ in behind)])
 
     def begin(self, prompt: Sequence[int] = ()) -> State:
         """The state after a prompt; of an encoder–decoder, after its start token where nothing is given.

@@ -1,0 +1,160 @@
+"""`generate` writes text and nothing else to standard output, and what it did to standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import REFERENCES, Run
+
+from tui_transformer.model import Model
+
+COMMAND = (sys.executable, "-m", "tui_transformer", "generate")
+ENDLESS = ("--model", "decoder", "--text", "the", "--max-length", "60000", "--max-new-tokens", "50000")
+GPT2 = ("--model", str(REFERENCES / "gpt2"))
+
+
+def lines(out: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_the_text_alone_is_written(run: Run) -> None:
+    ended = run("generate", *GPT2, "--text", "hello", "--max-new-tokens", "6")
+    whole = run("generate", *GPT2, "--text", "hello", "--max-new-tokens", "6", "--with-prompt")
+    assert ended.code == 0
+    assert ended.out.endswith("\n")
+    assert whole.out == "hello" + ended.out
+    assert ended.err.startswith("6 tokens · first after ")
+    assert ended.err.endswith("6 new tokens, as asked\n")
+
+
+def test_json_has_an_object_for_every_token(run: Run) -> None:
+    ended = run("generate", *GPT2, "--ids", "5,6,7", "--max-new-tokens", "4", "--format", "json", "--with-prompt")
+    found = lines(ended.out)
+    assert [line["position"] for line in found] == list(range(7))
+    assert [line["id"] for line in found] == [5, 6, 7, 244, 303, 271, 116]
+    assert [line["prompt"] for line in found[:3]] == [True] * 3
+    assert {(line["rank"], line["probability"]) for line in found[3:]} == {(1, 1.0)}
+    assert all(0 < line["model_probability"] < 1 for line in found[3:])
+
+
+def test_a_draw_is_the_same_with_the_same_seed(run: Run) -> None:
+    def ids(*options: str) -> list[object]:
+        ended = run("generate", *GPT2, "--ids", "5,6", "--max-new-tokens", "12", "--format", "json", *options)
+        assert ended.code == 0
+        return [line["id"] for line in lines(ended.out)]
+
+    drawn = ids("--temperature", "1.5", "--sample-seed", "3")
+    assert (
+        drawn == ids("--temperature", "1.5", "--seed", "3") == ids("--temperature", "1.5", "--seed", "3", "--no-cache")
+    )
+    assert drawn != ids("--temperature", "1.5", "--sample-seed", "4")
+    assert ids() == ids("--greedy") == ids("--temperature", "0") == ids("--top-k", "1") != drawn
+
+
+def test_an_encoder_decoder_writes_from_its_start_token(run: Run) -> None:
+    model = ("--model", str(REFERENCES / "bart"))
+    ended = run("generate", *model, "--ids", "5,6,7,8", "--max-new-tokens", "5", "--format", "json")
+    assert [line["id"] for line in lines(ended.out)] == [220, 220, 220, 220, 2]
+    assert lines(ended.out)[-1]["rules"] == ["forced_eos_token_id"]
+    assert "stop token 2" in ended.err
+    further = run("generate", *model, "--ids", "5,6,7,8", "--decoder-ids", "2,220", "--max-new-tokens", "3")
+    assert further.code == 0
+
+
+def test_stop_ids_end_the_text(run: Run) -> None:
+    ended = run("generate", *GPT2, "--ids", "5,6,7", "--stop-ids", "271,9", "--format", "json")
+    assert [line["id"] for line in lines(ended.out)] == [244, 303, 271]
+    assert "stop token 271" in ended.err
+
+
+def test_what_a_folder_asks_for_and_is_not_done_is_said(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "marian"
+    shutil.copytree(REFERENCES / "marian", folder)
+    (folder / "generation_config.json").write_text(json.dumps({"num_beams": 6}))
+    ended = run("generate", "--model", str(folder), "--text", "the sea", "--max-new-tokens", "2")
+    assert ended.err.startswith("generation_config.json asks for num_beams 6, which is not done here")
+
+
+def test_control_characters_of_the_model_are_made_harmless(run: Run) -> None:
+    model = Model.load(REFERENCES / "gpt2")
+    escape = next(i for i in range(model.config.vocab_size) if model.tokenizer.decode([i]) == "\x1b")
+    ended = run("generate", *GPT2, "--ids", f"5,{escape}", "--with-prompt", "--max-new-tokens", "1")
+    assert "\x1b" not in ended.out
+    assert "␛" in ended.out
+
+
+def test_a_full_model_says_why_it_stops(run: Run) -> None:
+    ended = run("generate", "--model", "decoder", "--max-length", "12", "--text", "the waves", "--format", "json")
+    assert len(lines(ended.out)) == 10
+    assert "the model reads no more than 12 tokens" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--model", "encoder"), 1, "encoder: this model does not write"),
+        (("--model", "attention"), 1, "attention: this model does not write"),
+        (("--model", "decoder", "--temperature", "-1"), 2, "temperature -1.0 is not a number from 0"),
+        (("--model", "decoder", "--top-p", "0"), 2, "top_p 0.0 is not above 0"),
+        (("--model", "decoder", "--max-new-tokens", "0"), 2, "max_new_tokens 0 is not a whole number from 1"),
+        (("--model", "decoder", "--greedy", "--top-k", "3"), 2, "leave --top-k out"),
+        (("--model", "decoder", "--stop-ids", "x"), 2, "--stop-ids: 'x' is not a token ID"),
+        (("--model", "decoder", "--ids", "999"), 1, "token ID 999 is outside the vocabulary"),
+        (("--model", "decoder", "--decoder-text", "the"), 1, "reads no second sentence"),
+        (("--model", "decoder", "--text", ""), 1, "no tokens"),
+    ],
+)
+def test_what_cannot_be_is_one_line(run: Run, arguments: tuple[str, ...], code: int, message: str) -> None:
+    ended = run("generate", *arguments)
+    assert (ended.code, ended.out) == (code, "")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("number", "word"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+def test_a_signal_keeps_what_is_there(environment: dict[str, str], number: signal.Signals, word: str) -> None:
+    with subprocess.Popen(
+        [*COMMAND, *ENDLESS], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        first = os.read(process.stdout.fileno(), 100)
+        process.send_signal(number)
+        rest, err = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert first
+    assert (first + rest).endswith(b"\n")
+    assert err.decode().endswith(f" · {word}\n")
+    assert err.count(b"\n") == 1
+
+
+def test_a_reader_that_leaves_is_no_error(environment: dict[str, str]) -> None:
+    with subprocess.Popen(
+        [*COMMAND, *ENDLESS], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.read(1)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.wait(timeout=30)
+    assert process.returncode == 128 + signal.SIGPIPE
+
+
+def test_a_terminal_gets_the_text_as_well(environment: dict[str, str]) -> None:
+    leader, follower = pty.openpty()
+    command = [*COMMAND, *GPT2, "--text", "hello", "--max-new-tokens", "6"]
+    ended = subprocess.run(command, env=environment, stdout=follower, stderr=subprocess.PIPE, check=True)
+    os.close(follower)
+    seen = os.read(leader, 1000).decode().replace("\r\n", "\n")
+    os.close(leader)
+    piped = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert seen == piped.stdout
+    assert ended.stderr

@@ -1,0 +1,250 @@
+"""`generate`: a text is written on, one token after another, on standard output."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy.random  # noqa: F401 - its import loses an interrupt: do it before anything is written
+import typer
+
+from tui_transformer.cli.options import Flags, parse_ids, written
+from tui_transformer.cli.output import emit, note
+from tui_transformer.cli.session import EXAMPLE_IDS
+from tui_transformer.engine.keep import readable
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.generation.defaults import Defaults, defaults_of
+from tui_transformer.generation.rules import Ids
+from tui_transformer.generation.sampling import Settings
+from tui_transformer.generation.streaming import TextStream
+from tui_transformer.generation.writing import State, Writer
+from tui_transformer.model import Model
+from tui_transformer.model.model import BUILT_IN
+from tui_transformer.text.samples import sample_sentence
+from tui_transformer.text.tokenizer import Encoding
+
+INTERRUPTED = 128 + 2
+DRAWING = ("temperature", "top_k", "top_p")
+
+
+@dataclass(frozen=True)
+class Request:
+    """How to write; None where it was not said."""
+
+    max_new_tokens: int
+    greedy: bool = False
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    sample_seed: int | None = None
+    stop_ids: str | None = None
+    use_cache: bool = True
+    format: str = "text"
+    with_prompt: bool = False
+
+
+def run(flags: Flags, request: Request) -> None:
+    """Write on from the prompt until it ends.
+
+    Raises:
+        InputError: The model does not write, or something that was given cannot be used.
+    """
+    seed = flags.seed if request.sample_seed is None else request.sample_seed
+    read = flags.model not in BUILT_IN
+    model = (dataclasses.replace(flags, seed=None) if read else flags).options().load()
+    defaults = defaults_of(model)
+    draws = request.sample_seed is not None or (read and seed is not None)
+    settings = _settings(defaults.settings, request, seed or 0, draws=draws)
+    writer = _writer(model, settings, _stopping(defaults, request.stop_ids), flags)
+    prompt = _prompt(writer, flags)
+    if defaults.note:
+        note(defaults.note)
+    _write(writer, prompt, _OUTPUTS[request.format](model, prompt, with_prompt=request.with_prompt))
+
+
+# What was given
+
+
+def _settings(own: Settings, request: Request, seed: int, *, draws: bool) -> Settings:
+    """The model's own settings, with what the command line says; what only a draw needs asks for one."""
+    given = {name: getattr(request, name) for name in DRAWING if getattr(request, name) is not None}
+    if request.greedy and given:
+        raise UsageError(f"--greedy takes the most likely token: leave {written(next(iter(given)))} out")
+    greedy = request.greedy or (own.greedy and not given and not draws)
+    length, cached = request.max_new_tokens, request.use_cache
+    return dataclasses.replace(own, greedy=greedy, seed=seed, max_new_tokens=length, use_cache=cached, **given)
+
+
+def _stopping(defaults: Defaults, stop_ids: str | None) -> Defaults:
+    """The same with other tokens that end the text, where they were given."""
+    if stop_ids is None:
+        return defaults
+    rules = dataclasses.replace(defaults.rules, stop_ids=parse_ids(stop_ids, "--stop-ids"))
+    return dataclasses.replace(defaults, rules=rules)
+
+
+def _writer(model: Model, settings: Settings, defaults: Defaults, flags: Flags) -> Writer:
+    """Of an encoder–decoder, with what its encoder reads."""
+    source = _ids(flags, model, lambda text: model.encode(text, cut=flags.cut)) if model.has_decoder else ()
+    try:
+        return Writer(model, settings, defaults.rules, source)
+    except InputError as error:
+        raise InputError(
+            f"{model.name}: {error} (--model decoder, encoder-decoder, or a checkpoint of such)"
+        ) from error
+
+
+def _prompt(writer: Writer, flags: Flags) -> Ids:
+    """The tokens that are written on from."""
+    model = writer.model
+    if not model.has_decoder:
+        if flags.decoder_text is not None or flags.decoder_token_ids() is not None:
+            model.encode_target()  # says that there is no second sentence
+        return _ids(flags, model, lambda text: writer.prompt(text, cut=flags.cut))
+    ids = flags.decoder_token_ids()
+    return _all_of(writer.prompt(flags.decoder_text or "", cut=flags.cut)) if ids is None else ids
+
+
+def _ids(flags: Flags, model: Model, encode: Callable[[str], Encoding]) -> Ids:
+    """The token IDs or the sentence that was given; else an example."""
+    ids, text, words = flags.token_ids(), flags.text, model.vocabulary
+    if ids is not None:
+        return ids
+    if text is None:
+        if words is None:
+            return tuple(range(min(EXAMPLE_IDS, model.config.vocab_size)))
+        text = sample_sentence(words)
+    return _all_of(encode(text))
+
+
+def _all_of(encoding: Encoding) -> Ids:
+    if encoding.cut:
+        note(f"the text is cut: the model reads {len(encoding.tokens):,} tokens, {encoding.cut:,} are left out")
+    return encoding.ids
+
+
+# Writing
+
+
+def _write(writer: Writer, prompt: Ids, output: Output) -> None:
+    """Every token as soon as it is there; what is there stays, however it ends."""
+    told = Told(writer)
+    try:
+        emit((output.begin(),))
+        for state in told.states(prompt):
+            emit((output.token(state),))
+    except KeyboardInterrupt:
+        _close(output, told, "interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+    except SystemExit:
+        _close(output, told, "terminated")
+        raise
+    _close(output, told, told.end)
+
+
+def _close(output: Output, told: Told, end: str) -> None:
+    emit((output.end(),))
+    note(told.line(end))
+
+
+@dataclass
+class Told:
+    """What the closing note says."""
+
+    writer: Writer
+    tokens: int = 0
+    first: float = 0.0
+    later: float = 0.0
+    end: str = ""
+
+    def states(self, prompt: Sequence[int]) -> Iterator[State]:
+        """Every state whose candidate is written; none is computed only to end."""
+        state = self.writer.begin(prompt)
+        self.first = state.seconds
+        end = state.finished
+        while end is None:
+            self.tokens += 1
+            yield state
+            end = self.writer.end((*state.ids, state.candidate), state.prompt)
+            if end is None:
+                state = self.writer.next(state)
+                self.later += state.seconds
+        self.end = end
+
+    def line(self, end: str) -> str:
+        """Tokens, how fast, memory of the cache, and why it ended."""
+        count = f"{self.tokens:,} token" + "s" * (self.tokens != 1)
+        rate = f", then {(self.tokens - 1) / self.later:.1f} tokens/s" if self.later else ""
+        return " · ".join((count, f"first after {self.first:.2f} s{rate}", self._memory(), end))
+
+    def _memory(self) -> str:
+        writer = self.writer
+        if not writer.settings.use_cache:
+            return "no cache"
+        most = f"{readable(writer.limit_bytes)} at {writer.model.config.max_length:,}"
+        return f"cache {readable(writer.cache_bytes)} for {writer.cache.length:,} tokens ({most})"
+
+
+class Output(Protocol):
+    """A format: what is written before, for each token, and after."""
+
+    def begin(self) -> str:
+        """Before the first token."""
+
+    def token(self, state: State) -> str:
+        """For the token that comes after a state."""
+
+    def end(self) -> str:
+        """After the last token."""
+
+
+class AsText:
+    """The text alone."""
+
+    def __init__(self, model: Model, prompt: Ids, *, with_prompt: bool) -> None:
+        """The text of the prompt goes first where it is wanted."""
+        self._stream, self._with_prompt = TextStream(model, prompt), with_prompt
+
+    def begin(self) -> str:
+        """The prompt."""
+        return self._stream.prompt() if self._with_prompt else ""
+
+    def token(self, state: State) -> str:
+        """What the token adds."""
+        return self._stream.add(state.candidate)
+
+    def end(self) -> str:
+        """What was held back, and the end of the line."""
+        return self._stream.end() + "\n"
+
+
+class AsJson:
+    """A JSON object on a line for every token."""
+
+    def __init__(self, model: Model, prompt: Ids, *, with_prompt: bool) -> None:
+        """The tokens of the prompt go first where they are wanted."""
+        self._model, self._prompt = model, prompt if with_prompt else ()
+
+    def begin(self) -> str:
+        """The tokens of the prompt, which nobody chose."""
+        return "".join(self._line(i, token, prompt=True) for i, token in enumerate(self._prompt))
+
+    def token(self, state: State) -> str:
+        """The token, how likely it was, and the rules that acted."""
+        found = state.of(state.candidate)
+        chance = {"probability": found.probability, "model_probability": found.alone, "rank": found.rank}
+        return self._line(len(state.ids), found.token, **chance, logit=found.logit, rules=state.rules)
+
+    def end(self) -> str:
+        """Nothing."""
+        return ""
+
+    def _line(self, position: int, token: int, **more: object) -> str:
+        """ASCII alone, so that a terminal shows it harmlessly."""
+        return json.dumps({"position": position, "id": token, "piece": self._model.word(token), **more}) + "\n"
+
+
+_OUTPUTS: Mapping[str, type[AsText] | type[AsJson]] = {"text": AsText, "json": AsJson}
