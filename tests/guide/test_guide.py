@@ -64,6 +64,7 @@ KEYS = (
         "ctrl+t",
         "ctrl+z",
         "w",
+        *"HKRL",
         "b",
         "o",
         "f",
