@@ -19,6 +19,16 @@ Position = Annotated[
     str | None,
     typer.Option("--position", metavar="N|last|all", help="Where the answer is read; by default the last token."),
 ]
+Of = Annotated[
+    str | None,
+    typer.Option("--of", metavar="KIND", help="Which attention: encoder, decoder or cross; by default the first."),
+]
+OneLayer = Annotated[int | None, typer.Option("--layer", help="Only this layer, from 0.")]
+HideSpecial = Annotated[
+    bool, typer.Option("--hide-special", help="Leave special tokens out and make the rest of each row sum to 1.")
+]
+HideFirst = Annotated[bool, typer.Option("--hide-first", help="The same with the first token.")]
+TableFormat = Annotated[Literal["text", "json", "csv"], typer.Option("--format", help="How to write it.")]
 
 
 @app.command()
@@ -205,6 +215,92 @@ def train(
     from tui_transformer.cli.train import run
 
     run(file, given)
+
+
+@app.command()
+@takes_flags
+def heads(
+    *,
+    of: Of = None,
+    layer: OneLayer = None,
+    sort: Annotated[
+        str | None,
+        typer.Option("--sort", metavar="MEASURE", help="entropy, previous, first, itself, separators or induction."),
+    ] = None,
+    reverse: Annotated[bool, typer.Option("--reverse", help="The lowest first, or the last layer first.")] = False,
+    hide_special: HideSpecial = False,
+    hide_first: HideFirst = False,
+    format: TableFormat = "text",
+    flags: Flags,
+) -> None:
+    """Measure every head: entropy, and attention to the previous token, the first, itself and separators.
+
+    A measure is the mean over the real tokens; – where a head has none.
+    """
+    from tui_transformer.analysis.token_kinds import Hidden
+    from tui_transformer.cli.heads import Request, run
+
+    run(flags, Request(of, layer, sort, reverse, Hidden(hide_special, hide_first), format))
+
+
+@app.command()
+@takes_flags
+def links(
+    *,
+    of: Of = None,
+    layer: OneLayer = None,
+    head: Annotated[int | None, typer.Option("--head", help="Only this head, from 0.")] = None,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many.")] = 20,
+    itself: Annotated[
+        bool, typer.Option("--itself/--no-itself", help="With links from a token to itself, or without.")
+    ] = True,
+    hide_special: HideSpecial = False,
+    hide_first: HideFirst = False,
+    format: TableFormat = "text",
+    flags: Flags,
+) -> None:
+    """List the largest attention weights: which token looks at which, in which head."""
+    from tui_transformer.analysis.links import Wanted
+    from tui_transformer.analysis.token_kinds import Hidden
+    from tui_transformer.cli.links import Request, run
+
+    run(flags, Request(of, layer, Wanted(top, head, itself), Hidden(hide_special, hide_first), format))
+
+
+@app.command()
+@takes_flags
+def rollout(
+    *,
+    of: Of = None,
+    layer: Annotated[int | None, typer.Option("--layer", help="Up to this layer; by default the last.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Everything, however wide.")] = False,
+    format: Annotated[
+        Literal["text", "json", "csv", "svg"], typer.Option("--format", help="How to write it.")
+    ] = "text",
+    flags: Flags,
+) -> None:
+    """Show attention rollout: how much of each input token has reached each token after a layer."""
+    from tui_transformer.cli.rollout import run
+
+    run(flags, of, layer, format, everything=everything)
+
+
+@app.command()
+@takes_flags
+def lens(
+    *,
+    layer: Annotated[
+        int | None, typer.Option("--layer", min=-1, help="Only this layer; -1 is what enters the first one.")
+    ] = None,
+    token: Annotated[int | None, typer.Option("--token", min=0, help="Only this token, from 0.")] = None,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many words of each.")] = 1,
+    format: TableFormat = "text",
+    flags: Flags,
+) -> None:
+    """Show the logit lens: which words the residual stream spells after each layer."""
+    from tui_transformer.cli.lens import Request, run
+
+    run(flags, Request(layer, token, top, format))
 
 
 @app.command()

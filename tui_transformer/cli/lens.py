@@ -1,0 +1,71 @@
+"""`lens`: which words the residual stream spells after each layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tui_transformer.analysis.logit_lens import Depth, Lens, lens_of, words_at
+from tui_transformer.analysis.walk import Walk
+from tui_transformer.cli.options import Flags
+from tui_transformer.cli.output import emit
+from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.tables import Format, Table, Value, written
+from tui_transformer.errors import InputError
+
+COLUMNS = ("layer", "token", "of", "rank", "id", "word", "probability")
+EMBEDDING = "embedding"
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which layer and token (None: all), and how many words of each."""
+
+    layer: int | None
+    token: int | None
+    top: int
+    format: Format
+
+
+def run(flags: Flags, request: Request) -> None:
+    """Print a line a word.
+
+    Raises:
+        InputError: The model has no output head, or no such layer or token.
+    """
+    session = open_session(flags)
+    lens = lens_of(session.trace.program)
+    tokens = _tokens(lens, request.token)
+    walk, rows = Walk(session.trace), list[tuple[Value, ...]]()
+    for depth in _depths(lens, request.layer):
+        rows += _rows(session, lens, walk, depth, tokens, request.top)
+    names = " → ".join(step.name for step in lens.steps)
+    emit(written(Table(COLUMNS, rows, 4, f"what leaves each layer, through {names}"), request.format))
+
+
+def _depths(lens: Lens, layer: int | None) -> tuple[Depth, ...]:
+    found = tuple(depth for depth in lens.depths if layer in (None, depth.layer))
+    if not found:
+        raise InputError(
+            f"there is no layer {layer}: layers are 0 to {lens.depths[-1].layer}, and −1 for the embedding"
+        )
+    return found
+
+
+def _tokens(lens: Lens, token: int | None) -> range:
+    if token is None:
+        return range(lens.tokens)
+    if not 0 <= token < lens.tokens:
+        raise InputError(f"there is no token {token}: tokens are 0 to {lens.tokens - 1}")
+    return range(token, token + 1)
+
+
+def _rows(
+    session: Session, lens: Lens, walk: Walk, depth: Depth, tokens: range, top: int
+) -> Iterator[tuple[Value, ...]]:
+    found = lens.spell(walk.at(depth.step), depth, tokens, top)
+    label = session.labels.of(lens.steps[-1].axes[0])
+    layer = EMBEDDING if depth.layer < 0 else str(depth.layer)
+    for token in tokens:
+        for rank, (word, probability) in enumerate(words_at(found, token), 1):
+            yield layer, token, label(token), rank, word, session.labels.word(word), probability

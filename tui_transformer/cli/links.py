@@ -1,0 +1,58 @@
+"""`links`: the largest attention weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tui_transformer.analysis.attention_rows import Reader
+from tui_transformer.analysis.attentions import Attention
+from tui_transformer.analysis.links import Link, Wanted, links
+from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.analysis.walk import Walk
+from tui_transformer.cli.heads import chosen_steps
+from tui_transformer.cli.options import Flags
+from tui_transformer.cli.output import emit
+from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.tables import Format, Table, Value, written
+from tui_transformer.errors import InputError
+
+COLUMNS = ("weight", "layer", "head", "query", "from", "key", "to", "step")
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which links, and without which tokens."""
+
+    of: str | None
+    layer: int | None
+    wanted: Wanted
+    hidden: Hidden
+    format: Format
+
+
+def run(flags: Flags, request: Request) -> None:
+    """Print a line a link, the strongest first.
+
+    Raises:
+        InputError: There is no such attention, layer or head.
+    """
+    session = open_session(flags)
+    steps = chosen_steps(session, request.of, request.layer)
+    head, heads = request.wanted.head, steps[0].heads
+    if head is not None and not 0 <= head < heads:
+        raise InputError(f"there is no head {head}: heads are 0 to {heads - 1}")
+    reader = Reader(session.model.vocabulary, request.hidden)
+    *_, found = links(Walk(session.trace), steps, reader, request.wanted)
+    note = " · ".join(part for part in (steps[0].group, request.hidden.text) if part)
+    emit(written(Table(COLUMNS, _rows(session, steps, found), 4, note), request.format))
+
+
+def _rows(session: Session, steps: Sequence[Attention], found: Sequence[Link]) -> list[tuple[Value, ...]]:
+    by_name = {step.name: step for step in steps}
+    return [_row(session, by_name[link.step], link) for link in found]
+
+
+def _row(session: Session, step: Attention, link: Link) -> tuple[Value, ...]:
+    who, whom = session.labels.of(step.queries)(link.query), session.labels.of(step.keys)(link.key)
+    return link.weight, link.layer, link.head, link.query, who, link.key, whom, link.step
