@@ -356,8 +356,9 @@ class Stage(Asking):
         if scene is None:
             return [Sentence(encoding) for encoding in self.session.sequences.values()]
         rows, columns, place = scene.view.rows.sequence, scene.view.columns.sequence, scene.place
+        words = self.session.model.vocabulary
         return [
-            Sentence(encoding, place.row if rows == name else None, place.column if columns == name else None)
+            Sentence(encoding, place.row if rows == name else None, place.column if columns == name else None, words)
             for name, encoding in self.session.sequences.items()
         ]
 

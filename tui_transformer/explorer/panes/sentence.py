@@ -9,12 +9,14 @@ from typing import ClassVar
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
+from textual.content import Content
 from textual.events import Click
 from textual.message import Message
 from textual.widget import Widget
 
 from tui_transformer.text.display import visible
 from tui_transformer.text.tokenizer import Encoding, Token
+from tui_transformer.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -24,14 +26,40 @@ class Sentence:
     encoding: Encoding
     row: int | None = None
     column: int | None = None
+    vocabulary: Vocabulary | None = None
+
+    def reading(self) -> str:
+        """What the piece under the cursor stands for and the characters that it covers; "" for whole words."""
+        place = self.column if self.row is None else self.row
+        if self.vocabulary is None or self.vocabulary.kind == "words" or place is None:
+            return ""
+        if place >= len(self.encoding.tokens) or self.encoding.tokens[place].id >= self.vocabulary.size:
+            return ""
+        token = self.encoding.tokens[place]
+        piece, reading = self.vocabulary.word(token.id), self.vocabulary.reading(token.id)
+        covered = self.encoding.text[token.start : token.end]
+        where = f" · covers “{covered}” at {token.start}–{token.end}" if covered else " · added"
+        return f"{piece} {token.id}{'' if reading == piece else f': {reading}'}{where}"
 
     def since(self, first: int) -> Iterator[tuple[int, Token]]:
         """The tokens from a place on, with their places."""
         return ((place, self.encoding.tokens[place]) for place in range(first, len(self.encoding.tokens)))
 
-    def mark(self, place: int) -> Style:
-        """How a token stands out in the written sentence."""
-        return Style(bold=place == self.row, underline=place in (self.row, self.column))
+    def parts(self, first: int) -> Iterator[list[tuple[int, Token]]]:
+        """The tokens from a place on, those together that share a character of the text."""
+        part: list[tuple[int, Token]] = []
+        for place, token in self.since(first):
+            if part and token.start >= max(before.end for _, before in part):
+                yield part
+                part = []
+            part.append((place, token))
+        if part:
+            yield part
+
+    def mark(self, places: Sequence[int]) -> Style:
+        """How tokens stand out in the written sentence."""
+        row, column = self.row in places, self.column in places
+        return Style(bold=row, underline=row or column)
 
 
 class SentencePane(Widget, can_focus=True):
@@ -75,6 +103,8 @@ class SentencePane(Widget, can_focus=True):
         """Show one sentence with its tokens, or the tokens of a source and a target."""
         if tuple(sentences) != self._sentences:
             self._sentences = tuple(sentences)
+            readings = [reading for sentence in sentences if (reading := sentence.reading())]
+            self.border_subtitle = Content(visible(" │ ".join(readings)))
             self.refresh()
 
     def on_click(self, event: Click) -> None:
@@ -105,11 +135,12 @@ class SentencePane(Widget, can_focus=True):
         shown = Text("… " if first else "", quiet)
         unknown = plain + self.get_component_rich_style("sentence--unknown", partial=True) + Style(underline=True)
         at = sentence.encoding.tokens[first].start if first else 0
-        for place, token in sentence.since(first):
-            style = unknown if token.unknown else plain + sentence.mark(place)
-            shown.append(visible(text[at : token.start]), plain)
-            shown.append(visible(text[token.start : token.end]), style)
-            at = max(at, token.end)
+        for part in sentence.parts(first):
+            start, end = part[0][1].start, max(token.end for _, token in part)
+            marked = plain + sentence.mark([place for place, _ in part])
+            shown.append(visible(text[at:start]), plain)
+            shown.append(visible(text[max(at, start) : end]), unknown if part[0][1].unknown else marked)
+            at = max(at, end)
             if shown.cell_len > self.size.width:
                 return shown
         return shown.append(visible(text[at : at + self.size.width]), plain)

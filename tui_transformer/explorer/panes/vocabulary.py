@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.cells import set_cell_size
+from rich.style import Style
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -19,6 +20,9 @@ from tui_transformer.explorer.screens.line_input import LineInput
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
+
+WORD, PIECE, READING = 24, 16, 28
+"""Cells of a word alone, and of a piece and what it stands for."""
 
 
 class VocabularyPane(Vertical):
@@ -88,14 +92,24 @@ class VocabularyPane(Vertical):
 
     def _line(self, index: int) -> Text:
         token_id = self._entry(index)
-        word = self._vocabulary.word(token_id) if self._vocabulary is not None else ""
         uses = self._uses[token_id]
         style = self.get_component_rich_style("vocabulary--used" if uses else "vocabulary--plain", partial=True)
         text = Text(f"{token_id:>8}  ", self.get_component_rich_style("vocabulary--quiet", partial=True))
-        text.append(set_cell_size(visible(word), 24), style)
+        text.append_text(self._written(token_id, style))
         if uses:
             text.append(f"  in the sentence{f' {uses} times' if uses > 1 else ''}", style)
         return text
+
+    def _written(self, token_id: int, style: Style) -> Text:
+        """A word, or a piece and what it stands for where that is something else."""
+        words = self._vocabulary
+        word = "" if words is None else words.word(token_id)
+        if words is None or words.kind == "words":
+            return Text(set_cell_size(visible(word), WORD), style)
+        reading = words.reading(token_id)
+        quiet = self.get_component_rich_style("vocabulary--quiet", partial=True)
+        explained = "" if reading == word else visible(reading)
+        return Text(set_cell_size(visible(word), PIECE), style).append(set_cell_size(f"  {explained}", READING), quiet)
 
     @on(Input.Changed)
     def _search(self, event: Input.Changed) -> None:

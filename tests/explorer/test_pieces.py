@@ -1,0 +1,52 @@
+"""Pieces of words: what they stand for and what they cover, beside the sentence and in the vocabulary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+
+REFERENCES = Path(__file__).parent.parent / "references"
+TEXT = "The waves 😊!"
+
+
+def on_screen(text: str) -> str:
+    """Without the cells that a wide character takes twice."""
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("family", "row", "says"),
+    [
+        ("gpt2", 1, "Ġwa 291: wa, after a space · covers “ wa” at 3–6"),
+        ("gpt2", 4, "ĺ 247: byte 98 · covers “😊” at 10–11"),
+        ("bert", 3, "##ves 132: ves, inside a word · covers “ves” at 6–9"),
+        ("bert", 0, "[CLS] 2 · added"),
+        ("t5", 3, "▁wa 32: wa, after a space · covers “ wa” at 3–6"),
+    ],
+)
+async def test_the_piece_under_the_cursor_is_explained(family, row, says):
+    async with exploring(WIDE, model=str(REFERENCES / family), text=TEXT) as explorer:
+        await explorer.go("embedding.tokens")
+        await explorer.press(*["down"] * row)
+        assert says in on_screen(explorer.text)
+
+
+async def test_whole_words_need_no_explanation():
+    async with exploring(WIDE) as explorer:
+        await explorer.go("embedding.tokens")
+        assert "covers" not in explorer.text
+
+
+@pytest.mark.parametrize("size", [MEDIUM, NARROW])
+async def test_characters_that_several_pieces_share_are_written_once(size):
+    async with exploring(size, model=str(REFERENCES / "gpt2"), text="naïve 😊!") as explorer:
+        assert "naïve 😊!" in on_screen(explorer.text)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW, SMALL])
+async def test_the_vocabulary_explains_its_pieces(size):
+    async with exploring(size, model=str(REFERENCES / "bert"), text=TEXT) as explorer:
+        await explorer.press("f", *"ves", "enter")
+        assert "##ves             ves, ins" in explorer.text
