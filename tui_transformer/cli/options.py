@@ -16,6 +16,7 @@ import typer
 
 from tui_transformer.cli import completion
 from tui_transformer.errors import UsageError
+from tui_transformer.sizes import parse_size
 
 if TYPE_CHECKING:
     from tui_transformer.model.options import ModelOptions
@@ -36,9 +37,6 @@ SIZES = (
     "max_length",
 )
 """The options that are settings of a built-in model."""
-
-UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
-LARGEST_BUDGET = 1 << 50
 
 
 def _option(*names: str, help: str, **more: Any) -> Any:
@@ -166,11 +164,10 @@ def parse_budget(text: str) -> int:
     Raises:
         UsageError: It is not an amount of memory.
     """
-    match = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([A-Za-z]*)\s*", text)
-    unit = UNITS.get(match[2].lower()) if match else None
-    if match is None or unit is None or float(match[1]) * unit > LARGEST_BUDGET:
+    size = parse_size(text)
+    if size is None:
         raise UsageError(f"--budget: {text[:40]!r} is not an amount of memory: write 512MiB, 2GiB or 0")
-    return int(float(match[1]) * unit)
+    return size
 
 
 def takes_flags(function: Callable[..., None]) -> Callable[..., None]:

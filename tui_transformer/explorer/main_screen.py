@@ -109,12 +109,11 @@ class MainScreen(Stage):
     def _sentence_clicked(self, event: SentencePane.Opened) -> None:
         self.action_target() if event.which else self.action_sentence()
 
-    def use_model(self, model: Model | None) -> None:
-        """Explore another model; None changes nothing."""
-        if model is None:
-            return
+    def use_model(self, model: Model, budget: int) -> None:
+        """Explore with another model or another memory budget."""
+        session = self.session if budget == self.session.budget else self.session.with_budget(budget)
         try:
-            self.change(self.session.with_model(model))
+            self.change(session if model is session.model else session.with_model(model))
         except InputError as error:
             self.say(str(error), severity="error")
 

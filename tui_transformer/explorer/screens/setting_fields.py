@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from tui_transformer.engine.backend import DTYPES
-from tui_transformer.engine.keep import readable
+from tui_transformer.engine.keep import keep_plan, readable
 from tui_transformer.errors import InputError
 from tui_transformer.model.layers import ACTIVATIONS, NORM_PLACES, POSITIONS
 from tui_transformer.model.model import Model
+from tui_transformer.sizes import parse_size
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies, load_vocabulary
 
@@ -67,10 +68,46 @@ _CHOICES_AND_MASKS = (
     Field(
         "device", "device", "choice", "Where it is computed; auto takes a GPU for large models.", ("auto", "cpu", "gpu")
     ),
+    Field("budget", "memory", "text", "What values may take, as 512MiB; the rest is made again where it is looked at."),
 )
 COLUMNS = (_TEXT_AND_SIZES, _CHOICES_AND_MASKS)
-_FREE = frozenset({"vocabulary", "file", "dtype", "device"})
+_FREE = frozenset({"vocabulary", "file", "dtype", "device", "budget"})
 """Settings of a model that was read from a folder which can change."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a trace may keep, what it holds now, and the tokens that it is of (and those of a decoder beside)."""
+
+    budget: int
+    held: int
+    length: int
+    decoder_length: int = 1
+
+    def changed(self, text: str) -> Memory:
+        """With the budget that is written in the form.
+
+        Raises:
+            InputError: It is not an amount of memory.
+        """
+        if text.strip() == self.written:
+            return self
+        budget = parse_size(text)
+        if budget is None:
+            raise InputError(f"memory “{visible(text)}” is not an amount of memory: write 512MiB, 2GiB or 0")
+        return replace(self, budget=budget)
+
+    @property
+    def written(self) -> str:
+        """The budget as the form shows it."""
+        return readable(self.budget)
+
+    def describe(self, model: Model) -> str:
+        """What a model's values would take and what of them would be kept; nothing is computed for that."""
+        length = min(self.length, model.config.max_length)
+        plan = keep_plan(model.program(length, self.decoder_length), model.backend.dtype.itemsize, self.budget)
+        kept = "all kept" if plan.everything else f"{readable(plan.bytes)} kept"
+        return f"{length:,} tokens: {readable(plan.total)} of values, {kept} · now held {readable(self.held)}"
 
 
 def values_of(model: Model) -> dict[str, Value]:
@@ -128,7 +165,9 @@ def build(model: Model, values: Values) -> Model:
         InputError: A value that cannot be.
     """
     old = values_of(model)
-    changes: dict[str, Any] = {key: _parsed(key, value) for key, value in values.items() if value != old[key]}
+    changes: dict[str, Any] = {
+        key: _parsed(key, value) for key, value in values.items() if value != old.get(key, value)
+    }
     vocabulary = _vocabulary(changes.pop("vocabulary", None), changes.pop("file", None), values)
     if vocabulary is not None:
         changes["vocabulary"] = vocabulary

@@ -26,6 +26,7 @@ from tui_transformer.explorer.screens.setting_fields import (
     COLUMNS,
     FILE,
     Field,
+    Memory,
     Value,
     build,
     choices_of,
@@ -35,6 +36,7 @@ from tui_transformer.explorer.screens.setting_fields import (
     values_of,
 )
 from tui_transformer.model.model import Model
+from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
     from tui_transformer.explorer.main_screen import MainScreen
@@ -45,12 +47,23 @@ LONGEST = {"number": 20, "text": 4096}
 
 
 def open_from(screen: MainScreen) -> None:
-    """Change sizes, seed, masks, vocabulary, precision and device of what is explored."""
-    screen.app.push_screen(SettingsScreen(screen.session.model), screen.use_model)
+    """Change sizes, seed, masks, vocabulary, precision, device and memory of what is explored."""
+    session = screen.session
+    target = session.decoder_encoding
+    lengths = max(len(session.encoding.tokens), 1), 1 if target is None else len(target.tokens)
+    settings = SettingsScreen(session.model, Memory(session.budget, session.trace.held_bytes, *lengths))
+
+    def finish(model: Model | None) -> None:
+        if model is not None and settings.memory is not None:
+            screen.use_model(model, settings.memory.budget)
+
+    screen.app.push_screen(settings, finish)
 
 
 class SettingsScreen(Dialog[Model]):
     """A form of the model's settings; gives the changed model, or None where it is left or nothing differs.
+
+    Where only the memory is another, the model is given as it was; `memory` says what was set.
 
     | Key | Does |
     | :- | :- |
@@ -100,12 +113,13 @@ class SettingsScreen(Dialog[Model]):
         """What the settings give: a model, or what is wrong."""
 
         result: Model | str
+        memory: Memory | None
         apply: bool
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, memory: Memory | None = None) -> None:
         super().__init__("Settings")
-        self._model = model
-        self._values = values_of(model)
+        self._model, self.memory = model, memory
+        self._values = values_of(model) | ({} if memory is None else {"budget": memory.written})
         self._timer: Timer | None = None
 
     @property
@@ -144,7 +158,7 @@ class SettingsScreen(Dialog[Model]):
         """Begin on the first field that can be changed, and say what the model is."""
         self.screen_layout_refresh_signal.subscribe(self, lambda _: self._fit())
         self._show_file()
-        self._say(plain(describe(self._model)), wrong=False)
+        self._say(self._described(self._model, self.memory), wrong=False)
         next(control for control in self._controls() if not control.disabled).focus()
 
     def _controls(self) -> Iterator[Choice | LineInput]:
@@ -203,21 +217,29 @@ class SettingsScreen(Dialog[Model]):
     def _build(self, values: dict[str, Value], *, apply: bool) -> None:
         """In a thread, as a vocabulary may be large, and looking for a GPU takes seconds."""
         result: Model | str
+        memory = self.memory
         try:
             result = build(self._model, values)
+            memory = memory and memory.changed(str(values["budget"]))
         except InputError as error:
             result = str(error)
         if not get_current_worker().is_cancelled:
-            self.post_message(self.Checked(result, apply))
+            self.post_message(self.Checked(result, memory, apply))
 
     def on_settings_screen_checked(self, message: Checked) -> None:
         """Say what would be built or what is wrong; or give the model."""
         if isinstance(message.result, str):
             self._say(plain(message.result), wrong=True)
         elif message.apply:
-            self.dismiss(None if message.result is self._model else message.result)
+            same = message.result is self._model and message.memory == self.memory
+            self.memory = message.memory
+            self.dismiss(None if same else message.result)
         else:
-            self._say(plain(describe(message.result)), wrong=False)
+            self._say(self._described(message.result, message.memory), wrong=False)
+
+    def _described(self, model: Model, memory: Memory | None) -> Content:
+        """The model, and what its values would take."""
+        return plain(describe(model) + ("" if memory is None else f"\n{visible(memory.describe(model))}"))
 
     def _say(self, text: Content, *, wrong: bool) -> None:
         status = self.query_one("#status", Static)
