@@ -137,6 +137,8 @@ class Windows(Sequence[Row]):
 
     def __getitem__(self, place: int) -> Row:  # type: ignore[override]
         """One of them; with `shift` tokens of the next."""
+        if not 0 <= place < len(self):
+            raise IndexError(place)
         start = place * self.length
         return self.row(self.tokens[start : start + self.length + self.shift].astype(np.int64))
 

@@ -1,0 +1,136 @@
+"""What each task makes of a text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from runs import small, text_file
+
+from tui_transformer.errors import InputError
+from tui_transformer.learning.batches import Row
+from tui_transformer.learning.data import Data, lines_of, read_data, vocabulary_for
+from tui_transformer.learning.settings import Settings
+from tui_transformer.learning.tasks import TASKS, task_of
+from tui_transformer.learning.tasks.masked_word import draw
+from tui_transformer.text.tokenizer import tokenizer_for
+from tui_transformer.text.vocabulary import Vocabulary
+
+
+def read(folder: Path, task: str, text: str, **more: object) -> Data:
+    path = folder / "text.txt"
+    path.write_text(text, encoding="utf-8")
+    settings = Settings(task, str(path), validation=0, **{"length": 4} | more)
+    lines = lines_of(settings)
+    return read_data(settings, lines, tokenizer_for(vocabulary_for(settings, lines)))
+
+
+def words(data: Data, ids: np.ndarray) -> str:
+    return " ".join("_" if i < 0 else data.vocabulary.word(int(i)) for i in ids)
+
+
+def test_every_word_predicts_the_next(tmp_path):
+    data = read(tmp_path, "next-word", "The sea, the\nshore.\n")
+    assert [words(data, row.ids) for row in data.rows] == ["[BOS] the sea ,", "the shore ."]
+    assert [words(data, row.targets) for row in data.rows] == ["the sea , the", "shore . [EOS]"]
+
+
+def test_every_character_predicts_the_next_over_line_ends(tmp_path):
+    data = read(tmp_path, "next-character", "ab\na", length=10)
+    (row,) = data.rows
+    assert words(data, row.ids) == "[BOS] a b \n a"
+    assert words(data, row.targets) == "a b \n a [EOS]"
+
+
+def test_the_target_of_a_line_is_its_label_at_the_first_token(tmp_path):
+    data = read(tmp_path, "classify", "who is there\tquestion\nit is me\tstatement\n")
+    assert [words(data, row.ids) for row in data.rows] == ["who is there", "it is me"]
+    assert [words(data, row.targets) for row in data.rows] == ["question _ _", "statement _ _"]
+
+
+def test_the_decoder_reads_the_begin_word_and_predicts_the_end(tmp_path):
+    data = read(tmp_path, "pairs", "the dog\tder Hund\nthe sea\tdas Meer\n")
+    row = data.rows[0]
+    assert words(data, row.ids) == "the dog"
+    assert words(data, row.decoder_ids) == "[BOS] der hund"
+    assert words(data, row.targets) == "der hund [EOS]"
+
+
+def test_what_is_longer_is_cut(tmp_path):
+    data = read(tmp_path, "pairs", "a b c d e f\tg h i j k\n\n")
+    assert words(data, data.rows[0].ids) == "a b c d"
+    assert words(data, data.rows[0].targets) == "g h i [EOS]"
+
+
+def test_fifteen_in_a_hundred_words_are_predicted_most_of_them_hidden(tmp_path):
+    vocabulary = Vocabulary("v", ("[UNK]", "[PAD]", "[MASK]", *(f"w{i}" for i in range(1000))), 0, "words", None)
+    ids = np.arange(20_000) % 1000 + 3
+    row = draw(Row(ids, ids), np.random.default_rng(1), vocabulary)
+    chosen = row.targets != -1
+    assert np.array_equal(row.targets[chosen], ids[chosen])
+    assert np.array_equal(row.ids[~chosen], ids[~chosen])
+    assert chosen.mean() == pytest.approx(0.15, abs=0.01)
+    assert (row.ids[chosen] == 2).mean() == pytest.approx(0.8, abs=0.03)
+    assert (row.ids[chosen] == ids[chosen]).mean() == pytest.approx(0.1, abs=0.02)
+    assert not set(row.ids) & {0, 1}
+
+
+def test_one_word_at_least_is_predicted_and_no_special_one():
+    vocabulary = Vocabulary("v", ("[UNK]", "[PAD]", "[MASK]", "a", "b"), 0, "words", None)
+    for seed in range(50):
+        row = draw(Row(np.array([0, 3, 0]), np.array([0, 3, 0])), np.random.default_rng(seed), vocabulary)
+        assert row.targets.tolist() == [-1, 3, -1]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_batches_are_the_same_again_and_validation_is_apart(tmp_path, task):
+    settings = small(tmp_path, task)
+    lines = lines_of(settings)
+    data, again = (read_data(settings, lines, tokenizer_for(vocabulary_for(settings, lines))) for _ in range(2))
+    for number in (0, 1, 40):
+        first, second = data.batch(number), again.batch(number)
+        assert np.array_equal(first.ids, second.ids)
+        assert np.array_equal(first.targets, second.targets)
+    assert not set(data.parts[0]) & set(data.parts[1])
+    assert [b.ids.tolist() for b in data.validation()] == [b.ids.tolist() for b in data.validation()]
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "says"),
+    [
+        ("next-word", "", "is empty"),
+        ("next-word", " \n\n", "is empty"),
+        ("next-character", "a", "1 tokens"),
+        ("pairs", "a\tb\nno tab here\n", "line 2 has no tab"),
+        ("pairs", "a\t\n", "line 1 has no tab"),
+        ("classify", "a\tone label\nb\ttwo\n", "has spaces"),
+        ("classify", "a\tx\nb\tx\n", "nothing to tell apart"),
+    ],
+)
+def test_a_text_that_does_not_fit_is_named(tmp_path, task, text, says):
+    with pytest.raises(InputError, match=says) as refused:
+        read(tmp_path, task, text)
+    assert "text.txt" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_too_few_lines_to_validate_on(tmp_path):
+    path = tmp_path / "one.txt"
+    path.write_text("a\tb\n")
+    settings = Settings("pairs", str(path))
+    lines = lines_of(settings)
+    with pytest.raises(InputError, match="too few to validate on"):
+        read_data(settings, lines, tokenizer_for(vocabulary_for(settings, lines)))
+
+
+def test_a_vocabulary_that_lacks_a_word_of_the_task_is_refused(tmp_path):
+    path = text_file(tmp_path, "masked-word")
+    settings = Settings("masked-word", str(path))
+    plain = Vocabulary("plain", ("[UNK]", "[PAD]", "the"), 0, "words", None)
+    with pytest.raises(InputError, match=r"plain has no \[MASK\]"):
+        read_data(settings, lines_of(settings), tokenizer_for(plain))
+
+
+def test_tasks_are_called_as_their_files():
+    assert [task_of(name).name for name in TASKS] == list(TASKS)
