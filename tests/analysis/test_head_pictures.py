@@ -8,7 +8,7 @@ import pytest
 from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import attentions
 from tui_transformer.analysis.head_measures import layer_measures
-from tui_transformer.analysis.head_pictures import SIDE, smaller
+from tui_transformer.analysis.head_pictures import SIDE, largest, smaller
 from tui_transformer.model import Model
 
 
@@ -50,3 +50,9 @@ def test_a_smaller_picture_is_shares_again() -> None:
 def test_blank_cells_stay_blank_in_a_smaller_picture() -> None:
     pictures, _ = pictured("decoder", 8)
     assert (np.isnan(smaller(pictures[0], 4, 4)) == np.triu(np.ones((4, 4), dtype=bool), 1)).all()
+
+
+def test_the_largest_cell_is_one_that_had_a_choice() -> None:
+    pictures, _ = pictured("decoder", 5)
+    assert largest(pictures) == pytest.approx(float(np.nanmax(pictures[:, 1:])))
+    assert largest(pictures[:, :1]) == 1.0

@@ -44,6 +44,13 @@ class Pictures:
         return found
 
 
+def largest(pictures: Host) -> float:
+    """The largest cell of pictures (… × rows × columns) in rows that have a choice of several columns; 1 for none."""
+    seen = ~np.isnan(pictures)
+    free = seen & (seen.sum(axis=-1, keepdims=True) > 1)
+    return float(np.max(pictures, initial=0.0, where=free)) or 1.0
+
+
 def smaller(picture: Host, height: int, width: int) -> Host:
     """A picture with at most so many rows and columns: columns added up, rows averaged, in groups."""
     rows, columns = picture.shape

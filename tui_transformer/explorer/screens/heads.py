@@ -15,7 +15,7 @@ from textual.binding import Binding, BindingType
 from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group, groups
 from tui_transformer.analysis.head_measures import LayerMeasures, layer_measures
-from tui_transformer.analysis.head_pictures import SIDE, smaller
+from tui_transformer.analysis.head_pictures import SIDE, largest, smaller
 from tui_transformer.analysis.heads import MEASURES, Measure
 from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.engine.trace import Trace
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 COST = 12
 """Operations that it takes to measure and draw a weight."""
-
-COMMON = Scale("sequential", 0.0, 1.0)
 
 Results = dict[tuple[str, Hidden], LayerMeasures]
 _RESULTS: WeakKeyDictionary[Trace, Results] = WeakKeyDictionary()
@@ -76,6 +74,7 @@ class HeadsScreen(Hiding):
         self.steps: Sequence[Attention] = attentions(program, self.group)
         self.measure: Measure | None = None
         self.reverse, self.common = False, True
+        self.high = 1.0
         self.order: list[int] = []
         self._start = (at.layer * at.heads + main.position.place.head) if at is not None else 0
 
@@ -143,7 +142,7 @@ class HeadsScreen(Hiding):
     def _take(self, hidden: Hidden, found: LayerMeasures) -> None:
         self.results[found.attention.name, hidden] = found
         layer = [step.name for step in self.steps].index(found.attention.name)
-        if self.measure is not None:
+        if self.measure is not None or self._highest() != self.high:
             self.put_in_order(self.selected)
         else:
             self.query_one(TileGrid).renew(range(layer * self.heads, (layer + 1) * self.heads))
@@ -159,7 +158,7 @@ class HeadsScreen(Hiding):
 
     def put_in_order(self, selected: int) -> None:
         """Put the heads in order, with this one selected."""
-        self.order = list(range(len(self.steps) * self.heads))
+        self.order, self.high = list(range(len(self.steps) * self.heads)), self._highest()
         if self.measure is not None:
             self.order.sort(key=partial(self._rank, self.measure))
         elif self.reverse:
@@ -190,8 +189,9 @@ class HeadsScreen(Hiding):
         if self.measure is None:
             return f"head {head}", f"H{head}", str(head)
         value = written(self.value(self.order[index], self.measure), self.measure)
-        name = f"L{self.steps[layer].layer} H{head}"
-        return f"{name}  {value}", f"{name} {value}", f"{name} {value.removeprefix('0')}", name, name.replace(" ", "")
+        at, short = self.steps[layer].layer, value.removeprefix("0")
+        name, joint = f"L{at} H{head}", f"L{at}H{head}"
+        return f"{name}  {value}", f"{name} {value}", f"{name} {short}", f"{joint} {short}", name, joint
 
     def _row_label(self, row: int) -> str:
         first = self.order[min(row * self.heads, len(self.order) - 1)]
@@ -200,10 +200,12 @@ class HeadsScreen(Hiding):
     def _scale(self, index: int) -> Scale:
         layer, head = divmod(self.order[index], self.heads)
         found = self.found(self.steps[layer])
-        if self.common or found is None:
-            return COMMON
-        values = found.pictures[head]
-        return Scale("sequential", 0.0, float(values[values == values].max(initial=0.0)) or 1.0)
+        return Scale("sequential", 0.0, self.high if self.common or found is None else largest(found.pictures[head]))
+
+    def _highest(self) -> float:
+        """The largest cell of all pictures that are there."""
+        found = (self.found(step) for step in self.steps)
+        return max((largest(each.pictures) for each in found if each is not None), default=1.0)
 
     # What is said
 
