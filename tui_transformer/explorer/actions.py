@@ -69,6 +69,8 @@ ACTIONS = (
     Action("tour", "t", "tour", "Guided tour", "tour", "t"),
     Action("theme", "ctrl+t", "app.next_theme", "Dark or light"),
     Action("pane.next", "tab", "next_pane(1)", "Next pane"),
+    Action("hide.special", "i", "hide('special')", "Hide special tokens in attention, the rest renormalised"),
+    Action("hide.first", "I", "hide('first')", "Hide the first token in attention, the rest renormalised"),
     Action("pane.back", "shift+tab", "next_pane(-1)", "Previous pane"),
     Action("pane.sentence", "1", "pane('sentence')", "Go to the sentence"),
     Action("pane.steps", "2", "pane('steps')", "Go to the steps"),

@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tui_transformer.analysis.token_kinds import NOTHING, Hidden
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Explanation, Value
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.beside import Shown
+from tui_transformer.explorer.hiding import without_hidden
 from tui_transformer.explorer.matrices import SCREENFUL, Matrix, cell_of, matrix_beside
 from tui_transformer.explorer.position import Position
 from tui_transformer.explorer.session import Session
@@ -46,6 +48,7 @@ class Scene:
         beside: What is beside the values, if anything is.
         shown: Which of the two are drawn.
         values: The numbers beside the cell.
+        hidden: What is left out of the attention weights that are drawn, in words.
     """
 
     view: View
@@ -57,6 +60,7 @@ class Scene:
     beside: Matrix | None = None
     shown: Shown = "value"
     values: tuple[Value, ...] = ()
+    hidden: str = ""
 
     @property
     def alone(self) -> Matrix | None:
@@ -70,7 +74,13 @@ class Scene:
 
 
 def gather(
-    session: Session, position: Position, *, shared: bool, shown: Shown = "value", report: Callable[[str], None]
+    session: Session,
+    position: Position,
+    *,
+    shared: bool,
+    shown: Shown = "value",
+    hidden: Hidden = NOTHING,
+    report: Callable[[str], None],
 ) -> Scene:
     """Everything that the matrix and cell panes show of a position; what is missing is computed.
 
@@ -79,6 +89,7 @@ def gather(
         position: A step or weight and a cell of it; the cell is moved inside the matrix.
         shared: One scale for all steps of the kind, instead of one for each.
         shown: Which matrices are drawn.
+        hidden: Tokens that are left out of attention weights.
         report: Told what is being computed; may raise to end it.
     """
     trace, name = session.trace, position.stop
@@ -90,15 +101,21 @@ def gather(
     place = _inside(position.place, [axis.size for axis in axes], index_of(axes, Place()))
     view = view_of(trace, name, session.labels, head=place.head)
     place = Place(place.head, min(place.row, view.shape[0] - 1), min(place.column, view.shape[1] - 1))
+    left = without_hidden(session, view, hidden)
+    is_whole, view = left is view, left
     tile = first_tile(trace, view, place)
-    scale = scale_for(view.kind, *_range(trace, name, tile, shared=shared))
+    low, high = _range(trace, name, tile, shared=shared) if is_whole else tile_extremes(tile.values)
+    scale = scale_for(view.kind, low, high)
     if session.beside.kind == "nothing":
-        return Scene(view, scale, tile, place, working(session, name, place), seconds)
+        remark = "" if is_whole else hidden.text
+        return Scene(view, scale, tile, place, working(session, name, place), seconds, hidden=remark)
     beside = matrix_beside(session, view, place, shown, report)
     if beside is not None and shown == "both" and session.beside.kind == "trace":
         scale = beside.scale
     cell = cell_of(session, name, place, shown)
-    return Scene(view, scale, tile, place, cell.working, seconds, beside, shown, cell.values)
+    return Scene(
+        view, scale, tile, place, cell.working, seconds, beside, shown, cell.values, "" if is_whole else hidden.text
+    )
 
 
 def scene_cost(session: Session, name: str, *, shared: bool) -> int:

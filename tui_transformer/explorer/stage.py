@@ -17,6 +17,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Grain
@@ -98,6 +99,7 @@ class Stage(Asking):
         self.scene: Scene | None = None
         self.shared_scale = False
         self.wanted: Shown = "both"
+        self.hidden = Hidden()
         self.active = "matrix"
         self.chart_kind = 0
         self._lines: dict[str, Text | str] = {}
@@ -253,11 +255,11 @@ class Stage(Asking):
         if position.stop in (VOCABULARY, *WORDS):
             self._show_words(position.stop)
             return
-        shared, shown = self.shared_scale, self.shown
+        shared, shown, hidden = self.shared_scale, self.shown, self.hidden
         self.ask(
             "scene",
             scene_cost(session, position.stop, shared=shared),
-            lambda task: gather(session, position, shared=shared, shown=shown, report=task.report),
+            lambda task: gather(session, position, shared=shared, shown=shown, hidden=hidden, report=task.report),
             self._show_scene,
         )
 
@@ -490,6 +492,12 @@ class Stage(Asking):
         """One scale for all layers, or one a step."""
         self.shared_scale = not self.shared_scale
         self.say("one scale for this step in all layers" if self.shared_scale else "a scale for each step")
+        self.show_position()
+
+    def action_hide(self, which: str) -> None:
+        """Leave special tokens, or the first, out of attention weights; the rest of a row sums to 1 again."""
+        self.hidden = replace(self.hidden, **{which: not getattr(self.hidden, which)})
+        self.say(self.hidden.text or "no token is hidden")
         self.show_position()
 
     # What panes say

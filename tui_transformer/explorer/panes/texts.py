@@ -132,7 +132,7 @@ def group_title(group: str) -> str:
 
 def scale_note(scene: Scene) -> str:
     """What is to be known of the colours."""
-    return "every row sums to 1" if scene.view.formula == SOFTMAX else ""
+    return scene.hidden or ("every row sums to 1" if scene.view.formula == SOFTMAX else "")
 
 
 def step_words(session: Session, stop: str) -> StepText:

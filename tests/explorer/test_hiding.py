@@ -1,0 +1,56 @@
+"""Tokens that are left out of attention weights; the rest of every row sums to 1 again."""
+
+from __future__ import annotations
+
+import numpy as np
+from driving import WIDE, exploring
+
+from tui_transformer.explorer.position import Position
+from tui_transformer.views.step_view import Place
+
+WEIGHTS, SCALED = "encoder.0.self_attention.weights", "encoder.0.self_attention.scaled"
+TEXT = "[CLS] the waves crashed [SEP]"
+
+
+def words(folder):
+    path = folder / "words.txt"
+    path.write_text("[UNK] [PAD] [CLS] [SEP] the waves crashed")
+    return str(path)
+
+
+async def test_special_tokens_are_hidden_and_the_rest_is_renormalised(tmp_path):
+    async with exploring(WIDE, text=TEXT, vocab=words(tmp_path)) as explorer:
+        explorer.stage.go(Position(WEIGHTS, Place(0, 1, 1)))
+        await explorer.press("i")
+        scene = explorer.stage.scene
+        stored = explorer.session.trace[WEIGHTS][0]
+        shown = scene.view.window(range(5), range(5))
+        assert np.isnan(shown[:, [0, 4]]).all()
+        np.testing.assert_allclose(shown[:, 1:4], stored[:, 1:4] / stored[:, 1:4].sum(axis=1, keepdims=True), rtol=1e-6)
+        np.testing.assert_allclose(shown[:, 1:4].sum(axis=1), 1, rtol=1e-6)
+        assert "special tokens hidden" in explorer.text
+        assert "×" in explorer.text
+        assert scene.scale.high >= np.nanmax(shown)
+        assert np.array_equal(explorer.session.trace[WEIGHTS][0], stored)
+        await explorer.press("i")
+        assert np.array_equal(explorer.stage.scene.view.window(range(5), range(5)), stored)
+        assert "every row sums to 1" in explorer.text
+
+
+async def test_the_first_token_can_be_hidden_too(tmp_path):
+    async with exploring(WIDE, text="the waves crashed", vocab=words(tmp_path)) as explorer:
+        explorer.stage.go(Position(WEIGHTS, Place(0, 1, 1)))
+        await explorer.press("I")
+        shown = explorer.stage.scene.view.window(range(3), range(3))
+        assert np.isnan(shown[:, 0]).all()
+        np.testing.assert_allclose(shown[:, 1:].sum(axis=1), 1, rtol=1e-6)
+        assert "first token hidden" in explorer.text
+
+
+async def test_other_steps_are_shown_as_they_are(tmp_path):
+    async with exploring(WIDE, text=TEXT, vocab=words(tmp_path)) as explorer:
+        await explorer.press("i")
+        explorer.stage.go(Position(SCALED, Place(0, 1, 1)))
+        await explorer.settled()
+        shown = explorer.stage.scene.view.window(range(5), range(5))
+        assert np.array_equal(shown, explorer.session.trace[SCALED][0])
