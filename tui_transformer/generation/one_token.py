@@ -21,23 +21,24 @@ SMALLEST_ROOM = 64
 
 @dataclass(eq=False)
 class Room:
-    """Memory for rows of keys or values, with space for more behind them. A row that was written never changes."""
+    """Memory for rows of keys or values, with space for more behind them. A row that was written never changes.
 
-    array: Array
-    used: int
+    Attributes:
+        memory: B × g × space × d_k.
+        rows: The part of it that is in use.
+    """
 
-    def holds(self, kept: Array) -> bool:
-        """Whether these rows are all of the used ones, so that more can be written behind them."""
-        return kept.base is self.array and kept.shape[2] == self.used
+    memory: Array
+    rows: Array
 
     def add(self, new: Array) -> Array | None:
         """All rows, with new ones behind; None where there is not enough space."""
-        end = self.used + new.shape[2]
-        if end > self.array.shape[2]:
+        used, end = self.rows.shape[2], self.rows.shape[2] + new.shape[2]
+        if end > self.memory.shape[2]:
             return None
-        self.array[:, :, self.used : end] = new
-        self.used = end
-        return self.array[:, :, :end]
+        self.memory[:, :, used:end] = new
+        self.rows = self.memory[:, :, :end]
+        return self.rows
 
 
 @dataclass(eq=False)
@@ -50,18 +51,17 @@ class Rooms:
     def extended(self, name: str, kept: Array, new: Array) -> Array:
         """Kept rows and new ones behind them: B × g × (p + n) × d_k."""
         room = self.rooms.get(name)
-        longer = room.add(new) if room is not None and room.holds(kept) else None
+        longer = room.add(new) if room is not None and room.rows is kept else None
         return self._moved(name, kept, new) if longer is None else longer
 
     def _moved(self, name: str, kept: Array, new: Array) -> Array:
         """The same in twice the space."""
         batch, heads, past, width = kept.shape
         size = max(SMALLEST_ROOM, 2 * (past + new.shape[2]))
-        room = Room(self.backend.xp.empty((batch, heads, size, width), dtype=new.dtype), past)
-        room.array[:, :, :past] = kept
-        self.rooms[name] = room
-        room.add(new)
-        return room.array[:, :, : room.used]
+        memory = self.backend.xp.empty((batch, heads, size, width), dtype=new.dtype)
+        memory[:, :, :past], memory[:, :, past : past + new.shape[2]] = kept, new
+        self.rooms[name] = Room(memory, memory[:, :, : past + new.shape[2]])
+        return self.rooms[name].rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,17 +92,19 @@ class OneToken:
         read = {name: weights.get(name, shape_of(axes)) for name, axes in program.weights.items() if name in wanted}
         return cls(weights.backend, tuple(reversed(steps)), kept, read)
 
-    def run(self, givens: Mapping[str, Host | Array], rooms: Rooms) -> tuple[Array, dict[str, Array]]:
-        """The logits (B × 1 × v) and what is kept, from the inputs of a program for one token."""
-        values = {**self.weights, **{name: self._on_device(given) for name, given in givens.items()}}
+    def run(
+        self, givens: Mapping[str, Host], before: Mapping[str, Array], rooms: Rooms
+    ) -> tuple[Array, dict[str, Array]]:
+        """The logits (B × 1 × v) and what is kept, from the inputs for one token and what was kept before."""
+        values = {**self.weights, **before, **{name: self._on_device(given) for name, given in givens.items()}}
         for step in self.steps:
             operands = [values[name] for name in step.inputs]
-            if isinstance(step.op, Extend):
+            if type(step.op) is Extend:
                 values[step.name] = rooms.extended(step.name, *operands)
             else:
                 values[step.name] = step.op.forward(self.backend, *operands)
         return values[LOGITS], {name: values[place] for name, place in self.kept.items()}
 
-    def _on_device(self, given: Host | Array) -> Array:
+    def _on_device(self, given: Host) -> Array:
         convert = {"b": self.backend.booleans, "f": self.backend.floats}.get(given.dtype.kind, self.backend.integers)
         return convert(given)

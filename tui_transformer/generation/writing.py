@@ -261,7 +261,7 @@ class Writer:
     def _one(self, ids: Ids, cache: Cache) -> tuple[Array, Mapping[str, Array]]:
         """Of one token after those that are kept."""
         _, givens = self.model.inputs_after(cache.length, *self._inputs(ids))
-        return self._step.run({**givens, **cache.arrays}, self._rooms)
+        return self._step.run(givens, cache.arrays, self._rooms)
 
     def _several(self, ids: Ids, cache: Cache) -> tuple[Array, Mapping[str, Array]]:
         """Of many tokens at once: only the logits of the last are worked out."""
