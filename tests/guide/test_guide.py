@@ -49,6 +49,7 @@ TOPICS = ("general", "steps", "heads", "matrix", "cell", "chart", "sentence", "v
 KEYS = (
     *("space", "n", "backspace", "p", "s", "S", "}", "{", "]", "[", "h", "j", "k", "l", "enter", "esc", "/", "v", ","),
     *(
+        "V",
         "c",
         "e",
         "u",

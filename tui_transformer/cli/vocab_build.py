@@ -44,7 +44,7 @@ def run(request: Request) -> None:
     """Build it, and write it to a file or to standard output; what it holds is said on standard error."""
     specials = _specials(request.special)
     _check_ending(request)
-    lines = read_lines(request.files, _progress(request.files))
+    lines = _announced(read_lines(request.files, _progress(request.files)), request.kind)
     try:
         built = BUILDERS[request.kind](lines, request.size, request.min_frequency, specials)
     finally:
@@ -57,6 +57,12 @@ def run(request: Request) -> None:
     elif request.out is None:
         emit([text])
     note(_summary(built, request))
+
+
+def _announced(lines: Iterator[str], kind: str) -> Iterator[str]:
+    """The lines, and after them a word on what takes long."""
+    yield from lines
+    show("merging the most frequent pairs" if kind == "bpe" else "sorting")
 
 
 def _specials(given: str | None) -> Specials:

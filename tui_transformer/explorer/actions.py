@@ -44,6 +44,7 @@ ACTIONS = (
     Action("sentence.edit", "slash", "sentence", "Edit the sentence", "sentence", "/"),
     Action("target.edit", "T", "target", "Edit the target of an encoder–decoder"),
     Action("vocabulary.open", "v", "vocabulary", "Show the vocabulary", "vocabulary", "v"),
+    Action("cuts", "V", "open('cuts')", "How several vocabularies cut the sentence"),
     Action("help", "question_mark,f1", "open('help')", "Help on the focused pane", "help", "?"),
     Action("quit", "q", "app.quit", "Quit", "quit", "q"),
     Action("backward", "b", "backward", "Backward: gradients from the loss back, and forward again", "backward", "b"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 from tui_transformer.text.specials import Specials
@@ -12,8 +11,7 @@ from tui_transformer.text.tokenizer_file import PieceVocabulary, built_vocabular
 def learn(lines: Iterator[str], size: int, min_frequency: int, specials: Specials) -> PieceVocabulary:
     """Merge the most frequent pair until there are so many entries (Sennrich et al. 2016, algorithm 1).
 
-    Every byte is an entry, so every text can be written. A bar of the library's own is drawn where standard error is a
-    terminal.
+    Every byte is an entry, so every text can be written.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -25,7 +23,7 @@ def learn(lines: Iterator[str], size: int, min_frequency: int, specials: Special
         min_frequency=min_frequency,
         special_tokens=list(specials.names),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-        show_progress=sys.stderr is not None and sys.stderr.isatty(),
+        show_progress=False,
     )
     rust.train_from_iterator(lines, trainer)
     return built_vocabulary(rust, "built", specials)

@@ -64,4 +64,10 @@ def _row(token: Token, starts: Sequence[int], length: int) -> int:
 
 def joined(tokens: Sequence[Token]) -> str:
     """Tokens beside each other, an unknown one with a question mark."""
-    return " ".join(f"{visible(token.text)}?" if token.unknown else visible(token.text) for token in tokens)
+    return " ".join(map(shown, tokens))
+
+
+def shown(token: Token) -> str:
+    """A token as it is written between others: a space as `␣`, an unknown one with a question mark."""
+    text = visible(token.text.replace(" ", "␣") if token.text.isspace() else token.text)
+    return f"{text}?" if token.unknown else text

@@ -1,0 +1,57 @@
+"""The screen that shows how several vocabularies cut the sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+
+from tui_transformer.explorer.screens.cuts import CutsScreen
+
+BERT = str(Path(__file__).parent.parent / "references/bert/tokenizer.json")
+
+
+def row(text: str, word: str) -> list[str]:
+    """The cells of a word's line in the box."""
+    line = next(line for line in text.splitlines() if line.startswith(f"│ {word} "))
+    return line.strip("│ ").split()
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM])
+async def test_each_vocabulary_has_a_column_and_each_word_a_row(size):
+    async with exploring(size, text="The waves 😊 zebra!") as explorer:
+        await explorer.press("V")
+        assert "this model: waves" in explorer.text
+        assert row(explorer.text, "waves") == ["waves", "waves", "waves", *"waves␣", "Ġwa", "ves", "Ġ"]
+        assert row(explorer.text, "zebra!")[1:5] == ["zebra?", "!", "zebra?", "!"]
+        assert "4 tokens · 1 unknown" in explorer.text
+
+
+@pytest.mark.parametrize("size", [NARROW, SMALL])
+async def test_a_narrow_screen_has_a_paragraph_for_each(size):
+    async with exploring(size, text="The waves") as explorer:
+        await explorer.press("V")
+        assert "this model: waves · 2 tokens" in explorer.text
+        assert "the waves" in explorer.text
+
+
+async def test_another_vocabulary_can_be_added_and_what_is_none_is_refused():
+    async with exploring(WIDE, text="The waves") as explorer:
+        await explorer.press("V", "a")
+        await explorer.answer("nowhere")
+        assert "no vocabulary is called" in explorer.text
+        await explorer.answer(BERT)
+        assert isinstance(explorer.app.screen, CutsScreen)
+        assert "tokenizer.json" in explorer.text
+        assert row(explorer.text, "waves")[-2:] == ["wa", "##ves"]
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.stage
+
+
+async def test_a_text_with_controls_is_shown_harmlessly():
+    async with exploring(WIDE, text="a\x1b[2Jb \u202ec") as explorer:
+        await explorer.press("V")
+        assert isinstance(explorer.app.screen, CutsScreen)
+        assert "\x1b" not in explorer.text
+        assert "\u202e" not in explorer.text
