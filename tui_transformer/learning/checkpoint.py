@@ -17,9 +17,9 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -53,13 +53,14 @@ class Run:
     Attributes:
         folder: The run's.
         trainer: What learns.
+        lock: Held until the run is closed.
         saved: The step of the newest checkpoint; None before the first.
     """
 
     folder: Path
     trainer: Trainer
+    lock: Lock
     saved: int | None = None
-    _lock: IO[bytes] | None = field(default=None, repr=False)
 
     @classmethod
     def start(cls, folder: Path, settings: Settings) -> Run:
@@ -68,14 +69,14 @@ class Run:
         Raises:
             InputError: The folder is in use or cannot be written, or the settings, text and model do not go together.
         """
-        _check_new(folder)
+        check_new(folder, settings.file)
         lines = lines_of(settings)
         made = new_trainer(settings, lines)
-        lock = _locked(folder)
-        _check_new(folder)
-        _write_settings(folder, settings, fingerprint(lines))
-        run = cls(folder, made, None, lock)
-        run.save()
+        with _held(folder) as lock:
+            check_new(folder, settings.file)
+            _write_settings(folder, settings, fingerprint(lines))
+            run = cls(folder, made, lock)
+            run.save()
         return run
 
     @classmethod
@@ -91,19 +92,20 @@ class Run:
         """
         settings, text = _read_settings(folder)
         settings = _same(settings, given)
-        lock = _locked(folder)
-        _remove_unfinished(folder)
-        lines = lines_of(settings)
-        if fingerprint(lines) != text:
-            raise InputError(f"{settings.file} has changed since the run began: a run goes on with the same text")
-        _write_settings(folder, settings, text)
-        newest = newest_checkpoint(folder)
-        if newest is None:
-            run = cls(folder, new_trainer(settings, lines), None, lock)
-            run.save()
-            return run
-        _publish(newest, folder)
-        return cls(folder, _restored(newest, settings, lines), int(newest.name), lock)
+        with _held(folder) as lock:
+            _remove_unfinished(folder)
+            lines = lines_of(settings)
+            if fingerprint(lines) != text:
+                raise InputError(f"{settings.file} has changed since the run began: a run goes on with the same text")
+            newest = newest_checkpoint(folder)
+            made = new_trainer(settings, lines) if newest is None else _restored(newest, settings, lines)
+            _write_settings(folder, settings, text)
+            run = cls(folder, made, lock, None if newest is None else int(newest.name))
+            if newest is None:
+                run.save()
+            else:
+                _publish(newest, folder)
+        return run
 
     def save(self) -> Path:
         """Write a checkpoint of where the trainer stands, once.
@@ -127,13 +129,21 @@ class Run:
 
     def close(self) -> None:
         """Let others write into the folder."""
-        if self._lock is not None:
-            self._lock.close()
+        self.lock.close()
 
 
 def is_run(folder: Path) -> bool:
     """Whether a run was begun in the folder."""
     return (folder / RUN).is_file()
+
+
+def settings_of(folder: Path) -> Settings:
+    """The settings of a run.
+
+    Raises:
+        InputError: No run is there, or its file is damaged.
+    """
+    return _read_settings(folder)[0]
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -189,14 +199,15 @@ def _compared(key: str, value: Any, own: Mapping[str, Any]) -> Iterator[tuple[st
 # The folder
 
 
-def _check_new(folder: Path) -> None:
+def check_new(folder: Path, file: str = "") -> None:
+    """Raise InputError where a run cannot begin in a folder: it is there and holds more than the text `file`."""
     if is_run(folder):
         newest = newest_checkpoint(folder)
         at = f" (step {int(newest.name)})" if newest else ""
         raise InputError(f"{shown_path(folder)} holds a run{at}: go on with --resume, or choose another --out")
     with contextlib.suppress(FileNotFoundError):
         try:
-            if any(not path.name.startswith(".") for path in folder.iterdir()):
+            if any(not path.name.startswith(".") and str(path) != file for path in folder.iterdir()):
                 raise InputError(f"{shown_path(folder)} is not empty: choose another --out")
         except NotADirectoryError as error:
             raise InputError(f"{shown_path(folder)} is no folder: choose another --out") from error
@@ -204,19 +215,46 @@ def _check_new(folder: Path) -> None:
             raise InputError(f"{shown_path(folder)} may not be read: choose another --out") from error
 
 
-def _locked(folder: Path) -> IO[bytes]:
-    """Hold the folder against other trainings, until this one ends however it may."""
+class Lock:
+    """Holds a folder against other trainings, until this one ends however it may."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make the folder where it is not there, and take it.
+
+        Raises:
+            InputError: It cannot be written, or another training holds it.
+        """
+        self._descriptor = -1
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise InputError(f"{shown_path(folder)} cannot be written: {error.strerror}") from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.close()
+            raise InputError(f"{shown_path(folder)}: another training is writing there: stop it first") from error
+
+    def close(self) -> None:
+        """Let others have it."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[Lock]:
+    """The folder, given back only where the block fails."""
+    lock = Lock(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / LOCK).open("ab")
-    except OSError as error:
-        raise InputError(f"{shown_path(folder)} cannot be written: {error.strerror}") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+        yield lock
+    except BaseException:
         lock.close()
-        raise InputError(f"{shown_path(folder)}: another training is writing there: stop it first") from error
-    return lock
+        raise
 
 
 def _remove_unfinished(folder: Path) -> None:

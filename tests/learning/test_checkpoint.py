@@ -1,0 +1,248 @@
+"""Runs that are saved, stopped and resumed: nothing is lost."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from runs import small
+from safetensors.numpy import load_file
+
+from tui_transformer.errors import InputError
+from tui_transformer.learning import checkpoint
+from tui_transformer.learning.checkpoint import Run, checkpoints, newest_checkpoint
+from tui_transformer.learning.tasks import TASKS
+from tui_transformer.model import Model
+
+
+def losses(run: Run, count: int) -> list[float]:
+    return [run.trainer.advance().loss for _ in range(count)]
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+def test_a_resumed_run_goes_on_bit_for_bit(tmp_path, task, optimizer):
+    settings = small(tmp_path, task, optimizer=optimizer, accumulate=2, label_smoothing=0.1)
+    whole = Run.start(tmp_path / "whole", settings)
+    wanted = losses(whole, 8)
+    first = Run.start(tmp_path / "run", settings)
+    found = losses(first, 3)
+    first.save()
+    losses(first, 2)  # lost
+    first.close()
+    second = Run.resume(tmp_path / "run", {})
+    assert found + losses(second, 5) == wanted
+    for name, weight in whole.trainer.weights.items():
+        assert np.array_equal(second.trainer.weights[name], weight), name
+
+
+def test_a_learning_rate_that_was_changed_is_kept(tmp_path):
+    run = Run.start(tmp_path / "run", small(tmp_path))
+    run.trainer.learning_rate = 3e-4
+    run.trainer.advance()
+    run.save()
+    run.close()
+    assert Run.resume(tmp_path / "run", {}).trainer.learning_rate == 3e-4
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_folder_is_the_newest_model(tmp_path, task):
+    run = Run.start(tmp_path / "run", small(tmp_path, task))
+    losses(run, 2)
+    run.save()
+    for folder in (tmp_path / "run", tmp_path / "run" / "checkpoints" / "000002"):
+        model = Model.load(folder, device="cpu")
+        assert model.vocabulary.words == run.trainer.model.vocabulary.words
+        assert model.config == run.trainer.model.config
+        stored = load_file(folder / "model.safetensors")
+        assert all(np.array_equal(stored[name], weight) for name, weight in run.trainer.weights.items())
+    text = "the 3rd of May"
+    assert model.encode(text).ids == run.trainer.model.encode(text).ids
+
+
+def test_checkpoints_stay_as_models_and_two_can_be_gone_on_from(tmp_path):
+    run = Run.start(tmp_path / "run", small(tmp_path))
+    for _ in range(3):
+        run.trainer.advance()
+        run.save()
+    found = checkpoints(tmp_path / "run")
+    assert [path.name for path in found] == ["000000", "000001", "000002", "000003"]
+    assert [(path / "state.safetensors").exists() for path in found] == [False, False, True, True]
+    assert all(Model.load(path, device="cpu").config == run.trainer.model.config for path in found)
+    assert newest_checkpoint(tmp_path / "run") == found[-1]
+
+
+def refused(run: Run) -> str | None:
+    """What is said where a checkpoint cannot be written."""
+    try:
+        run.save()
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def test_a_checkpoint_is_flushed_to_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    run = Run.start(tmp_path / "run", small(tmp_path))
+    run.trainer.advance()
+    flushed: list[str] = []
+    flush, rename = os.fsync, Path.rename
+
+    def noted(descriptor: int) -> None:
+        flushed.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+        flush(descriptor)
+
+    def renamed(path: Path, target: Path) -> Path:
+        if target.name == "000001":
+            flushed.append("renamed")
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(Path, "rename", renamed)
+    run.save()
+    before, after = flushed[: flushed.index("renamed")], flushed[flushed.index("renamed") + 1 :]
+    kinds = {name.lstrip(".").rpartition(".")[0] for name in before}
+    assert {"model.safetensors", "vocabulary.txt", "config.json", "state.safetensors", "state.json", "000001"} <= kinds
+    assert after[0] == "checkpoints"
+
+
+@pytest.mark.parametrize("after", range(9))
+def test_a_full_disk_leaves_the_last_checkpoint_whole(tmp_path, monkeypatch, after):
+    settings = small(tmp_path)
+    run = Run.start(tmp_path / "run", settings)
+    losses(run, 2)
+    run.save()
+    kept = run.trainer.weights["output.logits.weight"].copy()
+    wanted = losses(run, 2)
+    calls = iter(range(after))
+    flush = os.fsync
+
+    def full(descriptor: int) -> None:
+        if next(calls, None) is None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        flush(descriptor)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        message = refused(run)
+    run.close()
+    if message is not None:
+        assert "No space left on device" in message
+        assert "that of step 2 is whole" in message
+        assert "\n" not in message
+    assert not list((tmp_path / "run").rglob(".0*"))
+    again = Run.resume(tmp_path / "run", {})
+    if again.trainer.step == 2:
+        assert np.array_equal(again.trainer.weights["output.logits.weight"], kept)
+        assert losses(again, 2) == wanted
+    assert again.trainer.step == 4
+
+
+def test_what_was_unfinished_is_removed_and_the_top_is_made_the_newest(tmp_path):
+    run = Run.start(tmp_path / "run", small(tmp_path))
+    losses(run, 2)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(checkpoint, "_publish", lambda *_: None)  # killed right before
+        run.save()
+    run.close()
+    unfinished = tmp_path / "run" / "checkpoints" / ".000004.abcd"
+    unfinished.mkdir()
+    (unfinished / "config.json").write_text("{")
+    (tmp_path / "run" / ".model.safetensors.abcd").write_bytes(b"half")
+    again = Run.resume(tmp_path / "run", {})
+    assert again.trainer.step == 2
+    assert not unfinished.exists()
+    stored = load_file(tmp_path / "run" / "model.safetensors")
+    assert np.array_equal(stored["output.logits.weight"], again.trainer.weights["output.logits.weight"])
+    assert not list((tmp_path / "run").glob(".model*"))
+
+
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(tmp_path):
+    settings = small(tmp_path)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Run, "save", lambda _: None)
+        Run.start(tmp_path / "run", settings).close()
+    again = Run.resume(tmp_path / "run", {})
+    assert again.trainer.step == 0
+    assert losses(again, 8) == losses(Run.start(tmp_path / "whole", settings), 8)
+
+
+def test_a_run_is_not_begun_over_another(tmp_path):
+    settings = small(tmp_path)
+    Run.start(tmp_path / "run", settings).close()
+    with pytest.raises(InputError, match=r"holds a run \(step 0\): go on with --resume"):
+        Run.start(tmp_path / "run", settings)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="is not empty: choose another"):
+        Run.start(tmp_path / "full", settings)
+    with pytest.raises(InputError, match="no folder"):
+        Run.start(Path(settings.file), settings)
+    with pytest.raises(InputError, match=r"next-character\.txt"):
+        Run.start(Path(settings.file) / "run", settings)
+
+
+def test_two_trainings_do_not_write_into_one_folder(tmp_path):
+    run = Run.start(tmp_path / "run", small(tmp_path))
+    with pytest.raises(InputError, match="another training is writing there"):
+        Run.resume(tmp_path / "run", {})
+    run.close()
+    Run.resume(tmp_path / "run", {}).close()
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"batch": 5}, "--batch 5: the run has 4"),
+        ({"sizes": {"d_model": 32}}, "--d-model 32: the run has 16"),
+        ({"file": "/other.txt"}, "FILE /other.txt: the run has "),
+        ({"seed": 3}, "--seed 3: the run has 0"),
+    ],
+)
+def test_other_settings_are_refused(tmp_path, given, says):
+    Run.start(tmp_path / "run", small(tmp_path)).close()
+    with pytest.raises(InputError, match=says):
+        Run.resume(tmp_path / "run", given)
+
+
+def test_a_run_can_be_made_longer(tmp_path):
+    settings = small(tmp_path)
+    Run.start(tmp_path / "run", settings).close()
+    given = {"steps": 20, "batch": 4, "file": settings.file, "sizes": {"d_model": 16}}
+    assert Run.resume(tmp_path / "run", given).trainer.settings.steps == 20
+
+
+def test_a_text_that_has_changed_is_refused(tmp_path):
+    settings = small(tmp_path)
+    Run.start(tmp_path / "run", settings).close()
+    with Path(settings.file).open("a") as file:
+        file.write("more\n")
+    with pytest.raises(InputError, match="has changed since the run began"):
+        Run.resume(tmp_path / "run", {})
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"settings": 3, "text": ""}', '{"settings": {"steps": 0}, "text": ""}'])
+def test_damaged_settings_are_one_line(tmp_path, content):
+    run = tmp_path / "run"
+    Run.start(run, small(tmp_path)).close()
+    (run / "run.json").write_text(content)
+    with pytest.raises(InputError, match=r"run\.json") as refused:
+        Run.resume(run, {})
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["state.json", "state.safetensors", "model.safetensors"])
+def test_a_damaged_checkpoint_is_one_line(tmp_path, name):
+    Run.start(tmp_path / "run", small(tmp_path)).close()
+    (tmp_path / "run" / "checkpoints" / "000000" / name).write_bytes(b"{")
+    with pytest.raises(InputError, match=name.replace(".", r"\.")):
+        Run.resume(tmp_path / "run", {})
+
+
+def test_settings_are_the_same_when_they_are_read_again(tmp_path):
+    settings = small(tmp_path, weight_decay=0.5)
+    assert type(settings).from_json(settings.to_json()) == settings
+    assert dataclasses.asdict(settings) == settings.to_json()

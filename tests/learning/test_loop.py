@@ -1,0 +1,182 @@
+"""Training, one step at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from runs import small
+
+from tui_transformer.errors import InputError
+from tui_transformer.learning import loop
+from tui_transformer.learning.data import lines_of
+from tui_transformer.learning.loop import Trainer
+from tui_transformer.learning.start import new_trainer
+from tui_transformer.learning.tasks import TASKS
+from tui_transformer.model import Model
+
+
+def trainer(folder: Path, task: str = "next-character", **more: object) -> Trainer:
+    settings = small(folder, task, **more)
+    return new_trainer(settings, lines_of(settings))
+
+
+def losses(made: Trainer) -> list[float]:
+    return [made.advance().loss for _ in range(made.settings.steps)]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_seed_makes_the_same_run_bit_for_bit(tmp_path, task):
+    first, second = trainer(tmp_path, task), trainer(tmp_path, task)
+    assert losses(first) == losses(second)
+    assert all(np.array_equal(first.weights[name], second.weights[name]) for name in first.weights)
+    assert losses(trainer(tmp_path, task, seed=1)) != losses(trainer(tmp_path, task))
+
+
+@pytest.mark.parametrize(
+    ("task", "more", "bound"),
+    [
+        ("classify", {"steps": 60, "batch": 8}, 0.6),
+        ("next-character", {"steps": 60, "batch": 4}, 2.6),
+        ("pairs", {"steps": 80, "batch": 4, "tokens": "characters", "length": 40}, 1.9),
+    ],
+)
+def test_a_toy_is_learned(tmp_path, task, more, bound):
+    made = trainer(tmp_path, task, count=300, dropout=0.0, learning_rate=2e-2, **more)
+    before = made.validate()
+    found = losses(made)
+    after = made.validate()
+    assert sum(found[-5:]) / 5 < bound < found[0]
+    assert after.loss < before.loss
+    assert after.accuracy > before.accuracy
+    assert after.perplexity == pytest.approx(math.exp(after.loss))
+
+
+def test_batches_of_a_step_are_as_one_large_batch(tmp_path):
+    options = {"dtype": "float64", "dropout": 0.0, "label_smoothing": 0.1, "validation": 0.0, "steps": 4}
+    whole, parts = (
+        trainer(tmp_path, "pairs", batch=8, **options),
+        trainer(tmp_path, "pairs", batch=4, accumulate=2, **options),
+    )
+    assert losses(parts) == pytest.approx(losses(whole), rel=1e-10)
+    for name in whole.weights:
+        np.testing.assert_allclose(parts.weights[name], whole.weights[name], rtol=1e-6, atol=1e-9)
+
+
+def test_a_step_is_recorded(tmp_path):
+    made = trainer(tmp_path, steps=20)
+    record = made.advance()
+    assert record.step == made.step == 1
+    assert record.learning_rate == pytest.approx(1e-3 / 2)
+    assert record.tokens == 4 * 16
+    assert 0 < record.epoch < 1
+    assert record.tokens_per_second > 0
+    assert set(record.norms) == {"embedding", "decoder.0", "decoder.norm", "output"}
+    assert math.sqrt(sum(norm**2 for norm in record.norms.values())) == pytest.approx(record.gradient_norm)
+
+
+def test_the_learning_rate_can_be_changed_between_steps(tmp_path):
+    made = trainer(tmp_path, schedule="constant", warm_up=0)
+    assert made.advance().learning_rate == 1e-3
+    made.learning_rate = 5e-4
+    assert made.advance().learning_rate == 5e-4
+
+
+def test_gradients_are_clipped_once_before_the_step(tmp_path):
+    options = {"optimizer": "sgd", "warm_up": 0, "schedule": "constant", "learning_rate": 1.0}
+    made = trainer(tmp_path, clip=0.01, **options)
+    before = {name: weight.copy() for name, weight in made.weights.items()}
+    assert made.advance().gradient_norm > 0.01
+    moved = math.sqrt(sum(float(((made.weights[name] - before[name]) ** 2).sum()) for name in before))
+    assert moved == pytest.approx(0.01, rel=1e-3)
+
+
+def test_only_matrices_decay(tmp_path):
+    made = trainer(tmp_path, weight_decay=0.5, warm_up=0, schedule="constant")
+    for weight in made.weights.values():
+        weight[...] = 1.0
+    made._update({name: np.zeros_like(weight) for name, weight in made.weights.items()}, 0.1)
+    for name, weight in made.weights.items():
+        assert weight.flat[0] == pytest.approx(0.95 if weight.ndim > 1 else 1.0), name
+
+
+@pytest.mark.parametrize("poisoned", ["decoder.0.feed_forward.hidden.weight", "output.logits.weight"])
+def test_nan_stops_with_the_place_where_it_began(tmp_path, poisoned):
+    made = trainer(tmp_path)
+    made.advance()
+    made.weights[poisoned][0, 0] = np.nan
+    with pytest.raises(InputError, match=f"step 2: .* began in the weight {poisoned}") as stopped:
+        made.advance()
+    assert "\n" not in str(stopped.value)
+    assert made.step == 1
+
+
+def test_overflow_stops_with_the_step_and_layer_where_it_began(tmp_path):
+    made = trainer(tmp_path, dropout=0.1)
+    made.weights["decoder.0.self_attention.query.weight"][...] = 1e30
+    made.weights["decoder.0.self_attention.key.weight"][...] = 1e30
+    with pytest.raises(InputError, match=r"began in decoder\.0\.self_attention\.scores, in layer decoder\.0: use"):
+        made.advance()
+
+
+def test_a_gradient_that_is_none_is_named(tmp_path, monkeypatch):
+    made = trainer(tmp_path, dropout=0.0)
+    backward = loop.weight_gradients
+
+    def spoiled(*args, **more):
+        loss, found = backward(*args, **more)
+        found["output.logits.bias"][0] = np.inf
+        return loss, found
+
+    monkeypatch.setattr(loop, "weight_gradients", spoiled)
+    before = made.weights["output.logits.bias"].copy()
+    with pytest.raises(InputError, match="step 1: "):
+        made.advance()
+    assert np.array_equal(made.weights["output.logits.bias"], before)
+
+
+def test_a_step_takes_no_more_memory_than_is_said(tmp_path):
+    made = trainer(tmp_path, count=200, batch=16, length=64, sizes={"d_model": 64, "heads": 4, "layers": 3})
+    made.advance()
+    tracemalloc.start()
+    made.advance()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < made.memory
+
+
+def test_what_does_not_fit_into_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "available_memory", lambda: 1000)
+    with pytest.raises(InputError, match=r"a step needs .* and 1000 B are free: use a smaller --batch"):
+        trainer(tmp_path)
+
+
+def test_the_weights_of_a_model_that_is_trained_further_are_its_own(tmp_path):
+    first = trainer(tmp_path)
+    first.model.save(tmp_path / "model")
+    settings = dataclasses.replace(small(tmp_path), model=str(tmp_path / "model"), sizes={})
+    second = new_trainer(settings, lines_of(settings))
+    second.advance()
+    saved = Model.load(tmp_path / "model", device="cpu")
+    name = "decoder.0.feed_forward.hidden.weight"
+    assert np.array_equal(saved.weights.get(name, (16, 64)), first.weights[name])
+    assert not np.array_equal(second.weights[name], first.weights[name])
+
+
+@pytest.mark.parametrize(
+    ("task", "more", "says"),
+    [
+        ("masked-word", {"sizes": {"architecture": "decoder"}}, "masked-word is for an encoder: decoder is a decoder"),
+        ("next-word", {"sizes": {"architecture": "encoder"}}, "next-word is for a decoder"),
+        ("pairs", {"sizes": {"architecture": "encoder"}}, "pairs is for an encoder-decoder"),
+        ("next-word", {"sizes": {"max_length": 8}}, "--length 16: decoder reads 8 tokens"),
+        ("next-word", {"sizes": {"heads": 3}}, "not divisible by 3 heads"),
+    ],
+)
+def test_a_model_that_does_not_fit_the_task_is_refused(tmp_path, task, more, says):
+    with pytest.raises(InputError, match=says):
+        trainer(tmp_path, task, **more)
