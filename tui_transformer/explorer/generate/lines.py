@@ -17,35 +17,37 @@ from tui_transformer.explorer.widgets.share_bar import share_bar
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.text.display import fit, visible
 
-SPEED_SHOWN = 56
-"""Columns from which on the title says how fast tokens are written."""
+BOLD = Style(bold=True)
+SHORT_TITLE = 72
+"""Columns below which the title is written in fewer words."""
 
 MARK = "▸"
 WIDE_LIST, NARROW_LIST = 64, 56
 """Columns from which on the model's own probability has a column, and below which numbers are shorter."""
 
 
-def settings_text(settings: Settings) -> str:
+def settings_text(settings: Settings, *, short: bool = False) -> str:
     """How the next token is chosen: `greedy`, or `T 0.8 · top-k 40 · top-p 0.9 · seed 0`."""
-    if not settings.draws:
-        return "greedy"
     top_k = str(settings.top_k) if settings.top_k else "all"
-    return f"T {settings.temperature:g} · top-k {top_k} · top-p {settings.top_p:g} · seed {settings.seed}"
+    names, between = (("T", "k", "p", "seed"), " ") if short else (("T", "top-k", "top-p", "seed"), " · ")
+    values = (f"{settings.temperature:g}", top_k, f"{settings.top_p:g}", f"{settings.seed}")
+    drawing = [f"{name} {value}" for name, value in zip(names, values, strict=True)]
+    return between.join([*(drawing if settings.draws else ["greedy"]), *([] if settings.use_cache else ["no cache"])])
 
 
 def title(draft: Draft, model: str, doing: str, width: int, inks: Inks) -> Text:
-    """The screen, the settings and the model; at the right what is being done, the speed and the position."""
-    speed = draft.tokens_a_second if width >= SPEED_SHOWN else 0.0
-    parts = [doing, f"{speed:,.1f} tokens/s" if speed else "", f"position {len(draft.state.ids):,} of {draft.limit:,}"]
-    right = Text(" · ".join(part for part in parts if part) + " ", inks.plain)
-    left = (
-        Text("")
-        .append(" Generate", inks.accent)
-        .append(f"   {settings_text(draft.settings)}", inks.plain + Style(bold=True))
-    )
-    if not draft.settings.use_cache:
-        left.append(" · no cache", inks.plain)
-    return spread(left.append(f"   {model}", inks.quiet), right, width)
+    """The settings, which are never cut, and the model; at the right what is being done, the speed and the position."""
+    short = width < SHORT_TITLE
+    settings = settings_text(draft.settings, short=short)
+    left = Text("").append("" if short else " Generate  ", inks.accent).append(f" {settings}", inks.plain + BOLD)
+    place, limit, speed = len(draft.state.ids), draft.limit, draft.tokens_a_second
+    position = f"{place:,}/{limit:,}" if short else f"position {place:,} of {limit:,}"
+    room = width - left.cell_len - 3
+    parts = [position]
+    for part in (doing, f"{speed:,.1f} tokens/s" if speed else ""):
+        if part and cell_len(" · ".join([part, *parts])) <= room:
+            parts.insert(0, part)
+    return spread(left.append(f"   {model}", inks.quiet), Text(" · ".join(parts) + " ", inks.plain), width)
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,8 @@ class GenerateStage(Asking):
         written = [Written(text, share) for text, share in zip(texts, shares, strict=True)]
         self.query_one(TokenText).show(written, len(draft.state.ids))
         pane = self.query_one("#written")
-        pane.border_subtitle = Content(f"{prompt:,} given · {len(texts) - prompt:,} written, shaded by probability")
+        shade = "shaded by probability" if self._has_color() else "bold from 50 %, underlined below 10 %"
+        pane.border_subtitle = Content(f"{prompt:,} given · {len(texts) - prompt:,} written, {shade}")
         source, line = draft.writer.source, self.query_one("#source", Static)
         line.set_class(bool(source), "-read")
         if source:
@@ -201,9 +202,11 @@ class GenerateStage(Asking):
         name = token_name(model, before, draft.marked)
         self.query_one("#next").border_title = Content(visible(lines.next_title(draft, name)))
 
+    def _has_color(self) -> bool:
+        return Surface.of(self.app).depth != "none"
+
     def _bar_style(self) -> Style:
-        surface = Surface.of(self.app)
-        return Style() if surface.depth == "none" else Style(color=bar_color(surface))
+        return Style(color=bar_color(Surface.of(self.app))) if self._has_color() else Style()
 
     def _show_cache(self, found: Look) -> None:
         self.query_one(CacheMap).show(found.picture)
@@ -214,5 +217,9 @@ class GenerateStage(Asking):
         self.query_one("#cache").border_title = Content(f"KV cache · layer {self.cache_layer} of {layers}")
 
     def _inks(self) -> Inks:
-        names = ("plain", "quiet", "accent", "marked")
-        return Inks(*(self.get_component_rich_style(f"ink--{name}", partial=True) for name in names))
+        return Inks(*(self._ink(name) for name in ("plain", "quiet", "accent", "marked")))
+
+    def _ink(self, name: str) -> Style:
+        """The style of a text on any background; the colour is mixed with the background of the screen."""
+        style = self.get_component_rich_style(f"ink--{name}")
+        return Style(color=style.color, bold=style.bold, reverse=style.reverse)

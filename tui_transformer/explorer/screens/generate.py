@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 WRITE, LOOK = "write", "look"
 """Kinds of work: another draft, and what is shown of one."""
 
-MOST_AHEAD = 16
-"""Tokens that keys ask for while one is being computed."""
+MOST_WAITING = 16
+"""Steps that keys ask for while a token is being computed."""
 
 EDITS_LEFT_OUT = "the model writes without the edits of the explorer"
 
@@ -65,7 +65,8 @@ class GenerateScreen(GenerateStage):
         super().__init__(main.worker, main.session)
         self._main, self._writer = main, writer
         self._writing = False
-        self._ahead = 0.0
+        self._goes_on = False
+        self._waiting: deque[Callable[[], None]] = deque(maxlen=MOST_WAITING)
 
     def on_mount(self) -> None:
         """Read the prompt."""
@@ -106,6 +107,8 @@ class GenerateScreen(GenerateStage):
 
         def done(found: Look) -> None:
             self._writing = False
+            if not self.is_attached:
+                return
             if self.history is None:
                 self.history = History(found.draft)
             elif push:
@@ -113,7 +116,7 @@ class GenerateScreen(GenerateStage):
             else:
                 self.history.current = found.draft
             self.show(found)
-            self._go_on()
+            self._next()
 
         self._writing = True
         self.worker.cancel(LOOK)
@@ -130,30 +133,32 @@ class GenerateScreen(GenerateStage):
             task.report("the cache")
             return look(draft, layer)
 
-        self.ask(LOOK, AT_ONCE + 1, work, self.show)
+        self.ask(LOOK, AT_ONCE + 1, work, lambda found: self.show(found) if self.is_attached else None)
 
     def _failed(self, error: Exception) -> None:
-        self._writing, self._ahead = False, 0.0
+        self._forget()
         super()._failed(error)
 
     def action_forward(self) -> None:
         """Go on to the next token; at the end write it, after the one that is being computed."""
         draft = self.draft
         if draft is None or self._writing:
-            self._ahead = max(self._ahead, min(self._ahead + 1, MOST_AHEAD))
+            self._waiting.append(self.action_forward)
         elif not draft.at_end:
             self._go(draft.place + 1)
         elif draft.state.finished is not None:
-            self._ahead = 0.0
+            self._goes_on = False
             self.say(f"the text ends: {draft.state.finished}")
         else:
             self._change(Draft.written, f"token {len(draft.ids) + 1:,}")
 
     def action_backward(self) -> None:
         """Look at the distribution that the token before was chosen from."""
-        self._stop()
+        self._goes_on = False
         draft = self.draft
-        if draft is not None and draft.place:
+        if draft is None or self._writing:
+            self._waiting.append(self.action_backward)
+        elif draft.place:
             self._go(draft.place - 1)
         else:
             self.say("the tokens before were given: / edits them")
@@ -165,22 +170,23 @@ class GenerateScreen(GenerateStage):
 
     def action_write_on(self) -> None:
         """Write until the text ends; once more halts."""
-        if math.isinf(self._ahead):
+        if self._goes_on:
             self._stop()
             return
-        self._ahead = math.inf
+        self._goes_on = True
         if self.draft is not None and not self._writing:
             self._go(len(self.draft.states) - 1)
-            self.action_forward()
-
-    def _go_on(self) -> None:
-        """The next token, if there are more to be written; keys are handled in between."""
-        if self._ahead:
-            self.call_later(self._next)
+            self._write_more()
 
     def _next(self) -> None:
-        if self._ahead:
-            self._ahead -= 1
+        """What keys asked for meanwhile; else the next token, where the text is written on."""
+        while self._waiting and not self._writing:
+            self._waiting.popleft()()
+        if self._goes_on and not self._writing:
+            self.call_after_refresh(self._write_more)
+
+    def _write_more(self) -> None:
+        if self._goes_on and not self._writing:
             self.action_forward()
 
     @on(LineList.Chosen)
@@ -271,13 +277,18 @@ class GenerateScreen(GenerateStage):
 
     def _stop(self) -> bool:
         """End what is being written; whether there was something."""
-        was = bool(self._ahead) or self._writing
-        self._writing, self._ahead = False, 0.0
+        was = self._goes_on or self._writing
+        self._forget()
         self.worker.cancel(WRITE)
         if was:
             self.doing = ""
             self.show_lines()
         return was
+
+    def _forget(self) -> None:
+        """Nothing is being written, and nothing will be."""
+        self._writing = self._goes_on = False
+        self._waiting.clear()
 
     def action_leave(self) -> None:
         """End what is being written; else go back to the steps."""

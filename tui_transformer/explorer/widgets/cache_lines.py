@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from rich.cells import set_cell_size
+
 from tui_transformer.explorer.widgets.labels import fit_label, label_width
+from tui_transformer.text.display import visible
 
 KEPT, NOW, FREE = "■", "●", "·"
 WIDTHS = (8, 6, 4, 3, 2, 1)
@@ -113,7 +116,7 @@ class _Columns:
     def words(self) -> list[Run]:
         """The words over the columns; where these are narrow, the places of the first and the last."""
         if self.cell >= LABELLED:
-            texts = [fit_label(self.picture.tokens[token].strip(), self.cell - 1) + " " for token in self.tokens]
+            texts = [_begun(self.picture.tokens[token].strip(), self.cell - 1) + " " for token in self.tokens]
             return [Run(" " * self.gutter), Run("".join(texts), "quiet")]
         first, last = str(self.first), str(len(self.picture.tokens) - 1)
         across = max(len(self.tokens) * self.cell - len(last), len(first) + 1)
@@ -154,6 +157,11 @@ class _Columns:
 
     def _cell(self, sign: str) -> str:
         return sign * (self.cell - 1) + " " if self.cell > 1 else sign
+
+
+def _begun(word: str, width: int) -> str:
+    """As much of a word as fits, without an ellipsis: there is too little room for one."""
+    return set_cell_size(visible(word), width)
 
 
 def largest(picture: CachePicture) -> float:
