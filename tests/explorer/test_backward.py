@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from fnmatch import fnmatchcase
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tui_transformer.engine.gradient import gradients
 from tui_transformer.explorer.position import Position
 from tui_transformer.explorer.screens.targets import TO
 from tui_transformer.explorer.session import LOSS
+from tui_transformer.guide.texts import tour
 from tui_transformer.model import Model
 from tui_transformer.views.step_view import Place
 
@@ -325,6 +327,23 @@ async def test_every_stop_of_the_way_back_is_shown(model):
             assert "∂loss/∂" in explorer.text
             working = explorer.stage.scene.working
             assert abs(working.difference) <= 1e-5 * max(1.0, abs(working.stored))
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+async def test_the_tour_of_gradients_leads_back_from_the_loss(model):
+    async with exploring(WIDE, model=model) as explorer:
+        await backward(explorer)
+        await explorer.press("t")
+        stops = []
+        for stop in tour("gradients"):
+            await explorer.shown(stop.title)
+            stops.append(explorer.stop)
+            await explorer.press("space")
+        assert [fnmatchcase(found, stop.step) for found, stop in zip(stops, tour("gradients"), strict=True)] == [
+            True
+        ] * 8
+        assert explorer.session.backward
+        assert not explorer.stage.tour_stops
 
 
 def test_gradients_of_the_session_are_those_of_its_trace():

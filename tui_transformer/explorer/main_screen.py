@@ -269,11 +269,12 @@ class MainScreen(Stage):
     # Tour
 
     def action_tour(self) -> None:
-        """Begin the tour of this model, or leave it."""
+        """Begin the tour of this model, backward that of gradients, or leave it."""
         if self.tour_stops:
             self._leave_tour()
             return
-        name = self.session.model.name if self.session.model.name in tours() else "encoder"
+        known = self.session.model.name if self.session.model.name in tours() else "encoder"
+        name = "gradients" if self.session.backward else known
         self.tour_stops, self.tour_place = tour(name), 0
         self.mount(TourPanel(id="tour"))
         self.call_after_refresh(self._show_tour_stop)
