@@ -31,7 +31,7 @@ class Beside:
         label: What the other trace is called.
         text: Its sentence (or token IDs, where the model has no words), if it is another.
         model: Its model, if it is another.
-        edits: Whether the cells set by hand are set in it too.
+        edits: Whether what is edited here is edited in it too.
     """
 
     kind: Kind = "nothing"
@@ -42,6 +42,7 @@ class Beside:
 
 
 NOTHING, GRADIENT = Beside(), Beside("gradient")
+BEFORE = Beside("trace", "before the edits", edits=False)
 
 
 def shown_in(kind: Kind, wanted: Shown, *, wide: bool) -> Shown:

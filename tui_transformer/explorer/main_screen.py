@@ -14,6 +14,7 @@ from textual import on
 
 from tui_transformer.engine.edits import Edit
 from tui_transformer.errors import InputError
+from tui_transformer.explorer import experiment
 from tui_transformer.explorer.asking import AT_ONCE
 from tui_transformer.explorer.beside import GRADIENT, NOTHING, Beside
 from tui_transformer.explorer.panes.cell_lines import number
@@ -209,6 +210,10 @@ class MainScreen(Stage):
             axes = self.session.trace.program.axes(compared.first)
             place = place_of(axes, found.index) if found.index else Place()
             self.follow(Position(compared.first, place))
+
+    def action_ablate(self, kind: str, mean: bool) -> None:  # noqa: FBT001 - actions are written with their arguments
+        """Ablate the head or position of the cell."""
+        experiment.ablate(self, kind, mean=mean)
 
     # Screens of their own
 

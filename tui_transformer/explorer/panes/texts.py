@@ -13,6 +13,7 @@ from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.ops import Parameter, Softmax
 from tui_transformer.explorer.actions import ACTIONS
+from tui_transformer.explorer.edited import active
 from tui_transformer.explorer.panes.cell_lines import number, short_name
 from tui_transformer.explorer.scene import Scene
 from tui_transformer.explorer.session import LOSS, TEXT, VOCABULARY, Session
@@ -70,8 +71,14 @@ def where(session: Session, stop: str) -> str:
 
 
 def state(session: Session, stop: str) -> str:
-    """How far one is, and before it which way one goes, or what is compared."""
-    return f"{_direction(session)}{where(session, stop)}"
+    """How far one is, and before it the edits, which way one goes, or what is compared."""
+    return f"{_edits(session)}{_direction(session)}{where(session, stop)}"
+
+
+def _edits(session: Session) -> str:
+    """The edits that are made."""
+    found = active(session.edits, session.base.program)
+    return f"{visible(found)} · " if found else ""
 
 
 def _direction(session: Session) -> str:
@@ -98,7 +105,9 @@ def crumbs(session: Session, stop: str, scene: Scene | None, width: int, inks: I
     program = session.trace.program
     head = "" if scene is None or scene.view.heads < 2 else f"head {scene.place.head} of {scene.view.heads}  "
     way = f"← {_loss(session)}" if session.backward else ""
-    right = Text(f"{way}{head}{where(session, stop).removeprefix('step ').replace(' of ', '/')} ", inks.plain)
+    count = len(session.edits)
+    edits = f"{count} edit{'s' * (count > 1)}  " if count else ""
+    right = Text(f"{edits}{way}{head}{where(session, stop).removeprefix('step ').replace(' of ', '/')} ", inks.plain)
     name = f" {step_text(stop).title if stop in program.by_name else stop_title(session, stop)} "
     groups = _groups(session, stop)
     while groups and cell_len(f" {''.join(groups)}{name}") >= width - right.cell_len:

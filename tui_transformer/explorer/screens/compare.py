@@ -14,7 +14,8 @@ from textual.widgets import Static
 
 from tui_transformer.engine.backend import DTYPES
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.beside import Beside
+from tui_transformer.explorer.beside import BEFORE, Beside
+from tui_transformer.explorer.edited import active
 from tui_transformer.explorer.screens.dialog import Dialog, Keys, plain
 from tui_transformer.explorer.screens.prompt import PromptScreen
 from tui_transformer.explorer.session import Session
@@ -57,13 +58,7 @@ def offers(session: Session) -> tuple[Offer, ...]:
             Offer("another sentence", "the same model reads both", _of_text, "Sentence to compare with", written)
         )
     if session.edits:
-        count = len(session.edits)
-        cells = "1 cell" if count == 1 else f"{count} cells"
-        found.append(
-            Offer(
-                "before the edits", f"{cells} set by hand", lambda _: Beside("trace", "before the edits", edits=False)
-            )
-        )
+        found.append(Offer("before the edits", active(session.edits, session.base.program), lambda _: BEFORE))
     found.append(
         Offer(
             "another checkpoint",
