@@ -1,0 +1,20 @@
+"""`story`: a decoder that writes very short stories in pieces of words."""
+
+from __future__ import annotations
+
+from tui_transformer.learning.recipes import Recipe
+
+RECIPE = Recipe(
+    "story",
+    3_000,
+    {
+        "task": "next-word",
+        "tokens": "bpe",
+        "vocab_size": 512,
+        "sizes": {"layers": 3, "d_model": 96, "heads": 4, "tie_output": True},
+        "steps": 2_500,
+        "batch": 24,
+        "length": 96,
+        "learning_rate": 0.002,
+    },
+)
