@@ -8,8 +8,8 @@ from typing import Any
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.gradient import LOGITS, backward
 from tui_transformer.engine.ops import Mask
-from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
+from tui_transformer.learning.clipping import layer_of
 
 EVERYTHING = 1 << 50
 
@@ -20,10 +20,10 @@ def where_it_began(trace: Trace, targets: Host) -> str:
     program = trace.program
     for name in program.weights:
         if _broken(trace, trace.array(name)):
-            return f"the weight {name}"
+            return f"the weight {name}, in layer {layer_of(name)}"
     for step in program.steps[: program.places[LOGITS] + 1]:
         if _broken(trace, trace.array(step.name), hidden=isinstance(step.op, Mask)):
-            return _named(step)
+            return f"{step.name}, in layer {step.layer}"
     found: list[str] = []
 
     def visit(name: str, gradient: Array) -> None:
@@ -31,11 +31,7 @@ def where_it_began(trace: Trace, targets: Host) -> str:
             found.append(name)
 
     backward(trace, targets, visit)
-    return f"the gradient of {found[0]}" if found else "the loss"
-
-
-def _named(step: Step) -> str:
-    return step.name if step.layer == step.sublayer else f"{step.name}, in layer {step.layer}"
+    return f"the gradient of {found[0]}, in layer {layer_of(found[0])}" if found else "the loss"
 
 
 def _broken(trace: Trace, array: Array, *, hidden: bool = False) -> bool:

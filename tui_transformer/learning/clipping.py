@@ -30,9 +30,11 @@ def layer_norms(sums: Mapping[str, float]) -> dict[str, float]:
     return {layer: math.sqrt(total) for layer, total in layers.items()}
 
 
-def layer_of(weight: str) -> str:
-    """The layer of a weight: `decoder.0.self_attention.query.weight` is of `decoder.0`."""
-    parts = weight.split(".")
+def layer_of(name: str) -> str:
+    """The layer of a weight or step: `decoder.0.self_attention.query.weight` is of `decoder.0`."""
+    parts = name.split(".")
+    if len(parts) == 1:
+        return name
     return ".".join(parts[:2]) if parts[1].isdigit() or parts[1] in ("norm", "embedding") else parts[0]
 
 

@@ -1,0 +1,198 @@
+"""The command `train`: what it tells, how it ends, and that a run that is killed goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from command_line import Run
+
+from tui_transformer.cli import train_options
+from tui_transformer.learning.corpora import lines_of
+from tui_transformer.learning.optimizers import OPTIMIZERS
+from tui_transformer.learning.schedules import SCHEDULES
+from tui_transformer.learning.settings import UNITS
+from tui_transformer.learning.tasks import TASKS
+from tui_transformer.model import Model
+
+COMMAND = (sys.executable, "-m", "tui_transformer", "train")
+SMALL = ("--d-model", "16", "--heads", "2", "--layers", "1", "--batch", "4", "--length", "16", "--device", "cpu")
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("".join(f"{line}\n" for line in lines_of("story", 60)), encoding="utf-8")
+    return path
+
+
+def logged(path: Path) -> list[dict[str, str]]:
+    """The lines of a log without the speed."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [{name: value for name, value in row.items() if name != "tokens_per_second"} for row in rows]
+
+
+def test_a_run_tells_its_result_and_is_a_model(run: Run, text: Path, tmp_path: Path) -> None:
+    options = ("--task", "next-word", "--out", "run", "--steps", "12", *SMALL)
+    ended = run("train", str(text), *options, "--log", "log.jsonl")
+    assert ended.code == 0
+    assert re.search(r"^steps +12$", ended.out, re.MULTILINE)
+    assert re.search(r"^validation loss +\d+\.\d+$", ended.out, re.MULTILINE)
+    assert re.search(r"^perplexity +\d", ended.out, re.MULTILINE)
+    assert "a step takes up to" in ended.err
+    assert "step 12 of 12" in ended.err
+    assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 12
+    assert "decoder.0" in json.loads((tmp_path / "log.jsonl").read_text().splitlines()[0])["norms"]
+    assert Model.load(tmp_path / "run", device="cpu").encode("Once there was").ids
+    shown = run("show", "scores", "--model", "run", "--text", "Once there was")
+    assert shown.code == 0
+    assert run("trace", "--out", "a.npz", "--model", "run/checkpoints/000000", "--text", "Once").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("text.txt", "--task", "next-word"), 2, "--out FOLDER is missing"),
+        (("text.txt", "--out", "new"), 2, "--task is missing"),
+        (("--task", "next-word", "--out", "new"), 2, "FILE is missing"),
+        (("none.txt", "--task", "next-word", "--out", "new"), 1, "none.txt"),
+        (("empty.txt", "--task", "next-word", "--out", "new"), 1, "empty.txt is empty"),
+        (("text.txt", "--task", "pairs", "--out", "new"), 1, "text.txt: line 1 has no tab"),
+        (("one.txt", "--task", "pairs", "--out", "new"), 1, "too few to validate on"),
+        (("text.txt", "--task", "next-word", "--out", "text.txt"), 1, "text.txt"),
+        (("text.txt", "--task", "next-word", "--out", "text.txt/run"), 1, "text.txt/run"),
+        (("text.txt", "--task", "next-word", "--out", "new", "--steps", "0"), 2, "--steps 0"),
+        (("text.txt", "--task", "next-word", "--out", "new", "--dropout", "1"), 2, "--dropout 1"),
+        (("text.txt", "--task", "next-word", "--out", "new", "--learning-rate", "nan"), 2, "--learning-rate nan"),
+        (("text.txt", "--task", "next-word", "--out", "new", "--heads", "3"), 2, "not divisible by 3 heads"),
+        (("text.txt", "--task", "next-word", "--out", "new", "--log", "log.txt"), 2, "ends in .csv or .jsonl"),
+        (("text.txt", "--task", "next-word", "--out", "new", "--log", "one.csv"), 1, "one.csv exists"),
+        (("--out", "new", "--resume"), 1, "new holds no run"),
+    ],
+)
+def test_every_problem_is_one_line(
+    run: Run, text: Path, tmp_path: Path, arguments: tuple[str, ...], code: int, says: str
+) -> None:
+    for name, content in (("empty.txt", ""), ("one.txt", "a\tb\n"), ("one.csv", "a,b\n")):
+        (tmp_path / name).write_text(content)
+    ended = run("train", *arguments)
+    assert ended.code == code
+    assert says in ended.err
+    assert len(ended.err.splitlines()) == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_existing_run_is_resumed_and_never_begun_again(run: Run, text: Path) -> None:
+    options = ("--task", "next-word", "--out", "run", *SMALL)
+    assert run("train", str(text), *options, "--steps", "2").code == 0
+    again = run("train", str(text), *options, "--steps", "2")
+    assert again.code == 1
+    assert "--resume" in again.err
+    assert "all 2 steps are made" in run("train", "--out", "run", "--resume").err
+    assert "--batch 5: the run has 4" in run("train", "--out", "run", "--resume", "--batch", "5").err
+    assert run("train", str(text), *options, "--steps", "4", "--resume").code == 0
+
+
+def test_nan_stops_with_its_step_and_leaves_the_checkpoint(run: Run, text: Path, tmp_path: Path) -> None:
+    options = ("--task", "next-word", "--out", "run", "--steps", "9", "--warm-up", "0", "--clip", "0", *SMALL)
+    ended = run("train", str(text), *options, "--optimizer", "sgd", "--learning-rate", "100000")
+    assert ended.code == 1
+    assert re.search(
+        r"step \d+: the loss is \S+ NaN or infinity began in \S+, in layer (decoder|output)\S*: use", ended.err
+    )
+    assert Model.load(tmp_path / "run", device="cpu")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_says_how_to_go_on(
+    environment: dict[str, str], text: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    options = [str(text), "--task", "next-character", "--steps", "30", *SMALL]
+    whole = [*COMMAND, *options, "--out", "whole", "--log", "whole.csv"]
+    subprocess.run(whole, env=environment, cwd=tmp_path, check=True, capture_output=True)
+    arguments = [*COMMAND, *options, "--out", "my run", "--log", "log.csv"]
+    with subprocess.Popen(arguments, env=environment, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(tmp_path / "log.csv", 4)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert "Traceback" not in err
+    last = err.splitlines()[-1]
+    assert last.endswith("go on with: tui-transformer train --resume --out 'my run' --log log.csv")
+    steps = len(logged(tmp_path / "log.csv"))
+    assert f"after step {steps}," in last
+    assert (tmp_path / "my run" / "checkpoints" / f"{steps:06d}" / "state.json").exists()
+    resume = [*COMMAND, "--resume", "--out", "my run", "--log", "log.csv"]
+    subprocess.run(resume, env=environment, cwd=tmp_path, check=True, capture_output=True)
+    assert logged(tmp_path / "log.csv") == logged(tmp_path / "whole.csv")
+
+
+def test_a_run_that_is_killed_again_and_again_has_the_losses_of_one_that_is_not(
+    environment: dict[str, str], text: Path, tmp_path: Path
+) -> None:
+    options = [str(text), "--task", "next-character", "--steps", "40", "--save-every", "1", *SMALL]
+    whole = [*COMMAND, *options, "--out", "whole", "--log", "whole.csv"]
+    subprocess.run(whole, env=environment, cwd=tmp_path, check=True, capture_output=True)
+    chance = random.Random(1)  # noqa: S311 - moments, nothing secret
+    arguments = [*COMMAND, *options, "--out", "run", "--log", "log.csv", "--resume"]
+    kills = 0
+    for _ in range(60):
+        with subprocess.Popen(arguments, env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
+            if kills < 5:
+                moment = len(logged(tmp_path / "log.csv")) if (tmp_path / "log.csv").exists() else 0
+                wait_for(tmp_path / "log.csv", moment + chance.randrange(4), process)
+                time.sleep(chance.random() * 0.02)
+                process.kill()
+            code = process.wait(timeout=60)
+        kills += code == -signal.SIGKILL
+        if code == 0:
+            break
+    assert kills >= 5
+    assert logged(tmp_path / "log.csv") == logged(tmp_path / "whole.csv")
+    for name in ("model.safetensors", "checkpoints/000040/state.safetensors"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def wait_for(path: Path, lines: int, process: subprocess.Popen[str] | None = None) -> None:
+    """Until a file has so many lines besides the first, or the process has ended."""
+    until = time.monotonic() + 60
+    while not path.exists() or len(path.read_bytes().splitlines()) <= lines:
+        assert time.monotonic() < until
+        if process is not None and process.poll() is not None:
+            return
+        time.sleep(0.002)
+
+
+def test_the_choices_are_those_of_the_tables() -> None:
+    def choices(name: str) -> set[str]:
+        annotation, _ = train_options._RUN[name]
+        kind = get_args(annotation)[0]
+        return {choice for part in get_args(kind) for choice in get_args(part)}
+
+    assert choices("task") == set(TASKS)
+    assert choices("optimizer") == set(OPTIMIZERS)
+    assert choices("schedule") == set(SCHEDULES)
+    assert choices("tokens") == set(UNITS)
+
+
+def test_training_imports_no_terminal_library(environment: dict[str, str], text: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom tui_transformer.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n"
+        "    print([name for name in ('textual', 'plotext', 'rich', 'tokenizers') if name in sys.modules])\n"
+    )
+    arguments = [sys.executable, "-c", code, "train", str(text), "--task", "next-word", "--out", "run", "--steps", "1"]
+    ended = subprocess.run(
+        [*arguments, *SMALL], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,82 @@
+"""The log of a run."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.learning.log import Log, check_new
+from tui_transformer.learning.loop import Measured, Record
+
+
+def record(step: int) -> Record:
+    return Record(step, 0.5, 2.0 / 3.0, 0.25, 1e-3, 1.5, {"decoder.0": 1.5}, 100, 0.5)
+
+
+def test_csv_has_a_head_and_a_line_a_step(tmp_path):
+    path = tmp_path / "log.csv"
+    log = Log(path, 0)
+    log.write(record(1), None)
+    log.write(record(2), Measured(1.0, 0.5, 10))
+    log.close()
+    first, second = csv.DictReader(path.read_text().splitlines())
+    assert float(first["loss"]) == 2.0 / 3.0
+    assert (first["step"], first["tokens_per_second"], first["validation_loss"]) == ("1", "200.0", "")
+    assert (second["validation_accuracy"], second["validation_perplexity"]) == ("0.5", "2.718281828459045")
+
+
+def test_json_lines_have_the_norms_of_the_layers(tmp_path):
+    path = tmp_path / "log.jsonl"
+    log = Log(path, 0)
+    log.write(record(1), None)
+    log.close()
+    found = json.loads(path.read_text())
+    assert found["norms"] == {"decoder.0": 1.5}
+    assert found["validation_loss"] is None
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_lines_after_the_checkpoint_and_half_lines_are_removed(tmp_path, suffix):
+    path, whole = tmp_path / f"log{suffix}", tmp_path / f"whole{suffix}"
+    for target, last in ((path, 5), (whole, 3)):
+        log = Log(target, 0)
+        for step in range(1, last + 1):
+            log.write(record(step), None)
+        log.close()
+    with path.open("a") as file:
+        file.write('{"step": 6, "lo' if suffix == ".jsonl" else "6,0.5")
+    Log(path, 3).close()
+    assert path.read_text() == whole.read_text()
+
+
+def test_a_new_run_writes_over_no_file(tmp_path):
+    path = tmp_path / "log.csv"
+    check_new(path)
+    path.write_text("mine")
+    with pytest.raises(InputError, match="exists: remove it"):
+        check_new(path)
+
+
+def test_a_file_that_is_no_log_is_refused(tmp_path):
+    path = tmp_path / "other.csv"
+    path.write_text("name,age\nAda,36\n")
+    with pytest.raises(InputError, match="no log of a run"):
+        Log(path, 3)
+
+
+def test_a_name_says_the_format(tmp_path):
+    with pytest.raises(UsageError, match=r"ends in \.csv or \.jsonl"):
+        check_new(tmp_path / "log.txt")
+
+
+def test_a_log_on_a_full_disk_is_one_line(tmp_path):
+    log = Log(tmp_path / "log.csv", 0)
+    log._file.close()
+    log._file = open("/dev/full", "w")  # noqa: SIM115, PTH123
+    with pytest.raises(InputError, match="No space left on device"):
+        log.write(record(1), None)
+    with pytest.raises(OSError, match="No space"):
+        log.close()
