@@ -11,7 +11,7 @@ import numpy as np
 
 from tui_transformer.analysis.attention_rows import Reader, Rows
 from tui_transformer.analysis.attentions import Attention
-from tui_transformer.analysis.head_pictures import SIDE, Pictures
+from tui_transformer.analysis.head_pictures import SIDE, Pictures, largest
 from tui_transformer.analysis.heads import MEASURES, Measure
 from tui_transformer.analysis.sample import row_sample
 from tui_transformer.analysis.walk import Report, Walk, silent
@@ -47,6 +47,11 @@ class LayerMeasures:
     def sampled(self) -> bool:
         """Whether only some queries, at even distances, were read."""
         return self.queries < self.real
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest cell of all pictures."""
+        return largest(self.pictures)
 
 
 def head_measures(

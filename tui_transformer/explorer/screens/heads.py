@@ -205,7 +205,7 @@ class HeadsScreen(Hiding):
     def _highest(self) -> float:
         """The largest cell of all pictures that are there."""
         found = (self.found(step) for step in self.steps)
-        return max((largest(each.pictures) for each in found if each is not None), default=1.0)
+        return max((each.largest for each in found if each is not None), default=1.0)
 
     # What is said
 

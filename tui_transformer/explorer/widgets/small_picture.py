@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
 
@@ -27,17 +28,22 @@ def _half_blocks(tile: Values, scale: Scale, colors: Palette, page: Style) -> Pi
     """Two rows a line: the upper one in the colour of the block, the lower one in the background."""
     levels = colors.levels(tile, scale)
     below = np.vstack([levels[1::2], np.full((len(levels) % 2, levels.shape[1]), -1)])
+    blocks = _blocks(colors, page)
     return [
-        [_block(colors, page, *pair) for pair in zip(upper, lower, strict=True)]
+        [blocks[pair[0]][pair[1]] for pair in zip(upper, lower, strict=True)]
         for upper, lower in zip(levels[::2].tolist(), below.tolist(), strict=True)
     ]
 
 
-@lru_cache(maxsize=1024)
-def _block(colors: Palette, page: Style, upper: int, lower: int) -> Segment:
-    """Two cells above each other; masked ones, and what is outside the matrix, have the page's colour."""
+@lru_cache(maxsize=16)
+def _blocks(colors: Palette, page: Style) -> list[list[Segment]]:
+    """A segment for each pair of levels; masked cells, and −1 for outside the matrix, have the page's colour."""
     paints = (*(style.bgcolor for style in colors.styles), None, None)
-    top, bottom = paints[upper], paints[lower]
+    return [[_block(page, top, bottom) for bottom in paints] for top in paints]
+
+
+def _block(page: Style, top: Color | None, bottom: Color | None) -> Segment:
+    """Two cells above each other."""
     if top is None:
         return Segment("▄" if bottom else " ", page + Style(color=bottom))
     return Segment("▀", page + Style(color=top, bgcolor=bottom))

@@ -9,8 +9,10 @@ from typing import ClassVar
 import numpy as np
 from rich.cells import cell_len
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -18,15 +20,8 @@ from textual.widget import Widget
 from tui_transformer.explorer.widgets.labels import fit_label
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.explorer.widgets.small_picture import Picture, picture
+from tui_transformer.explorer.widgets.tile_layout import SIZES, TileLayout, choose_layout, reach
 from tui_transformer.views.view import Scale, Values
-
-SIZES = (4, 6, 8, 12, 16, 24, 32)
-"""Columns of a picture that can be chosen; it has half as many lines."""
-
-SMALLEST, READABLE = 11, 8
-"""Columns of a picture that are chosen where not all tiles fit: on a screen of `ROOMY` columns, and on a narrow one."""
-
-ROOMY = 100
 
 _MISSING = "·"
 _MARK = "▌"
@@ -112,15 +107,15 @@ class TileGrid(Widget, can_focus=True):
         super().__init__(name=name, id=id, classes=classes)
         self._tiles = NOTHING
         self._selected = self._top = self._left = 0
-        self._chosen_side: int | None = None
+        self._wanted_side: int | None = None
+        self._places = TileLayout(0, 1, SIZES[0], 1, 1, 1)
         self._pictures: dict[int, Picture] = {}
+        self._styles: dict[str, Style] = {}
 
     def show(self, tiles: Tiles, selected: int) -> None:
         """Show tiles with one of them selected."""
         self._tiles, self._selected = tiles, selected
-        self._pictures.clear()
-        self._scroll()
-        self.refresh()
+        self._lay_out()
 
     def renew(self, indices: Sequence[int]) -> None:
         """Draw some tiles again: their pictures are known now."""
@@ -135,55 +130,48 @@ class TileGrid(Widget, can_focus=True):
 
     @property
     def side(self) -> int:
-        """The columns of a picture, twice its lines: chosen by the user, or so that all tiles fit if they can."""
-        if self._chosen_side is not None:
-            return self._chosen_side
-        smallest = SMALLEST if self.size.width >= ROOMY else READABLE
-        return next((side for side in range(SIZES[-1], smallest, -1) if self._all_fit(side)), smallest)
+        """The columns of a picture, twice its lines."""
+        return self._places.side
 
     @property
     def shown(self) -> range:
         """The rows of tiles that are on screen."""
-        return range(self._top, min(self._top + self._fitting_rows, self._rows))
+        return range(self._top, min(self._top + self._places.down, self._places.rows))
 
     @property
     def shown_columns(self) -> range:
         """The columns of tiles that are on screen."""
-        return range(self._left, min(self._left + self._fitting_columns, self._columns))
+        return range(self._left, min(self._left + self._places.across, self._places.columns))
 
     @property
     def columns(self) -> int:
         """Tiles a row."""
-        return self._columns
+        return self._places.columns
 
     def action_step(self, rows: int, columns: int) -> None:
-        """Select the tile so many rows and columns away."""
-        row, column = divmod(self._selected, self._columns)
+        """Select the tile so many rows and columns away; where tiles flow, the row's end leads to the next row."""
+        row, column = divmod(self._selected, self.columns)
         if self._tiles.columns is None:
-            self._select(self._selected + rows * self._columns + columns)
+            self._select(self._selected + rows * self.columns + columns)
         else:
             self._select_at(row + rows, column + columns)
 
     def action_page(self, screens: int) -> None:
         """Select a tile a screen further."""
-        self.action_step(screens * max(self._fitting_rows, 1), 0)
+        self.action_step(screens * self._places.down, 0)
 
     def action_edge(self, row: int, column: int) -> None:
         """Select the first or the last tile of the row or of the column."""
-        at = divmod(self._selected, self._columns)
-        ends = (self._rows - 1, self._columns - 1)
-        wanted = [
-            place if not way else end * (way > 0) for place, way, end in zip(at, (row, column), ends, strict=True)
-        ]
-        self._select_at(*wanted)
+        at = divmod(self._selected, self.columns)
+        self._select_at(_edge(at[0], row, self._places.rows), _edge(at[1], column, self.columns))
 
     def action_zoom(self, direction: int) -> None:
         """Make pictures larger or smaller."""
         side = self.side
         larger, smaller = [size for size in SIZES if size > side], [size for size in SIZES if size < side]
-        self._chosen_side = (larger or [side])[0] if direction > 0 else (smaller or [side])[-1]
-        self._pictures.clear()
-        self._moved()
+        self._wanted_side = (larger or [side])[0] if direction > 0 else (smaller or [side])[-1]
+        self._lay_out()
+        self.post_message(self.Moved(self, self._selected))
 
     def action_choose(self) -> None:
         """Choose the selected tile."""
@@ -193,10 +181,10 @@ class TileGrid(Widget, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         """Select the tile that is clicked; a double click chooses it."""
         place = event.get_content_offset(self)
-        if place is None or place.x < self._gutter:
+        if place is None or place.x < self._places.gutter:
             return
-        column = (place.x - self._gutter) // (self.side + 1) + self._left
-        row = place.y // self._height + self._top
+        column = (place.x - self._places.gutter) // (self.side + 1) + self._left
+        row = place.y // self._places.height + self._top
         if column in self.shown_columns and row in self.shown:
             self._select_at(row, column)
             if event.chain == 2:
@@ -204,97 +192,91 @@ class TileGrid(Widget, can_focus=True):
 
     def on_resize(self) -> None:
         """Fit as many tiles as there is room for."""
-        self._pictures.clear()
-        self._moved()
+        self._lay_out()
+        self.post_message(self.Moved(self, self._selected))
 
     def notify_style_update(self) -> None:
         """Follow a change of theme."""
         super().notify_style_update()
         self._pictures.clear()
-        self.refresh()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw lines; styles, which are costly to ask for, are the same for all."""
+        self._styles = {name: self.get_component_rich_style(name) for name in self.COMPONENT_CLASSES}
+        self._styles["page"] = self.rich_style
+        return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the grid."""
-        row, line = divmod(y, self._height)
+        row, line = divmod(y, self._places.height)
+        page = self._styles["page"]
         if row + self._top not in self.shown or not self._tiles.count:
-            return Strip.blank(self.size.width, self.rich_style)
+            return Strip.blank(self.size.width, page)
         segments = [self._row_label(row + self._top, line)]
         for column in self.shown_columns:
-            segments += self._tile_line((row + self._top) * self._columns + column, line)
-        return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
+            segments += self._tile_line((row + self._top) * self.columns + column, line)
+        return Strip(segments).adjust_cell_length(self.size.width, page)
 
     # Where tiles are
 
-    def _all_fit(self, side: int) -> bool:
-        """Whether there is room for every tile with pictures of this size."""
-        across, down = (self.size.width - self._gutter + 1) // (side + 1), self.size.height // (side // 2 + 1)
-        columns = self._tiles.columns or across
-        return 0 < columns <= across and -(-self._tiles.count // columns) <= down
+    def _lay_out(self) -> None:
+        """Choose the places for the size, and draw everything anew."""
+        tiles = self._tiles
+        self._places = choose_layout(tiles.count, tiles.columns, self.size, self._gutter, self._wanted_side)
+        self._pictures.clear()
+        self._scroll()
+        self.refresh()
 
     @property
     def _gutter(self) -> int:
-        """Room for the row labels, or for the mark of the first column."""
-        if self._tiles.columns is None:
-            return 1
-        return cell_len(self._tiles.row_label(max(self._tiles.count - 1, 0) // self._tiles.columns)) + 2
-
-    @property
-    def _height(self) -> int:
-        return self.side // 2 + 1
-
-    @property
-    def _columns(self) -> int:
-        return max(self._tiles.columns or self._fitting_columns, 1)
-
-    @property
-    def _rows(self) -> int:
-        return -(-self._tiles.count // self._columns)
-
-    @property
-    def _fitting_columns(self) -> int:
-        return max((self.size.width - self._gutter + 1) // (self.side + 1), 1)
-
-    @property
-    def _fitting_rows(self) -> int:
-        return max(self.size.height // self._height, 1)
+        """Room for the row labels; none where tiles flow."""
+        if self._tiles.columns is None or not self._tiles.count:
+            return 0
+        return cell_len(self._tiles.row_label((self._tiles.count - 1) // self._tiles.columns)) + 1
 
     def _select_at(self, row: int, column: int) -> None:
-        row, column = max(min(row, self._rows - 1), 0), max(min(column, self._columns - 1), 0)
-        self._select(row * self._columns + column)
+        row, column = max(min(row, self._places.rows - 1), 0), max(min(column, self.columns - 1), 0)
+        self._select(row * self.columns + column)
 
     def _select(self, index: int) -> None:
         index = max(min(index, self._tiles.count - 1), 0)
-        if index != self._selected:
-            self._selected = index
-            self._moved()
-
-    def _moved(self) -> None:
-        self._scroll()
-        self.refresh()
+        if index == self._selected:
+            return
+        before = self._region_of(self._selected)
+        self._selected = index
+        if self._scroll():
+            self.refresh()
+        else:
+            self.refresh(before, self._region_of(index))
         self.post_message(self.Moved(self, self._selected))
 
-    def _scroll(self) -> None:
-        row, column = divmod(self._selected, self._columns)
-        self._top = _reach(self._top, row, self._fitting_rows, self._rows)
-        self._left = _reach(self._left, column, self._fitting_columns, self._columns)
+    def _region_of(self, index: int) -> Region:
+        row, column = divmod(index, self.columns)
+        return self._places.region(row - self._top, column - self._left)
+
+    def _scroll(self) -> bool:
+        """Bring the selected tile on screen; whether anything moved."""
+        row, column = divmod(self._selected, self.columns)
+        before = self._top, self._left
+        self._top = reach(self._top, row, self._places.down, self._places.rows)
+        self._left = reach(self._left, column, self._places.across, self.columns)
+        return before != (self._top, self._left)
 
     # How they are drawn
 
     def _row_label(self, row: int, line: int) -> Segment:
         text = self._tiles.row_label(row) if self._tiles.columns is not None and line == 0 else ""
-        return Segment(fit_label(text, self._gutter - 1, "right"), self.get_component_rich_style("tile-grid--label"))
+        return Segment(fit_label(text, self._places.gutter, "right"), self._styles["tile-grid--label"])
 
     def _tile_line(self, index: int, line: int) -> list[Segment]:
         """The mark in front of a tile, and one line of it."""
-        page, side = self.rich_style, self.side
+        page, side = self._styles["page"], self.side
         if index >= self._tiles.count:
             return [Segment(" " * (side + 1), page)]
         selected = index == self._selected
-        mark = Segment(
-            _MARK if selected else " ", self.get_component_rich_style("tile-grid--mark") if selected else page
-        )
+        mark = Segment(_MARK, self._styles["tile-grid--mark"]) if selected else Segment(" ", page)
         if line == 0:
-            style = self.get_component_rich_style(f"tile-grid--{'selected' if selected else 'label'}")
+            style = self._styles[f"tile-grid--{'selected' if selected else 'label'}"]
             return [mark, Segment(self._label(index), style)]
         cells = self._picture_line(index, line - 1)
         return [mark, *cells, Segment(" " * (side - len(cells)), page)]
@@ -314,17 +296,12 @@ class TileGrid(Widget, can_focus=True):
         side = self.side
         values = self._tiles.picture(index, side)
         if values is None:
-            return [[Segment(_MISSING, self.get_component_rich_style("tile-grid--label"))]]
+            return [[Segment(_MISSING, self._styles["tile-grid--label"])]]
         times = max(side // max(values.shape), 1)
         larger = np.repeat(np.repeat(values, times, axis=0), times, axis=1)
-        return picture(larger, self._tiles.scale(index), Surface.of(self.app), self.rich_style)
+        return picture(larger, self._tiles.scale(index), Surface.of(self.app), self._styles["page"])
 
 
 def _edge(place: int, way: int, count: int) -> int:
     """The first or the last place, or the same one."""
     return {-1: 0, 0: place, 1: count - 1}[way]
-
-
-def _reach(first: int, wanted: int, room: int, count: int) -> int:
-    """The nearest first row or column with which the wanted one is on screen."""
-    return max(min(max(first, wanted - room + 1), wanted, count - room), 0)
