@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
 IDS, TARGETS = [2, 5, 3, 6, 4], [5, -1, 6, 4, 7]
+REFERENCES = Path(__file__).parent.parent / "references"
 SIZES = {"d_model": 8, "heads": 2, "d_ff": 6, "max_length": 8, "layers": 1}
 CASES = {
     "encoder": SIZES,
@@ -151,3 +153,15 @@ def test_what_has_no_gradient_is_said(name, index, said):
     trace = traced("encoder")
     with pytest.raises(InputError, match=said):
         explain_gradient(trace, gradients(trace, TARGETS), TARGETS, name, index)
+
+
+@pytest.mark.parametrize("folder", sorted(REFERENCES.iterdir()), ids=lambda folder: folder.name)
+def test_the_gradients_of_every_family_are_explained(folder):
+    model = Model.load(folder, device="cpu", dtype="float64")
+    trace = model.trace(ids=[1, 4, 2, 5], **({"decoder_ids": [0, 3, 5]} if model.has_decoder else {}))
+    targets = [3, -1, 2, 4][: trace.program.shape("output.logits")[0]]
+    found = gradients(trace, [targets])
+    assert set(found.values) == set(has_gradient(trace)) >= set(trace.program.weights)
+    for name in found.values:
+        explained = explain_gradient(trace, found, targets, name, next(some_cells(found, name)))
+        assert explained.recomputed == pytest.approx(explained.stored, rel=1e-9, abs=1e-12), name

@@ -1,0 +1,82 @@
+"""Targets of the loss: the default ones, and those that a person writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+from tui_transformer.model.targets import default_targets, has_loss, looks_ahead, read_targets, written_targets
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Model:
+    return Model.load("encoder")
+
+
+def test_a_causal_model_predicts_the_next_token_and_any_other_its_own():
+    decoder, encoder = Model.load("decoder").program(4), Model.load("encoder").program(4)
+    assert default_targets(decoder, (4, 5, 6, 7)) == (5, 6, 7, -1)
+    assert default_targets(encoder, (4, 5, 6, 7)) == (4, 5, 6, 7)
+    assert (looks_ahead(decoder), looks_ahead(encoder)) == (True, False)
+
+
+def test_a_decoder_with_its_start_token_alone_has_the_first_source_token_as_target():
+    program = Model.load("encoder-decoder").program(3, 1)
+    assert default_targets(program, (0,), (5, 6, 7)) == (5,)
+
+
+def test_only_a_model_with_logits_has_a_loss(encoder):
+    assert has_loss(encoder.program(3))
+    assert not has_loss(Model.load("attention").program(3))
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        ("the waves -1", (1, 2, -1)),
+        ("1 2 3", (1, 2, 3)),
+        ("1,2,-1", (1, 2, -1)),
+        ("1, 2, −1", (1, 2, -1)),
+        ("The ! shore", (1, 7, 6)),
+        ("  7   the\t0 ", (7, 1, 0)),
+    ],
+)
+def test_words_ids_and_minus_one_are_read(encoder, text, targets):
+    assert read_targets(encoder, text, 3) == targets
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("the waves", "2 targets for 3 positions"),
+        ("", "0 targets for 3 positions"),
+        ("the waves moon", "'moon' is not one token"),
+        ("the waves 8", "there is no token 8: IDs go from 0 to 7"),
+        ("the waves -2", "there is no token -2"),
+        ("-1 -1 -1", "at least one has to be counted"),
+        ("1 2 99999999999999999999", "is not one token"),
+    ],
+)
+def test_what_cannot_be_a_target_is_said(encoder, text, said):
+    with pytest.raises(InputError, match=said):
+        read_targets(encoder, text, 3)
+
+
+@pytest.mark.parametrize("targets", [(1, 2, -1), (0, 7, 6), (5, 5, 5)])
+def test_what_is_written_is_read_as_the_same(encoder, targets):
+    assert read_targets(encoder, written_targets(encoder, targets), 3) == targets
+
+
+def test_a_model_without_words_takes_ids(reference_without_words):
+    assert read_targets(reference_without_words, "1 -1", 2) == (1, -1)
+    assert written_targets(reference_without_words, (1, -1)) == "1 -1"
+    with pytest.raises(InputError, match="is not one token"):
+        read_targets(reference_without_words, "the 1", 2)
+
+
+@pytest.fixture
+def reference_without_words(tmp_path) -> Model:
+    Model.load("encoder").save(tmp_path / "model")
+    (tmp_path / "model" / "vocabulary.txt").unlink()
+    return Model.load(tmp_path / "model")
