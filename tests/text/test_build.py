@@ -143,7 +143,7 @@ def test_special_words_that_cannot_be_are_refused(names: tuple[str, str, str, st
 def test_counts_are_exact_however_little_memory_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [f"w{i * i % 101} w{i % 7} é{i % 50}" for i in range(1_000)]
     whole = words_of(lines, 60, 2, SPECIALS)
-    monkeypatch.setattr("tui_transformer.text.build._TOGETHER", 10)
+    monkeypatch.setattr("tui_transformer.text.build._TOGETHER", 100)
     monkeypatch.setattr("tui_transformer.text.build.WordCounts", lambda: WordCounts(20))
     spilled = words_of(lines, 60, 2, SPECIALS)
     assert (spilled.vocabulary.words, spilled.counts) == (whole.vocabulary.words, whole.counts)

@@ -13,14 +13,14 @@ from itertools import islice
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.text.counting import Counted, WordCounts
 from tui_transformer.text.specials import SPECIALS, Specials
-from tui_transformer.text.tokenizer import without_surrogates, word_pattern
+from tui_transformer.text.tokenizer import without_surrogates, word_pattern, words_in
 from tui_transformer.text.vocabulary import MAX_ENTRIES, MAX_ENTRY_LENGTH, Kind, Vocabulary, normal_form
 
 DEFAULT_SIZE = 10_000
 NAME = "built"
 BYTES = 256
-_TOGETHER = 256
-"""Lines that are looked through at once."""
+_TOGETHER = 1 << 20
+"""Characters that are looked through at once."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _words(text: str, specials: Specials, special: Counter[str]) -> Counter[str]
         special.update(match[0] for match in matches if match.lastgroup == "special")
         written = Counter(match[0] for match in matches if match.lastgroup != "special")
     else:
-        written = Counter(match[0] for match in word_pattern((), text).finditer(text))
+        written = Counter(words_in(text))
     normal: Counter[str] = Counter()
     for word, count in written.items():
         normal[normal_form(word)] += count
@@ -109,10 +109,16 @@ def _words(text: str, specials: Specials, special: Counter[str]) -> Counter[str]
 
 
 def _together(lines: Iterable[str]) -> Iterator[str]:
-    """A few hundred lines at a time."""
-    waiting = iter(lines)
-    while several := list(islice(waiting, _TOGETHER)):
-        yield without_surrogates("\n".join(several))
+    """Many lines at a time, as long as they are short."""
+    several: list[str] = []
+    length = 0
+    for line in lines:
+        several.append(line)
+        length += len(line)
+        if length > _TOGETHER:
+            yield without_surrogates("\n".join(several))
+            several, length = [], 0
+    yield without_surrogates("\n".join(several))
 
 
 def characters_of(lines: Iterable[str], size: int, min_frequency: int, specials: Specials) -> Built:

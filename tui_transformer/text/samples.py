@@ -10,6 +10,10 @@ SENTENCES = {
     "dog": "a dog bites a man",
     "english": "the old man and the sea are here.",
     "deutsch": "der Hund und das Kind sind im Haus.",
+    "question": "where did the old sailor hide the map ?",
+    "dates": "the 3rd of May 2021",
+    "copy": "q f a z m k q f a z m",
+    "story": "Once there was a small girl called Mira, who lived",
 }
 WORDS = 6
 

@@ -131,11 +131,26 @@ def word_pattern(special_words: tuple[str, ...], text: str) -> re.Pattern[str]:
     return _pattern(special_words, _joining_characters(text))
 
 
+def words_in(text: str) -> list[str]:
+    """The words and other characters of a text without special words, as they are written."""
+    return _bare_pattern(_joining_characters(text)).findall(text)
+
+
 @lru_cache(maxsize=64)
 def _pattern(special_words: tuple[str, ...], joining: str) -> re.Pattern[str]:
     special = "|".join(map(re.escape, sorted(special_words, key=len, reverse=True))) or "(?!)"
+    return re.compile(rf"(?P<special>{special})|(?P<word>{_word(joining)})|(?P<other>\S)")
+
+
+@lru_cache(maxsize=64)
+def _bare_pattern(joining: str) -> re.Pattern[str]:
+    return re.compile(rf"{_word(joining)}|\S")
+
+
+def _word(joining: str) -> str:
+    """A word as a regular expression, with the marks and joiners that occur."""
     run = rf"[^\W_]+(?:[{joining}]+[^\W_]*)*" if joining else r"[^\W_]+"
-    return re.compile(rf"(?P<special>{special})|(?P<word>{run}(?:['’]{run})*)|(?P<other>\S)")
+    return f"{run}(?:['’]{run})*"
 
 
 def _joining_characters(text: str) -> str:
