@@ -65,6 +65,15 @@ def test_top_p_keeps_the_fewest_that_make_up_the_share() -> None:
     np.testing.assert_allclose(shares, [0.625, 0.375, 0, 0], rtol=1e-12)
 
 
+def test_a_large_vocabulary_is_cut_as_a_small_one() -> None:
+    logits = np.random.default_rng(0).normal(0, 3, 5000).round(1)  # many are equal
+    shares = softmax(logits)
+    order = np.argsort(-shares, kind="stable")
+    for share in (0.01, 0.3, 0.9, 0.999):
+        count = int(np.searchsorted(np.cumsum(shares[order]), share)) + 1
+        assert np.isfinite(top_p(logits, share)).nonzero()[0].tolist() == sorted(order[:count])
+
+
 def test_draws_follow_the_shares_and_never_take_what_has_none() -> None:
     shares = np.array([0.0, 0.5, 0.0, 0.3, 0.2, 0.0])
     counts = np.bincount([drawn(shares, 0, place) for place in range(4000)], minlength=6)
