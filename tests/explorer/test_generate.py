@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+from reference import REFERENCES
 
 from tui_transformer import Model
 from tui_transformer.engine.keep import readable
 from tui_transformer.explorer.screens.generate import GenerateScreen
+from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
 
@@ -248,3 +251,66 @@ async def test_it_is_drawn_without_colour_and_in_16(variables: dict[str, str], m
         await explorer.press("W", "space", "space")
         for sign in ("■", "●", "·", "▸"):
             assert sign in explorer.text
+
+
+def with_rules(folder: Path, **rules: object) -> str:
+    """The decoder as a checkpoint whose folder has rules of generation."""
+    Model.load("decoder").save(folder)
+    (folder / "generation_config.json").write_text(json.dumps(rules))
+    return str(folder)
+
+
+async def test_tokens_that_rules_forbid_say_which_rule(tmp_path: Path):
+    async with exploring(WIDE, model=with_rules(tmp_path / "m", suppress_tokens=[3, 5])) as explorer:
+        await explorer.press("W")
+        assert explorer.text.count("cut by suppress_tokens") == 2
+        assert "suppress_tokens cuts 2" in explorer.text
+        await explorer.press("space")
+        assert written(explorer)[-1] not in (3, 5)
+
+
+async def test_a_token_that_a_rule_forces_says_so_where_it_is_forced(tmp_path: Path):
+    async with exploring(WIDE, model=with_rules(tmp_path / "m", forced_eos_token_id=6)) as explorer:
+        await explorer.press("W")
+        await set_numbers(explorer, max_new_tokens="2")
+        assert "forced" not in explorer.text
+        await explorer.press("space")
+        assert re.search(r"▸ shore · forced +6 █+", explorer.text)
+        assert explorer.text.count("cut by forced_eos_token_id") == 7
+        await explorer.press("space")
+        assert written(explorer)[-1] == 6
+
+
+async def test_a_token_that_was_cut_off_can_be_chosen_by_hand(tmp_path: Path):
+    async with exploring(WIDE, model=with_rules(tmp_path / "m", suppress_tokens=[3])) as explorer:
+        await explorer.press("W")
+        listed = [choice.token for choice in screen(explorer).found.choices.listed]
+        explorer.app.screen.query_one(LineList).cursor = listed.index(3)
+        await explorer.press("enter")
+        assert written(explorer)[-1] == 3
+
+
+async def test_steps_that_keys_ask_for_while_a_token_is_computed_are_made_one_after_another():
+    async with exploring(NARROW, model="decoder") as explorer:
+        await explorer.press("W")
+        explorer.send("space", "space", "space", "left", "space", "space")
+        await explorer.until(lambda: len(written(explorer)) == 12)
+        await explorer.settled()
+        assert written(explorer) == greedy(4)
+
+
+async def test_query_heads_are_drawn_under_the_key_head_that_they_share():
+    model = str(REFERENCES / "qwen3")
+    async with exploring(WIDE, model=model, text="The waves crashed") as explorer:
+        await explorer.press("W", "space")
+        lines = explorer.text.splitlines()
+        at = next(i for i, line in enumerate(lines) if "K0 ← q0 q1" in line)
+        assert ["q0" in lines[at + 1], "q1" in lines[at + 2], "K1 ← q2 q3" in lines[at + 4]] == [True] * 3
+        assert "4 query heads read 2 key heads: 1/2 of the memory of 4" in explorer.text
+        found = screen(explorer)
+        weights = found.draft.writer.trace(found.draft.state)["decoder.0.self_attention.weights"]
+        assert np.array(found.found.picture.attention) == pytest.approx(weights[:, -1])
+        await explorer.press("right_curly_bracket")
+        assert "KV cache · layer 1 of 2" in explorer.text
+        weights = found.draft.writer.trace(found.draft.state)["decoder.1.self_attention.weights"]
+        assert np.array(found.found.picture.attention) == pytest.approx(weights[:, -1])

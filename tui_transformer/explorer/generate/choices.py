@@ -15,7 +15,8 @@ from tui_transformer.generation.writing import State
 MOST_SHOWN = 500
 """Tokens that are listed."""
 
-FORCED = "forced"
+FORCED, PENALTY = "forced", "penalty"
+"""What a rule did to a token that can be chosen."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def choices_of(state: State, rules: Rules, limit: int, marked: int) -> Choices:
 def _note(state: State, forced: bool, changed: bool) -> str:  # noqa: FBT001 - two facts of one token
     if forced:
         return FORCED
-    return "repetition_penalty" if changed and "repetition_penalty" in state.rules else ""
+    return PENALTY if changed and "repetition_penalty" in state.rules else ""
 
 
 def _reasons(state: State, rules: Rules, limit: int, shares: Host) -> tuple[dict[str, Host], list[int]]:

@@ -92,26 +92,26 @@ class Columns:
     def entry(self, choice: Choice, name: str, bar: Style, inks: Inks, *, marked: bool) -> Text:
         """A token: its bar, or why it cannot be chosen."""
         ink = inks.quiet if choice.why else inks.plain
+        name = f"{name} · {choice.note}" if choice.note else name
         line = Text("", no_wrap=True).append(f"{MARK} " if marked else "  ", inks.accent)
         line.append(fit(name, self.name), inks.accent if marked else ink).append(f"{choice.token:>7} ", inks.quiet)
         if choice.why:
-            line.append(fit(f"cut by {choice.why}", self.bar), inks.quiet)
+            line.append(self._reason(choice.why), inks.quiet)
         else:
-            line.append(self._bar(choice), bar)
-        line.append(self._number("–" if choice.why else percent(choice.share, 2 - self.short)), ink)
+            line.append(share_bar(choice.share / self.largest, self.bar), bar)
+            line.append(self._number(percent(choice.share, 2 - self.short)), ink)
         if self.with_model:
             line.append(self._number(percent(choice.alone)), inks.quiet)
         return line.append(self._number(f"{choice.logit:.{3 - self.short}f}"), inks.quiet)
 
+    def _reason(self, why: str) -> str:
+        """Why a token cannot be chosen, in place of bar and share."""
+        room = self.bar + 1 + self.number
+        text = f"cut by {why}"
+        return fit(text if cell_len(text) <= room else why, room)
+
     def _number(self, text: str) -> str:
         return f" {text:>{self.number}}"
-
-    def _bar(self, choice: Choice) -> str:
-        bar = share_bar(choice.share / self.largest if self.largest else 0.0, self.bar)
-        if not choice.note:
-            return bar
-        room = self.bar - len(bar.rstrip()) - 1
-        return bar if room < len(choice.note) else f"{bar.rstrip()} {fit(choice.note, room)}"
 
 
 def percent(share: float, decimals: int = 2) -> str:

@@ -186,7 +186,7 @@ class GenerateStage(Asking):
         before, model = draft.state.ids[-WINDOW:], draft.writer.model
         tokens = self.query_one(LineList)
         listed = choices.listed
-        largest = max((choice.share for choice in listed), default=1.0)
+        largest = max(choice.share for choice in listed) or 1.0
         columns = lines.Columns(max(tokens.size.width - 1, 0), largest)
         bar = self._bar_style()
 
