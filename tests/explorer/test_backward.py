@@ -254,7 +254,7 @@ async def test_an_edit_changes_the_gradients_and_keeps_the_targets():
         await explorer.answer("5")
         assert explorer.session.gradients.loss != before
         assert explorer.session.loss_targets == targets
-        assert "set by hand" not in explorer.text or explorer.session.edits
+        assert "set by an edit" not in explorer.text or explorer.session.edits
 
 
 async def test_another_sentence_has_targets_of_its_own():

@@ -47,7 +47,7 @@ class Answers:
 def answers(before: Session, after: Session, report: Report) -> Answers:
     """The answer at the last real token before and after edits; `report` may raise to end it."""
     for session in (before, after):
-        session.trace.compute(before=lambda step: report(step.name))
+        session.trace.compute((answer_step(session.trace),), before=lambda step: report(step.name))
     positions = answer_positions(before.trace)
     found = effect(before.trace, after.trace)
     if found.change is None:

@@ -117,7 +117,7 @@ class Writer:
         """The titles of the columns."""
         titles = "".join(f"{title:>{NUMBER}}" for title, _ in self.columns)
         bar = "  effect" if self._bar_width(width) >= LEAST_BAR else ""
-        return fit(f" {'':{self._name_width}}{titles}{bar}", width)
+        return fit(f" {fit('ablated', self._name_width)}{titles}{bar}", width)
 
     def line(self, target: Target, effect: Effect, largest: float, width: int, color: str) -> Text:
         """One target: its name, its numbers, and a bar as long as its share of the largest effect."""

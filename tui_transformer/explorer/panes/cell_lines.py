@@ -114,7 +114,7 @@ class CellLines:
         places = [self._pair(axis.name, self._named(axis, i)) for axis, i in zip(axes, explanation.index, strict=True)]
         value = Text(number(explanation.stored), self.inks.accent)
         if explanation.edited:
-            value.append("  set by hand", self.inks.quiet)
+            value.append("  set by an edit", self.inks.quiet)
         if explanation.name.startswith(GRADIENT):
             value.append("  ∂loss/∂x", self.inks.quiet)
         formula = Text(f"= {explanation.formula}", self.inks.quiet)

@@ -192,7 +192,7 @@ def _cell_line(scene: Scene, inks: Inks) -> Text:
             line.append(f"  = {working.formula}", inks.quiet)
             line.append(f"   difference {number(working.difference, 2)}", inks.quiet)
         if working.edited:
-            line.append("  set by hand", inks.accent)
+            line.append("  set by an edit", inks.accent)
     return line
 
 

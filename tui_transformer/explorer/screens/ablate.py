@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
-from weakref import WeakKeyDictionary
 
 from rich.text import Text
 from textual import on
@@ -16,41 +12,21 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
-from tui_transformer.analysis.effects import LOGITS, Effect, answer_positions, answer_step, counted_positions, effects
+from tui_transformer.analysis.effects import Effect, answer_positions, answer_step, counted_positions
+from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import Target
-from tui_transformer.engine.trace import Trace
-from tui_transformer.explorer.answer import Guess, guesses, position_text, signed
+from tui_transformer.explorer.answer import position_text, signed
 from tui_transformer.explorer.asking import AT_ONCE
 from tui_transformer.explorer.edited import active, words
+from tui_transformer.explorer.effect_search import Found, Search
 from tui_transformer.explorer.effect_table import Scope, Writer, number, places, scopes, share
 from tui_transformer.explorer.experiment import perform
 from tui_transformer.explorer.screens.dialog import Keys
 from tui_transformer.explorer.screens.overview import FITTING, Overview
 from tui_transformer.explorer.widgets.line_list import LineList
-from tui_transformer.explorer.worker import Task
 
 if TYPE_CHECKING:
     from tui_transformer.explorer.main_screen import MainScreen
-
-FRAME = 0.05
-"""Seconds after which what was found so far is shown."""
-
-Found = Sequence[tuple[Target, Effect]]
-Said = Callable[[int], str]
-Experiment = tuple[bool, range]
-"""Whether means are set in place of 0, and where the answer is read."""
-
-
-@dataclass(eq=False)
-class Known:
-    """What an experiment has found so far, and what was most likely before, where the answer is at one position."""
-
-    effects: dict[Target, Effect] = field(default_factory=dict)
-    before: tuple[Guess, ...] = ()
-
-
-_RESULTS: WeakKeyDictionary[Trace, dict[Experiment, Known]] = WeakKeyDictionary()
-"""What was found stays as long as the trace does."""
 
 
 def open_from(screen: MainScreen) -> None:
@@ -101,8 +77,8 @@ class AblateScreen(Overview):
         self.scopes = list(scopes(program))
         self.at = 0
         self.mean = self.reverse = self.ended = self.moved = False
-        self.positions = answer_positions(self.trace)
-        self.targets: Sequence[Target] = ()
+        self.positions = answer_positions(self.session.trace)
+        self.search = Search(self.session, (), self.mean, self.positions)
         self.writer = Writer(self.session, ())
         self._largest = 0.0
         self._start_in(main.position.stop)
@@ -131,94 +107,46 @@ class AblateScreen(Overview):
         self.query_one(LineList).focus()
         self.begin()
 
-    # What is known
-
-    @property
-    def trace(self) -> Trace:
-        """What is ablated: the trace with the edits that there are."""
-        return self.session.trace
-
-    @property
-    def known(self) -> Known:
-        """What was found with 0 or means, at these positions; of other tables too."""
-        return self._known_of((self.mean, self.positions))
-
-    def _known_of(self, experiment: Experiment) -> Known:
-        return _RESULTS.setdefault(self.trace, {}).setdefault(experiment, Known())
-
-    @property
-    def missing(self) -> list[Target]:
-        """The targets of this table whose effect is not known."""
-        return [target for target in self.targets if target not in self.known.effects]
-
     # Finding
+
+    @property
+    def program(self) -> Program:
+        """What is ablated."""
+        return self.session.trace.program
 
     def begin(self) -> None:
         """Show the table of what is chosen, and find what is missing in it."""
         self.worker.cancel(self.KIND)
-        self.doing = ""
-        self.ended = self.moved = False
-        self.targets = self.scope.targets(self.trace.program)
-        self.writer = Writer(self.session, self.targets, single=len(self.positions) == 1)
-        self.query_one(LineList).show(len(self.targets), self._line)
+        self.doing, self.ended, self.moved = "", False, False
+        self.search = Search(self.session, self.scope.targets(self.program), self.mean, self.positions)
+        self.writer = Writer(self.session, self.search.targets, single=len(self.positions) == 1)
+        self.query_one(LineList).show(len(self.search.targets), self._line)
         self.put_in_order()
         self._find()
 
     def _find(self) -> None:
-        if missing := self.missing:
-            experiment = self.mean, self.positions
-            work = partial(self._work, missing, experiment, self.progress_text)
-            self.ask(self.KIND, AT_ONCE + 1, work, partial(self._take, experiment))
+        """Find what is missing; the worker hands over what it found until then."""
+        search, said = self.search, self.progress_text
+        if search.missing:
+
+            def hand_over(found: Found) -> None:
+                self.worker.post(self._take, search, found)
+
+            work = partial(search.find, hand_over, said)
+            self.ask(self.KIND, AT_ONCE + 1, work, partial(self._take, search))
         self.show_lines()
 
-    def _work(self, missing: Sequence[Target], experiment: Experiment, said: Said, task: Task) -> Found:
-        """On the worker; what was found is handed over every now and then."""
-        (mean, positions), new, shown = experiment, list[tuple[Target, Effect]](), time.monotonic()
-        left = len(missing)
-
-        def report(_: object) -> None:
-            task.report(said(left))
-
-        self._find_before(experiment, report)
-        for pair in effects(self.trace, missing, mean=mean, positions=positions, before=report):
-            new.append(pair)
-            left -= 1
-            if time.monotonic() - shown > FRAME:
-                self.worker.post(self._take, experiment, new)
-                new, shown = [], time.monotonic()
-        return new
-
-    def _find_before(self, experiment: Experiment, report: Callable[[object], None]) -> None:
-        """On the worker: what is most likely before anything is ablated."""
-        positions, known = experiment[1], self._known_of(experiment)
-        if self.in_words and len(positions) == 1 and not known.before:
-            self.trace.compute((LOGITS,), before=report)
-            known.before = guesses(self.session, positions.start)
-
-    def _take(self, experiment: Experiment, found: Found) -> None:
-        """Show what was found, if it is still asked for."""
-        self._known_of(experiment).effects.update(found)
-        if self.is_mounted and experiment == (self.mean, self.positions):
+    def _take(self, search: Search, found: Found) -> None:
+        """Keep what was found, and show it if it is still asked for."""
+        search.take(found)
+        if self.is_mounted and search is self.search:
             self.put_in_order()
             self.show_lines()
 
-    @property
-    def in_words(self) -> bool:
-        """Whether the answer is a word."""
-        return answer_step(self.trace) == LOGITS
-
-    # Order
-
     def put_in_order(self) -> None:
-        """The largest first, or last; once the cursor was moved it stays on its line, before that on the first."""
-        found = self.known.effects
-        order = [index for index, target in enumerate(self.targets) if target in found]
-        order.sort(key=lambda index: -found[self.targets[index]].size)
-        if self.reverse:
-            order.reverse()
-        sizes = [found[self.targets[index]].size for index in order]
-        self._largest = max(filter(math.isfinite, sizes), default=0.0)
-        lines = self.query_one(LineList)
+        """Order the list; once the cursor was moved it stays on its line, before that on the first."""
+        order, lines = self.search.order(reverse=self.reverse), self.query_one(LineList)
+        self._largest = self.search.largest
         lines.filter(order)
         if order and not self.moved:
             lines.cursor = order[0]
@@ -227,14 +155,14 @@ class AblateScreen(Overview):
     def selected(self) -> Target | None:
         """The target under the cursor."""
         at = self.query_one(LineList).cursor
-        return None if at is None else self.targets[at]
+        return None if at is None else self.search.targets[at]
 
     # What is said
 
     def _line(self, index: int) -> Text:
-        target, color = self.targets[index], "" if self.app.no_color else "cyan"
+        target, color = self.search.targets[index], "" if self.app.no_color else "cyan"
         width = self.query_one(LineList).size.width
-        return self.writer.line(target, self.known.effects[target], self._largest, width, color)
+        return self.writer.line(target, self.search.known.effects[target], self._largest, width, color)
 
     def show_lines(self) -> None:
         """The titles of the columns too."""
@@ -254,40 +182,41 @@ class AblateScreen(Overview):
 
     def note(self) -> str:
         """Where the answer is read, what it is, and which edits are there already."""
-        edits = active(self.session.edits, self.trace.program)
+        edits = active(self.session.edits, self.program)
         return " · ".join(part for part in (self._where(), edits and f"on top of {edits}") if part)
 
     def _where(self) -> str:
         positions = self.positions
-        if not self.in_words:
-            return f"change of {answer_step(self.trace)}"
+        if not self.search.in_words:
+            return f"change of {answer_step(self.session.trace)}"
         if len(positions) > 1:
             return f"answers at positions {positions.start} to {positions.stop - 1}"
-        likely = "".join(f": {guess.word} {guess.share:.1%}" for guess in self.known.before[:1])
+        likely = "".join(f": {guess.word} {guess.share:.1%}" for guess in self.search.known.before[:1])
         return f"answer at {position_text(self.session, positions.start)}{likely}"
 
     def progress_text(self, left: int) -> str:
         """How many are done."""
-        return f"{len(self.targets) - left:,} of {len(self.targets):,} {self.scope.kind}s"
+        return f"{len(self.search.targets) - left:,} of {len(self.search.targets):,} {self.scope.kind}s"
 
     def progress(self) -> str:
         """How many are done, and whether it was ended before."""
-        return self.progress_text(len(self.missing)) + (" · ended" if self.ended else "")
+        return self.progress_text(len(self.search.missing)) + (" · ended" if self.ended else "")
 
     def detail(self) -> tuple[str, str]:
         """The target under the cursor: what becomes of the answer, and what is set."""
         target = self.selected
         if target is None:
             return "nothing found yet" if not self.ended else "ended before anything was found", ""
-        edits = target.edits(self.trace.program, mean=self.mean)
-        what = ", ".join(words(edit, self.trace.program) for edit in edits)
-        return f"{self.writer.name(target)}   {self._change(self.known.effects[target])}", f"{what} · enter keeps it"
+        edits = target.edits(self.program, mean=self.mean)
+        what = ", ".join(words(edit, self.program) for edit in edits)
+        change = self._change(self.search.known.effects[target])
+        return f"{self.writer.name(target)}   {change}", f"{what} · enter keeps it"
 
     def _change(self, effect: Effect) -> str:
         if effect.change is None or effect.divergence is None:
             return f"relative change {number(effect.size)}"
         text = f"change of ln p {signed(effect.change, 4)}   divergence {effect.divergence:.4g} nats"
-        likely = next(iter(self.known.before), None)
+        likely = next(iter(self.search.known.before), None)
         if likely is None:
             return text
         return f"p({likely.word}) {likely.share:.2%} → {likely.share * (1 + share(effect.change)):.2%}   {text}"
@@ -299,10 +228,10 @@ class AblateScreen(Overview):
             "enter": "ablate",
             **({"space": "go on"} if self.ended else {}),
             "f": "of what",
-            **({"{ }": "layer"} if len(places(self.trace.program, self.scope.kind)) > 1 else {}),
+            **({"{ }": "layer"} if len(places(self.program, self.scope.kind)) > 1 else {}),
             "z": "0 or mean",
             "r": "reverse",
-            **({"p": "positions"} if self.in_words else {}),
+            **({"p": "positions"} if self.search.in_words else {}),
             **FITTING,
         }
 
@@ -315,7 +244,7 @@ class AblateScreen(Overview):
 
     def action_place(self, direction: int) -> None:
         """The same kind in the next layer, or in the one before."""
-        among = places(self.trace.program, self.scope.kind)
+        among = places(self.program, self.scope.kind)
         at = (among.index(self.scope.place) + direction) % len(among)
         if len(among) > 1:
             self.scopes[self.at] = replace(self.scope, place=among[at])
@@ -334,8 +263,8 @@ class AblateScreen(Overview):
 
     def action_positions(self) -> None:
         """The last position, or all."""
-        if self.in_words:
-            last, every = answer_positions(self.trace), counted_positions(self.trace)
+        if self.search.in_words:
+            last, every = answer_positions(self.session.trace), counted_positions(self.session.trace)
             self.positions = every if self.positions == last else last
             self.begin()
 
@@ -360,6 +289,6 @@ class AblateScreen(Overview):
 
     @on(LineList.Chosen)
     def _chosen(self, event: LineList.Chosen) -> None:
-        edits = self.targets[event.index].edits(self.trace.program, mean=self.mean)
+        edits = self.search.targets[event.index].edits(self.program, mean=self.mean)
         self.action_leave()
         perform(self.main, edits)

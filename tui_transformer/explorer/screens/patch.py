@@ -176,8 +176,9 @@ def note(session: Session, name: str, found: Draft) -> str:
     lines = [f"{there} tokens, here {here}" if there != here else f"{there} tokens, as many as here"]
     mine, other = (each.base.program.shape(name) for each in (session, found.other))
     if found.left:
-        left = f"{found.left.start} to {found.left.stop - 1} stay" if len(found.left) > 1 else f"{found.left.start} stays"
-        lines.append(f"rows 0 to {found.left.start - 1} are patched; {left} as before")
+        first, last = found.left.start, found.left.stop - 1
+        rest = f"{first} to {last} stay" if last > first else f"{first} stays"
+        lines.append(f"rows 0 to {first - 1} are patched; {rest} as before")
     elif mine[-2] < other[-2]:
         lines.append(f"the step is {shape_text(mine)} here and {shape_text(other)} there: the common rows are patched")
     return "\n".join([*lines, "what depends on it is computed again; u takes it back"])
