@@ -43,9 +43,14 @@ class Room:
 
 @dataclass(eq=False)
 class Rooms:
-    """The memory of a cache that grows: copied when it is full, or when one has gone back."""
+    """The memory of a cache that grows: copied when it is full, or when one has gone back.
+
+    Attributes:
+        most: Tokens that the model reads; there is never space for more.
+    """
 
     backend: Backend
+    most: int
     rooms: dict[str, Room] = field(default_factory=dict)
 
     def extended(self, name: str, kept: Array, new: Array) -> Array:
@@ -57,10 +62,11 @@ class Rooms:
     def _moved(self, name: str, kept: Array, new: Array) -> Array:
         """The same in twice the space."""
         batch, heads, past, width = kept.shape
-        size = max(SMALLEST_ROOM, 2 * (past + new.shape[2]))
+        end = past + new.shape[2]
+        size = min(max(SMALLEST_ROOM, 2 * end), self.most)
         memory = self.backend.xp.empty((batch, heads, size, width), dtype=new.dtype)
-        memory[:, :, :past], memory[:, :, past : past + new.shape[2]] = kept, new
-        self.rooms[name] = Room(memory, memory[:, :, : past + new.shape[2]])
+        memory[:, :, :past], memory[:, :, past:end] = kept, new
+        self.rooms[name] = Room(memory, memory[:, :, :end])
         return self.rooms[name].rows
 
 

@@ -132,7 +132,7 @@ class Writer:
         self.source: Ids = tuple(source) if model.has_decoder else ()
         self._cache = Cache()
         self._ids: Ids = ()
-        self._rooms = Rooms(model.backend)
+        self._rooms = Rooms(model.backend, model.config.max_length)
         kept_steps(model.program(1, 1))
 
     # Writing
