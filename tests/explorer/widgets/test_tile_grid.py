@@ -18,8 +18,8 @@ from tui_transformer.views.view import Scale
         (144, 12, (158, 40), 11),
         (8, None, (158, 40), 32),
         (8, None, (78, 15), 13),
-        (1024, 32, (78, 15), 8),
-        (1, 1, (1, 1), 8),
+        (1024, 32, (78, 15), 9),
+        (1, 1, (1, 1), 9),
     ],
 )
 def test_tiles_are_as_large_as_all_of_them_fit(

@@ -33,7 +33,8 @@ COST = 4
 """Operations that it takes to look at a weight."""
 
 BAR = 10
-WORD = 16
+WORD, SHORT_WORD, ROOMY = 16, 10, 80
+"""Columns of a token, and those on a screen that is narrower than the last."""
 
 
 def open_from(screen: MainScreen) -> None:
@@ -79,8 +80,7 @@ class LinksScreen(Hiding):
 
     def content(self) -> ComposeResult:
         """What the columns are, and the list."""
-        head = f"{'weight':<{BAR + 6}}  {'head':<8} {'query':>{WORD}} → {'key':<{WORD}}"
-        yield Static(f" {head}", id="links-columns", markup=False)
+        yield Static(id="links-columns", markup=False)
         yield LineList(id="links")
 
     def on_mount(self) -> None:
@@ -136,6 +136,27 @@ class LinksScreen(Hiding):
     def _show_list(self) -> None:
         self.query_one(LineList).show(len(self.found), self._line)
 
+    def show_lines(self) -> None:
+        """The names of the columns, too."""
+        if self.is_mounted:
+            columns = f" {'weight':<{BAR + 6}}  {'head':<{self._name_width}} {'query':>{self._word_width}} → key"
+            self.query_one("#links-columns", Static).update(columns, layout=False)
+        super().show_lines()
+
+    @property
+    def _word_width(self) -> int:
+        return WORD if self.size.width >= ROOMY else SHORT_WORD
+
+    @property
+    def _name_width(self) -> int:
+        """Of the names of heads."""
+        return max(len(_head_name(step, step.heads - 1, several=self._several)) for step in self.everything)
+
+    @property
+    def _several(self) -> bool:
+        """Whether the stack and kind of attention have to be said."""
+        return len({step.group for step in self.everything}) > 1
+
     def _line(self, index: int) -> Text:
         """Weight, bar, layer and head, and the two tokens."""
         link = self.found[index]
@@ -143,8 +164,8 @@ class LinksScreen(Hiding):
         words = self._word(step, link.query, own=True), self._word(step, link.key)
         line = Text(f" {link.weight:.3f} ", no_wrap=True)
         line.append(f"{'━' * max(round(link.weight * BAR), 1):<{BAR}}", self._bar)
-        line.append(f"  {self._head_name(link):<8} {fit(words[0], WORD, 'right')} → {fit(words[1], WORD)}")
-        return line.append("" if len(self._groups) == 1 else f" {step.group}")
+        name, width = _head_name(step, link.head, several=self._several), self._word_width
+        return line.append(f"  {name:<{self._name_width}} {fit(words[0], width, 'right')} → {fit(words[1], width)}")
 
     @property
     def _bar(self) -> Style:
@@ -152,16 +173,8 @@ class LinksScreen(Hiding):
         surface = Surface.of(self.app)
         return Style() if surface.depth == "none" else Style(color=bar_color(surface))
 
-    @property
-    def _groups(self) -> frozenset[str]:
-        return frozenset(step.group for step in self.everything)
-
     def _step(self, link: Link) -> Attention:
         return next(step for step in self.everything if step.name == link.step)
-
-    @staticmethod
-    def _head_name(link: Link) -> str:
-        return f"L{link.layer} H{link.head}"
 
     def _word(self, step: Attention, index: int, *, own: bool = False) -> str:
         """A token with its place."""
@@ -229,3 +242,9 @@ class LinksScreen(Hiding):
     def _chosen(self, event: LineList.Chosen) -> None:
         link = self.found[event.index]
         self.leave_to(link.step, link.head, link.query, link.key)
+
+
+def _head_name(step: Attention, head: int, *, several: bool) -> str:
+    """`L3 H7`; where there are several stacks or kinds of attention, with a word for it."""
+    kind = f"{step.stack if step.own else 'cross'} " if several else ""
+    return f"{kind}L{step.layer} H{head}"

@@ -9,7 +9,7 @@ from textual.geometry import Region, Size
 SIZES = (4, 6, 8, 12, 16, 24, 32)
 """Columns of a picture that can be chosen; it has half as many lines."""
 
-SMALLEST, READABLE = 11, 8
+SMALLEST, READABLE = 11, 9
 """Columns of a picture that are chosen where not all tiles fit: on a screen of `ROOMY` columns, and on a narrow one."""
 
 ROOMY = 100
