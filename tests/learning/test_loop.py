@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from runs import small
 
+from tui_transformer.engine import backend
+from tui_transformer.engine.pool import Pool
 from tui_transformer.errors import InputError
 from tui_transformer.learning import loop
 from tui_transformer.learning.data import lines_of
@@ -139,14 +141,15 @@ def test_a_gradient_that_is_none_is_named(tmp_path, monkeypatch):
     assert np.array_equal(made.weights["output.logits.bias"], before)
 
 
-def test_a_step_takes_no_more_memory_than_is_said(tmp_path):
-    made = trainer(tmp_path, count=200, batch=16, length=64, sizes={"d_model": 64, "heads": 4, "layers": 3})
-    made.advance()
+def test_a_step_takes_no_more_memory_than_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(backend, "_POOL", Pool())
     tracemalloc.start()
-    made.advance()
+    made = trainer(tmp_path, count=200, batch=16, length=64, sizes={"d_model": 64, "heads": 4, "layers": 3})
+    for _ in range(2):
+        made.advance()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < made.memory
+    assert made.memory / 4 < peak < made.memory
 
 
 def test_what_does_not_fit_into_memory_is_refused(tmp_path, monkeypatch):
