@@ -48,6 +48,10 @@ class Flags:
     """What was given on the command line; None where an option was not."""
 
     text: Annotated[str | None, _option("--text", metavar="SENTENCE", help="The sentence.")] = None
+    text_pair: Annotated[
+        str | None,
+        _option("--text-pair", metavar="SENTENCE", help="A second sentence beside --text, where a model reads pairs."),
+    ] = None
     ids: Annotated[
         str | None,
         _option("--ids", metavar="4,5,6", help="Token IDs instead of a sentence; pad IDs at the end are masked."),
@@ -125,7 +129,13 @@ class Flags:
         return parse_ids(given, option)
 
     def options(self) -> ModelOptions:
-        """The same for the explorer and for loading the model."""
+        """The same for the explorer and for loading the model.
+
+        Raises:
+            UsageError: A setting cannot be, or there is a second sentence without a first.
+        """
+        if self.text_pair is not None and self.text is None:
+            raise UsageError("--text-pair is a second sentence: give the first with --text")
         from tui_transformer.model.options import ModelOptions
 
         sizes = {name: value for name in SIZES if (value := getattr(self, name)) is not None}

@@ -59,14 +59,15 @@ def open_session(flags: Flags, otherwise: Inputs | None = None) -> Session:
     if model.has_decoder or flags.decoder_text is not None or given.decoder_ids is not None:
         words[TARGET] = _target(model, flags, given.decoder_ids, otherwise.decoder_ids)
     ids, decoder_ids = (words[name].ids if name in words else None for name in (SOURCE, TARGET))
-    trace = model.trace(ids=ids, decoder_ids=decoder_ids, budget=budget)
+    segments = words[SOURCE].segments
+    trace = model.trace(ids=ids, decoder_ids=decoder_ids, segments=segments, budget=budget)
     return Session(model, trace, Labels({name: _texts(encoding) for name, encoding in words.items()}, model.word))
 
 
 def _source(model: Model, flags: Flags, given: Ids | None, otherwise: Ids | None) -> Encoding:
     """The sentence, or an example where there is none."""
     if flags.text is not None:
-        return _said_if_cut(model.encode(flags.text, cut=flags.cut), "the sentence")
+        return _said_if_cut(model.encode(flags.text, cut=flags.cut, pair=flags.text_pair), "the sentence")
     ids = given if given is not None else otherwise
     if ids is not None:
         return _named(model, ids)

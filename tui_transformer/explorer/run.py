@@ -18,6 +18,7 @@ def run(
     ids: tuple[int, ...] | None = None,
     theme: str | None = None,
     *,
+    pair: str | None = None,
     decoder_text: str | None = None,
     decoder_ids: tuple[int, ...] | None = None,
 ) -> int:
@@ -29,7 +30,7 @@ def run(
     Raises:
         InputError: The model or the sentence cannot be used; nothing was shown.
     """
-    session = open_session(options, text, ids, decoder_text=decoder_text, decoder_ids=decoder_ids)
+    session = open_session(options, text, ids, pair=pair, decoder_text=decoder_text, decoder_ids=decoder_ids)
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)  # where a shell exports them, Textual would not follow a resize
     os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms
@@ -50,6 +51,7 @@ def open_session(
     text: str | None,
     ids: tuple[int, ...] | None,
     *,
+    pair: str | None = None,
     decoder_text: str | None = None,
     decoder_ids: tuple[int, ...] | None = None,
 ) -> Session:
@@ -70,6 +72,7 @@ def open_session(
         model,
         text or "",
         ids,
+        pair=pair,
         budget=options.budget,
         cut=options.cut,
         decoder_text=decoder_text or "",

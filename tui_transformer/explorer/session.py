@@ -48,6 +48,7 @@ class Session:
         edits: Cells set by hand, ablated or patched.
         budget: Bytes that the trace may keep.
         cut: A sentence that is too long is cut instead of refused.
+        pair: A second sentence beside the text, for a model that reads pairs.
         decoder_text: What a decoder beside an encoder has written so far, without its start token.
         decoder_ids: Its token IDs instead, start token included.
         targets: The token ID that is right at every position; None for `default_targets`.
@@ -60,6 +61,7 @@ class Session:
     edits: tuple[Change, ...] = ()
     budget: int = DEFAULT_BUDGET
     cut: bool = False
+    pair: str | None = None
     decoder_text: str = ""
     decoder_ids: tuple[int, ...] | None = None
     targets: Ids | None = None
@@ -69,7 +71,11 @@ class Session:
     def encoding(self) -> Encoding:
         """The tokens and where they lie in the sentence."""
         if self.ids is None:
-            return self.model.encode(self.text, cut=self.cut) if self.model.config.vocab_size else Encoding("", ())
+            return (
+                self.model.encode(self.text, cut=self.cut, pair=self.pair)
+                if self.model.config.vocab_size
+                else Encoding("", ())
+            )
         return self._written(self.ids)
 
     @cached_property
@@ -102,7 +108,9 @@ class Session:
         if not self.model.config.vocab_size:
             return self.model.trace(budget=self.budget)
         target = None if self.decoder_encoding is None else self.decoder_encoding.ids
-        return self.model.trace(ids=self.encoding.ids, decoder_ids=target, budget=self.budget)
+        return self.model.trace(
+            ids=self.encoding.ids, decoder_ids=target, segments=self.encoding.segments, budget=self.budget
+        )
 
     @cached_property
     def trace(self) -> Trace:

@@ -26,7 +26,15 @@ from tui_transformer.model.families import Family, Lengths, ModelConfig
 from tui_transformer.model.families.attention import ATTENTION, AttentionConfig, example_weights
 from tui_transformer.model.families.vanilla import VANILLA
 from tui_transformer.model.found import find_model
-from tui_transformer.text.tokenizer import Encoding, Token, Tokenizer, target_tokenizer, tokenizer_for
+from tui_transformer.text.pairs import encode_pair
+from tui_transformer.text.tokenizer import (
+    Encoding,
+    Token,
+    Tokenizer,
+    check_length,
+    target_tokenizer,
+    tokenizer_for,
+)
 from tui_transformer.text.vocabulary import Vocabulary, load_vocabulary
 
 BUILT_IN = ("encoder", "decoder", "encoder-decoder", "attention")
@@ -114,12 +122,16 @@ class Model:
         """The same for any lengths, tokens before whose keys and values were kept included."""
         return _program(self.family, self.config, lengths)
 
-    def encode(self, text: str, *, cut: bool = False) -> Encoding:
-        """The tokens of a text.
+    def encode(self, text: str, *, cut: bool = False, pair: str | None = None) -> Encoding:
+        """The tokens of a text, or of a pair of sentences with their segments.
 
         Raises:
-            InputError: No vocabulary, no tokens, or more tokens than the model reads (cut instead, where asked).
+            InputError: No vocabulary, no tokens, more tokens than the model reads (cut instead, where asked), or a pair
+                for a tokenizer that has none.
         """
+        if pair is not None and self.tokenizer is not None:
+            check_length(text + pair)
+            return encode_pair(self.tokenizer, text, pair, self.config.max_length)
         return self._encoded(self.tokenizer, text, cut=cut)
 
     def _encoded(self, tokenizer: Tokenizer | None, text: str, *, cut: bool) -> Encoding:
@@ -158,6 +170,8 @@ class Model:
         ids: Sequence[int] | Sequence[Sequence[int]] | None = None,
         decoder_text: str | None = None,
         decoder_ids: Sequence[int] | Sequence[Sequence[int]] | None = None,
+        pair: str | None = None,
+        segments: Sequence[int] | None = None,
         budget: int = DEFAULT_BUDGET,
         cut: bool = False,
     ) -> Trace:
@@ -170,6 +184,8 @@ class Model:
             decoder_text: What a decoder beside an encoder has written so far; its start token is put in front.
             decoder_ids: Token IDs of the decoder instead, start token included: one row for all sentences, or one for
                 each. By default the start token alone.
+            pair: A second sentence beside the text, for a model that reads pairs.
+            segments: With IDs, the segment (token type) of each token; by default 0.
             budget: Bytes that may be kept.
             cut: Leave out tokens past the model's length instead of refusing.
 
@@ -185,9 +201,23 @@ class Model:
             return self._trace(self._givens(np.zeros((1, self.config.max_length), dtype=np.int64)), budget)
         if (text is None) == (ids is None):
             raise UsageError("give either a text or token IDs")
-        rows = self._checked(ids if text is None else [self.encode(text, cut=cut).ids])
+        if text is None:
+            rows = self._checked(ids)
+        else:
+            encoding = self.encode(text, cut=cut, pair=pair)
+            rows, segments = self._checked([encoding.ids]), encoding.segments
         target = self._decoder_givens(len(rows), decoder_text, decoder_ids, cut=cut)
-        return self._trace(self._givens(rows) | target, budget)
+        return self._trace(self._givens(rows) | self._segments(segments, rows) | target, budget)
+
+    def _segments(self, segments: Sequence[int] | None, rows: Host) -> dict[str, Host]:
+        """The segment of every token, where one is given and the model has them."""
+        known: int = getattr(self.config, "segments", 0)
+        if segments is None or not known:
+            return {}
+        found = np.array(segments, dtype=np.int64)
+        if found.shape != rows.shape[1:] or found.min() < 0 or found.max() >= known:
+            raise InputError(f"segments are one number from 0 to {known - 1} for each of {rows.shape[1]} tokens")
+        return {"input.segments": np.broadcast_to(found, rows.shape)}
 
     def _givens(self, rows: Host, prefix: str = "", visible: Host | None = None) -> dict[str, Host]:
         """IDs, their places, and which are visible: by default all but a run of the pad ID at the end."""

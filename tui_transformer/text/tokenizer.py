@@ -21,6 +21,7 @@ from tui_transformer.text.vocabulary import Vocabulary, has_capitals, normal_for
 if TYPE_CHECKING:
     import tokenizers
 
+    from tui_transformer.text.pairs import Piece
     from tui_transformer.text.sentence_pieces import SentencePieceVocabulary
     from tui_transformer.text.tokenizer_file import PieceVocabulary
 
@@ -45,11 +46,17 @@ class Token:
 
 @dataclass(frozen=True)
 class Encoding:
-    """A text and its tokens; `cut` counts the tokens that were left out to keep to a limit."""
+    """A text and its tokens.
+
+    Attributes:
+        cut: How many tokens were left out to keep to a limit.
+        segments: Of each token of a pair of sentences, which it is of; None where all are of one.
+    """
 
     text: str
     tokens: tuple[Token, ...]
     cut: int = 0
+    segments: tuple[int, ...] | None = None
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -184,6 +191,20 @@ class WordPieceTokenizer:
         kept = islice(zip(pieces.ids, pieces.offsets, strict=True), len(pieces) - left)
         tokens = (self._token(text, token_id, *offsets) for token_id, offsets in kept)
         return Encoding(text, (*frame[:1], *tokens, *frame[1:]), left)
+
+    def pair(self, first: str, second: str) -> Sequence[Piece]:
+        """[CLS] first [SEP] second [SEP]; see `pairs.Pairs`."""
+        from tui_transformer.text.pairs import Piece
+
+        cut = [self._rust.encode(without_surrogates(text)) for text in (first, second)]
+        ids = self.vocabulary.ids
+        if "[CLS]" not in ids or "[SEP]" not in ids:
+            return ()
+        pieces = [Piece(ids["[CLS]"], None, 0, 0, 0)]
+        for number, found in enumerate(cut):
+            pieces += [Piece(i, number, *place, number) for i, place in zip(found.ids, found.offsets, strict=True)]
+            pieces.append(Piece(ids["[SEP]"], None, 0, 0, number))
+        return pieces
 
     def decode(self, ids: Sequence[int]) -> str:
         """Join the pieces to words and the words with spaces, none before punctuation."""

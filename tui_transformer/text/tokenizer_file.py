@@ -20,6 +20,8 @@ from tui_transformer.text.vocabulary import MAX_ENTRIES, Vocabulary
 if TYPE_CHECKING:
     import tokenizers
 
+    from tui_transformer.text.pairs import Piece
+
 MERGES = "merges.txt"
 PADDINGS = ("[PAD]", "<pad>", "<|pad|>")
 BEGINNINGS = ("<s>", "<bos>", "<|begin_of_text|>", "[CLS]", "<|endoftext|>")
@@ -109,6 +111,15 @@ class PieceTokenizer:
         ]
         kept = (i for i in range(len(added)) if i not in dropped)
         return Encoding(text, tuple(self._token(text, found.ids[i], places[i]) for i in kept), left)
+
+    def pair(self, first: str, second: str) -> Sequence[Piece]:
+        """Two sentences as the post-processor puts them together; see `pairs.Pairs`."""
+        from tui_transformer.text.pairs import Piece
+
+        with refused("the sentences cannot be split by this tokenizer"):
+            found = self.vocabulary.rust.encode(without_surrogates(first), without_surrogates(second))
+        places = zip(found.ids, found.sequence_ids, found.offsets, found.type_ids, strict=True)
+        return [Piece(token_id, sentence, *place, segment) for token_id, sentence, place, segment in places]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the pieces, special ones as they are written."""
