@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -97,6 +97,7 @@ class WordTable(ScrollView, can_focus=True):
         self._cursor: Cell = (0, 0)
         self._wanted_width: int | None = None
         self._grid = Grid(0, 0, WIDTHS[0], 1, 0, 1)
+        self._styles: dict[str, Style] = {}
 
     def show(self, cells: WordCells, cursor: Cell) -> None:
         """Show words."""
@@ -167,9 +168,15 @@ class WordTable(ScrollView, can_focus=True):
         super().watch_scroll_y(old_value, new_value)
         self.post_message(self.Moved())
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw lines; styles, which are costly to ask for, are the same for all."""
+        self._styles = {name: self.get_component_rich_style(name) for name in self.COMPONENT_CLASSES}
+        self._styles["page"] = self.rich_style
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """Draw one line of the table."""
-        grid, page, (_, columns) = self._grid, self.rich_style, self.shown
+        grid, page, (_, columns) = self._grid, self._styles["page"], self.shown
         row = y - grid.header + self.scroll_offset.y
         if not self._cells.rows or row >= grid.rows:
             return Strip.blank(self.size.width, page)
@@ -188,7 +195,7 @@ class WordTable(ScrollView, can_focus=True):
         return self.container_size - (self.scrollbar_size_vertical, self.scrollbar_size_horizontal)
 
     def _label_style(self, *, marked: bool) -> Style:
-        return self.get_component_rich_style(f"word-table--{'marked' if marked else 'label'}")
+        return self._styles[f"word-table--{'marked' if marked else 'label'}"]
 
     def _header(self, columns: range) -> list[Segment]:
         labels, width = self._cells.columns, self._grid.cell_width - _GAP
@@ -198,7 +205,7 @@ class WordTable(ScrollView, can_focus=True):
         ]
 
     def _row(self, row: int, columns: range) -> list[Segment]:
-        colors = palette(self._cells.scale.kind, Surface.of(self.app), self.rich_style)
+        colors = palette(self._cells.scale.kind, Surface.of(self.app), self._styles["page"])
         found = [self._cells.cell(row, column) for column in columns]
         numbers = np.array([np.nan if each is None else each[1] for each in found])
         levels = colors.levels(numbers, self._cells.scale).tolist()
@@ -209,11 +216,11 @@ class WordTable(ScrollView, can_focus=True):
 
     def _word(self, found: tuple[str, float] | None, level: int, colors: Palette, *, under: bool) -> list[Segment]:
         """A word in its colour; without colours a glyph for the level stands in front."""
-        width, page = self._grid.cell_width - _GAP, self.rich_style
+        width, page = self._grid.cell_width - _GAP, self._styles["page"]
         gap = Segment(" " * _GAP, page)
         if found is None:
             return [Segment(fit_label("·", width), self._label_style(marked=under)), gap]
-        style = self.get_component_rich_style("word-table--cursor") if under else colors.styles[level]
+        style = self._styles["word-table--cursor"] if under else colors.styles[level]
         if colors.has_color:
             return [Segment(fit_label(f" {found[0]}", width), style), gap]
         return [Segment(colors.glyphs[level][-1], page), Segment(fit_label(found[0], width - 1), style), gap]
