@@ -22,13 +22,16 @@ from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.train_options import Given
 from tui_transformer.engine.keep import readable
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.learning.checkpoint import Run, is_run
-from tui_transformer.learning.log import Log, check_new
+from tui_transformer.learning.checkpoint import Run, check_new, is_run
+from tui_transformer.learning.log import Log
+from tui_transformer.learning.log import check_new as check_new_log
 from tui_transformer.learning.loop import Measured, Record, Trainer
+from tui_transformer.learning.recipes import recipe as by_name
 from tui_transformer.learning.settings import Settings
 from tui_transformer.text.display import fit, visible
 
-OF_THE_COMMAND = ("out", "resume", "log")
+OF_THE_COMMAND = ("out", "resume", "log", "recipe")
+_WRITTEN = {"file": "FILE", "task": "--task"}
 OF_A_NEW_MODEL = ("architecture", *SIZES)
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 SECONDS_BETWEEN_LINES = 10.0
@@ -46,10 +49,12 @@ def run(file: Path | None, given: Given) -> None:
     out, settings = given["out"], _settings(file, given)
     resumes = given["resume"] and (is_run(out) or file is None)
     if "log" in given and not resumes:
-        check_new(given["log"])
+        check_new_log(given["log"])
     if given["resume"] and not resumes:
         note(f"{visible(str(out))} holds no run yet: this one begins at step 0")
-    with contextlib.closing(Run.resume(out, settings) if resumes else _start(out, settings)) as begun:
+    if not resumes:
+        settings = _complete(out, settings, given.get("recipe"))
+    with contextlib.closing(Run.resume(out, settings) if resumes else Run.start(out, Settings(**settings))) as begun:
         log = Log(given["log"], begun.trainer.step) if "log" in given else None
         with contextlib.closing(log) if log else contextlib.nullcontext():
             _see_through(begun, log)
@@ -64,12 +69,26 @@ def _settings(file: Path | None, given: Given) -> dict[str, Any]:
     return settings | ({} if file is None else {"file": str(file.absolute())})
 
 
-def _start(out: Path, settings: dict[str, Any]) -> Run:
+def _complete(out: Path, settings: dict[str, Any], recipe: str | None) -> dict[str, Any]:
+    """The settings of a new run, with those of a recipe."""
+    if recipe is not None:
+        return _by_recipe(out, settings, recipe)
     if "file" not in settings:
         raise UsageError("FILE is missing: name the text that the model is to learn from")
     if "task" not in settings:
         raise UsageError("--task is missing: use next-word, next-character, masked-word, classify or pairs")
-    return Run.start(out, Settings(**settings))
+    return settings
+
+
+def _by_recipe(out: Path, settings: dict[str, Any], name: str) -> dict[str, Any]:
+    """The recipe's settings, with those that were given instead; its text is written into the run's folder."""
+    for given in ("file", "task"):
+        if given in settings:
+            raise UsageError(f"--recipe {name} has a text and a task of its own: leave out {_WRITTEN[given]}")
+    found = by_name(name)
+    check_new(out.absolute(), str(out.absolute() / found.file))
+    text = found.write_text(out.absolute())
+    return {**found.settings, **settings, "file": str(text)}
 
 
 def _see_through(begun: Run, log: Log | None) -> None:
@@ -124,6 +143,7 @@ def _tell(folder: Path, record: Record, measured: Measured | None) -> None:
         rows |= {
             "validation loss": f"{measured.loss:.4f}",
             "validation accuracy": f"{measured.accuracy:.4f}",
+            "examples all right": f"{measured.exact:.4f}",
             "perplexity": f"{measured.perplexity:.4g}",
         }
     rows["model"] = visible(str(folder))

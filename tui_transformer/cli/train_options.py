@@ -25,6 +25,9 @@ _RUN = {
     "task": _option(
         Literal["next-word", "next-character", "masked-word", "classify", "pairs"], "What the model learns to predict."
     ),
+    "recipe": _option(
+        Literal["copy", "dates", "question", "story"], "Train a model that comes with the program again."
+    ),
     "out": _option(Path, "The folder of the run, and of the model.", metavar="FOLDER"),
     "resume": (Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in --out.")], False),
     "log": _option(Path, "A line a step; lines of steps that are made again are replaced.", metavar="FILE.csv|.jsonl"),

@@ -20,11 +20,13 @@ class Loss:
         mean: Cross-entropy over the counted positions, in nats; with label smoothing, against the smoothed targets.
         right: Counted positions whose largest logit is that of the target.
         counted: How many positions are counted.
+        whole: Sequences that are right at every counted position: what greedy writing would give word for word.
     """
 
     mean: float
     right: int
     counted: int
+    whole: int = 0
 
     @property
     def accuracy(self) -> float:
@@ -58,6 +60,7 @@ def cross_entropy(
     place = (rows, xp.where(kept, ids, 0))
     share = kept / float(counted(targets) if total is None else total)  # of every position in the mean
     right = (flat.argmax(axis=-1) == ids) & kept
+    whole = (right | ~kept).reshape(targets.shape).all(axis=-1) & kept.reshape(targets.shape).any(axis=-1)
 
     shifted = xp.subtract(flat, flat.max(axis=-1, keepdims=True), out=backend.like(flat))
     picked = shifted[place] * (1.0 - smoothing)
@@ -73,4 +76,5 @@ def cross_entropy(
         gradient -= share * (smoothing / words)
     gradient[place] -= share[:, 0] * (1.0 - smoothing)
     mean = float((losses * share[:, 0]).sum())
-    return Loss(mean, int(float(right.sum())), counted(targets)), gradient.reshape(logits.shape)
+    found = Loss(mean, int(float(right.sum())), counted(targets), int(float(whole.sum())))
+    return found, gradient.reshape(logits.shape)

@@ -207,7 +207,7 @@ def check_new(folder: Path, file: str = "") -> None:
         raise InputError(f"{shown_path(folder)} holds a run{at}: go on with --resume, or choose another --out")
     with contextlib.suppress(FileNotFoundError):
         try:
-            if any(not path.name.startswith(".") and str(path) != file for path in folder.iterdir()):
+            if any(not path.name.startswith(".") and path.absolute() != Path(file) for path in folder.iterdir()):
                 raise InputError(f"{shown_path(folder)} is not empty: choose another --out")
         except NotADirectoryError as error:
             raise InputError(f"{shown_path(folder)} is no folder: choose another --out") from error

@@ -35,11 +35,19 @@ State = dict[str, dict[str, Array]]
 
 @dataclass(frozen=True)
 class Measured:
-    """How good predictions are: cross-entropy in nats, the share that is right, and over how many positions."""
+    """How good predictions are.
+
+    Attributes:
+        loss: Cross-entropy in nats.
+        accuracy: Share of the counted positions whose prediction is right.
+        counted: How many positions are counted.
+        exact: Share of the examples that are right at every position.
+    """
 
     loss: float
     accuracy: float
     counted: int
+    exact: float = 0.0
 
     @property
     def perplexity(self) -> float:
@@ -211,14 +219,16 @@ class Trainer:
 
     def validate(self) -> Measured | None:
         """Measure on the examples that are not learned from, without dropout; None where there are none."""
-        loss = right = counted = 0.0
+        loss = right = counted = whole = examples = 0.0
         for batch in self.data.validation():
             trace = self._plain(batch)
             found, _ = cross_entropy(trace.backend, trace.array(LOGITS), batch.targets)
             loss += found.mean * found.counted
             right += found.right
             counted += found.counted
-        return Measured(loss / counted, right / counted, int(counted)) if counted else None
+            whole += found.whole
+            examples += len(batch.targets)
+        return Measured(loss / counted, right / counted, int(counted), whole / examples) if counted else None
 
 
 def _own_weights(model: Model) -> Model:

@@ -1,4 +1,4 @@
-"""Recipes: a text and the settings of a run, by which the models that come with the program were trained. One file each.
+"""Recipes: the text and the settings by which the models that come with the program were trained. One file each.
 
 `tui-transformer train --recipe NAME --out FOLDER` trains one again.
 """
@@ -32,13 +32,18 @@ class Recipe:
     lines: int
     settings: Mapping[str, Any]
 
+    @property
+    def file(self) -> str:
+        """The name of the file of its text."""
+        return f"{self.name}.txt"
+
     def write_text(self, folder: Path) -> Path:
         """The text as a file of the folder.
 
         Raises:
             InputError: It cannot be written.
         """
-        path = folder / f"{self.name}.txt"
+        path = folder / self.file
         text = "".join(f"{line}\n" for line in lines_of(self.name, self.lines))
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(path, text.encode())

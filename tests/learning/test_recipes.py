@@ -1,0 +1,36 @@
+"""The recipes of the models that come with the program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tui_transformer.engine.backend import numpy_backend
+from tui_transformer.engine.loss import cross_entropy
+from tui_transformer.errors import UsageError
+from tui_transformer.learning.checkpoint import Run
+from tui_transformer.learning.recipes import RECIPES, recipe
+from tui_transformer.learning.settings import Settings
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_begins_a_run(name, tmp_path):
+    found = recipe(name)
+    text = found.write_text(tmp_path)
+    assert sum(1 for _ in text.open()) == found.lines
+    run = Run.start(tmp_path, Settings(**found.settings, file=str(text)))
+    first = run.trainer.advance()
+    run.close()
+    assert np.isfinite(first.loss)
+
+
+def test_an_unknown_recipe_is_refused():
+    with pytest.raises(UsageError, match="no recipe"):
+        recipe("soup")
+
+
+def test_a_sequence_is_right_as_a_whole_or_not():
+    targets = np.array([[0, 1, -1], [1, 1, 0], [-1, -1, -1], [2, -1, 2]])
+    logits = np.eye(3)[[[0, 1, 2], [1, 0, 0], [0, 1, 2], [2, 0, 2]]]
+    found, _ = cross_entropy(numpy_backend("float64"), logits, targets)
+    assert (found.right, found.counted, found.whole) == (6, 7, 2)
