@@ -110,6 +110,7 @@ def test_a_full_model_says_why_it_stops(run: Run) -> None:
         (("--model", "decoder", "--ids", "999"), 1, "token ID 999 is outside the vocabulary"),
         (("--model", "decoder", "--decoder-text", "the"), 1, "reads no second sentence"),
         (("--model", "decoder", "--text", ""), 1, "no tokens"),
+        (("--model", "decoder", "--text", "the", "--text-pair", "a"), 2, "--text-pair: decoder writes one text on"),
     ],
 )
 def test_what_cannot_be_is_one_line(run: Run, arguments: tuple[str, ...], code: int, message: str) -> None:

@@ -88,7 +88,9 @@ def _stopping(defaults: Defaults, stop_ids: str | None) -> Defaults:
 
 def _writer(model: Model, settings: Settings, defaults: Defaults, flags: Flags) -> Writer:
     """Of an encoder–decoder, with what its encoder reads."""
-    source = _ids(flags, model, lambda text: model.encode(text, cut=flags.cut)) if model.has_decoder else ()
+    source: Ids = ()
+    if model.has_decoder:
+        source = _ids(flags, model, lambda text: model.encode(text, cut=flags.cut, pair=flags.text_pair))
     try:
         return Writer(model, settings, defaults.rules, source)
     except InputError as error:
@@ -103,6 +105,8 @@ def _prompt(writer: Writer, flags: Flags) -> Ids:
     if not model.has_decoder:
         if flags.decoder_text is not None or flags.decoder_token_ids() is not None:
             model.encode_target()  # says that there is no second sentence
+        if flags.text_pair is not None:
+            raise UsageError(f"--text-pair: {model.name} writes one text on: leave it out")
         return _ids(flags, model, lambda text: writer.prompt(text, cut=flags.cut))
     ids = flags.decoder_token_ids()
     return _all_of(writer.prompt(flags.decoder_text or "", cut=flags.cut)) if ids is None else ids
