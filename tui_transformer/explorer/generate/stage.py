@@ -93,6 +93,7 @@ class GenerateStage(Asking):
         self.history: History[Draft] | None = None
         self.found: Look | None = None
         self.cache_layer = 0
+        self._said: dict[str, Text] = {}
 
     # Layout
 
@@ -159,12 +160,19 @@ class GenerateStage(Asking):
         draft = self.draft
         if draft is not None:
             model = model_name(self.session)
-            self.query_one("#title", Static).update(lines.title(draft, model, self.doing, width, inks), layout=False)
+            self._say("title", lines.title(draft, model, self.doing, width, inks))
         else:
             text = Text(" Generate", inks.accent).append(f"   {self.doing}", inks.plain)
-            self.query_one("#title", Static).update(text, layout=False)
+            self._say("title", text)
         shown = [action for action in ACTIONS if action.id != "generate.pane" or self.has_class("-one")]
-        self.query_one("#keys", Static).update(lines.keys(shown, width, inks), layout=False)
+        self._say("keys", lines.keys(shown, width, inks))
+
+    def _say(self, where: str, text: Text) -> None:
+        """Show a text; only one of another length can need another number of lines."""
+        before = self._said.get(where)
+        if before != text:
+            self._said[where] = text
+            self.query_one(f"#{where}", Static).update(text, layout=before is None or len(before) != len(text))
 
     def show_text(self, draft: Draft) -> None:
         """Show the text, the place marked."""
@@ -197,8 +205,8 @@ class GenerateStage(Asking):
 
         tokens.show(len(listed), entry)
         tokens.cursor = next(index for index, choice in enumerate(listed) if choice.token == draft.marked)
-        self.query_one("#columns", Static).update(columns.heading(inks))
-        self.query_one("#facts", Static).update(lines.facts(draft, choices))
+        self._say("columns", columns.heading(inks))
+        self._say("facts", Text(lines.facts(draft, choices)))
         name = token_name(model, before, draft.marked)
         self.query_one("#next").border_title = Content(visible(lines.next_title(draft, name)))
 
@@ -212,7 +220,7 @@ class GenerateStage(Asking):
         self.query_one(CacheMap).show(found.picture)
         memory = found.memory
         parts = [memory.own, f"cross-attention: {memory.cross}" if memory.cross else "", memory.shared]
-        self.query_one("#memory", Static).update("\n".join(part for part in parts if part))
+        self._say("memory", Text("\n".join(part for part in parts if part)))
         layers = len(sublayers(found.draft.writer))
         self.query_one("#cache").border_title = Content(f"KV cache · layer {self.cache_layer} of {layers}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from rich.cells import set_cell_size
 
@@ -28,6 +28,7 @@ NAMED = 3
 """Query heads that are named one by one."""
 
 Ink = Literal["plain", "quiet", "kept", "now", "free"]
+INKS: tuple[Ink, ...] = get_args(Ink)
 
 
 @dataclass(frozen=True)

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
 from rich.segment import Segment
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_transformer.explorer.widgets.cache_lines import CachePicture, Run, cache_lines, largest
-from tui_transformer.explorer.widgets.palette import Surface, palette
-from tui_transformer.views.view import Scale
+from tui_transformer.explorer.widgets.cache_lines import INKS, CachePicture, Run, cache_lines, largest
+from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 
 
 class CacheMap(Widget):
     """Key heads × tokens of one layer; what a cell is, its sign says, and its colour where there is one."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "cache-map--plain",
-        "cache-map--quiet",
-        "cache-map--kept",
-        "cache-map--now",
-        "cache-map--free",
-    }
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"cache-map--{ink}" for ink in INKS}
     DEFAULT_CSS = """
     CacheMap {
         background: $background;
@@ -40,34 +32,43 @@ class CacheMap(Widget):
         """Make a map that shows nothing yet."""
         super().__init__(id=id)
         self._picture: CachePicture | None = None
-        self._lines: list[list[Run]] | None = None
+        self._strips: list[Strip] | None = None
 
     def show(self, picture: CachePicture | None) -> None:
         """Show a cache, or nothing."""
-        self._picture, self._lines = picture, None
+        self._picture, self._strips = picture, None
         self.refresh()
 
     def on_resize(self) -> None:
         """Draw for the new size."""
-        self._lines = None
+        self._strips = None
+
+    def notify_style_update(self) -> None:
+        """Follow a change of theme."""
+        super().notify_style_update()
+        self._strips = None
 
     def render_line(self, y: int) -> Strip:
         """Draw one line."""
-        if self._lines is None:
-            self._lines = [] if self._picture is None else cache_lines(self._picture, *self.size)
-        runs = self._lines[y] if y < len(self._lines) else []
-        segments = [self._segment(run) for run in runs if run.text]
-        return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
+        if self._strips is None:
+            self._strips = [] if self._picture is None else self._drawn(self._picture)
+        return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
 
-    def _segment(self, run: Run) -> Segment:
-        if run.weight is None:
-            return Segment(run.text, self.get_component_rich_style(f"cache-map--{run.ink}"))
-        colors = palette("sequential", Surface.of(self.app), self.rich_style)
-        level = int(colors.levels(np.array([run.weight]), self._scale)[0])
-        sign = "" if colors.has_color else colors.glyphs[level][-1]
-        return Segment(run.text.replace(" ", sign) if sign else run.text, colors.styles[level])
+    def _drawn(self, picture: CachePicture) -> list[Strip]:
+        page, width = self.rich_style, self.size.width
+        inks = {ink: self.get_component_rich_style(f"cache-map--{ink}") for ink in INKS}
+        colors = palette("sequential", Surface.of(self.app), page)
+        high = largest(picture) or 1.0
 
-    @property
-    def _scale(self) -> Scale:
-        """From 0 to the largest weight."""
-        return Scale("sequential", 0.0, 1.0 if self._picture is None else largest(self._picture))
+        def segment(run: Run) -> Segment:
+            return Segment(run.text, inks[run.ink]) if run.weight is None else _shade(run, run.weight / high, colors)
+
+        lines = cache_lines(picture, *self.size)
+        return [Strip([segment(run) for run in line if run.text]).adjust_cell_length(width, page) for line in lines]
+
+
+def _shade(run: Run, share: float, colors: Palette) -> Segment:
+    """A cell in the colour of its share of the largest weight, or filled with a sign where there is no colour."""
+    level = round(share * (len(colors.styles) - 1))
+    sign = " " if colors.has_color else colors.glyphs[level][-1]
+    return Segment(sign * len(run.text), colors.styles[level])

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_transformer.explorer.widgets.palette import Surface, palette
+from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.explorer.widgets.token_lines import Line, token_lines
 from tui_transformer.text.display import cells
 
@@ -64,7 +64,8 @@ class TokenText(Widget):
         super().__init__(id=id)
         self._tokens: tuple[Written, ...] = ()
         self._cursor = 0
-        self._lines: list[Line] | None = None
+        self._lines: list[Line] = []
+        self._strips: list[Strip] | None = None
 
     def show(self, tokens: Sequence[Written], cursor: int) -> None:
         """Show a text.
@@ -73,57 +74,62 @@ class TokenText(Widget):
             tokens: The tokens in order.
             cursor: The token to mark; one past the last for the place of the next.
         """
-        self._tokens, self._cursor, self._lines = tuple(tokens), cursor, None
+        self._tokens, self._cursor, self._strips = tuple(tokens), cursor, None
         self.refresh()
 
     def on_resize(self) -> None:
         """Lay out for the new width."""
-        self._lines = None
+        self._strips = None
+
+    def notify_style_update(self) -> None:
+        """Follow a change of theme."""
+        super().notify_style_update()
+        self._strips = None
 
     def on_click(self, event: Click) -> None:
         """Say which token was clicked."""
         place = event.get_content_offset(self)
-        lines = self._laid_out()
-        if place is None or self._top + place.y >= len(lines):
-            return
         at = 0
-        for part in lines[self._top + place.y]:
+        for part in self._lines[place.y] if place is not None and place.y < len(self._lines) else ():
             at += cells(part.text)
-            if place.x < at:
+            if place is not None and place.x < at:
                 self.post_message(self.Chosen(part.token))
                 return
 
     def render_line(self, y: int) -> Strip:
         """Draw a line; those are shown among which the cursor is."""
-        lines, page = self._laid_out(), self.rich_style
-        at = self._top + y
-        parts = lines[at] if at < len(lines) else []
-        segments = [Segment(part.text, self._style(part.token, page)) for part in parts if part.text]
-        return Strip(segments).adjust_cell_length(self.size.width, page)
+        if self._strips is None:
+            self._lines = self._shown()
+            self._strips = self._drawn()
+        return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
 
-    def _laid_out(self) -> list[Line]:
-        if self._lines is None:
-            texts = [token.text for token in self._tokens]
-            self._lines = token_lines([*texts, NEXT], self.size.width)
-        return self._lines
-
-    @property
-    def _top(self) -> int:
-        """The first line shown: the cursor is on the screen, with a line after it."""
-        lines = self._laid_out()
+    def _shown(self) -> list[Line]:
+        """The lines that there is room for: the one with the cursor, one after it, and as many as fit before."""
+        lines = token_lines([*(token.text for token in self._tokens), NEXT], self.size.width)
         last = max((at for at, line in enumerate(lines) if any(part.token == self._cursor for part in line)), default=0)
-        return max(min(last - self.size.height + 2, len(lines) - self.size.height), 0)
+        height = self.size.height
+        top = max(min(last - height + 2, len(lines) - height), 0)
+        return lines[top : top + height]
 
-    def _style(self, token: int, page: Style) -> Style:
-        if token == self._cursor:
-            return self.get_component_rich_style("token-text--cursor")
-        if token >= len(self._tokens):
-            return self.get_component_rich_style("token-text--quiet")
-        share = self._tokens[token].share
-        return self.get_component_rich_style("token-text--quiet") if share is None else self._shade(share, page)
-
-    def _shade(self, share: float, page: Style) -> Style:
+    def _drawn(self) -> list[Strip]:
+        page, width = self.rich_style, self.size.width
+        quiet, cursor = (self.get_component_rich_style(f"token-text--{name}") for name in ("quiet", "cursor"))
         colors = palette("sequential", Surface.of(self.app), page)
-        if colors.has_color:
-            return colors.styles[round(min(share, 1.0) * (len(colors.styles) - 1))]
-        return page + Style(bold=share >= LIKELY, underline=share < UNLIKELY)
+
+        def style(token: int) -> Style:
+            if token == self._cursor:
+                return cursor
+            share = self._tokens[token].share if token < len(self._tokens) else None
+            return quiet if share is None else _shade(share, colors, page)
+
+        return [
+            Strip([Segment(part.text, style(part.token)) for part in line if part.text]).adjust_cell_length(width, page)
+            for line in self._lines
+        ]
+
+
+def _shade(share: float, colors: Palette, page: Style) -> Style:
+    """The stronger, the more probable."""
+    if colors.has_color:
+        return colors.styles[round(min(share, 1.0) * (len(colors.styles) - 1))]
+    return page + Style(bold=share >= LIKELY, underline=share < UNLIKELY)
