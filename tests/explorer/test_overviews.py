@@ -224,3 +224,16 @@ async def test_leaving_ends_the_work() -> None:
         explorer.send("escape")
         await explorer.until(lambda: explorer.app.screen is explorer.stage)
         assert not explorer.app.worker.busy
+
+
+async def test_another_order_begins_at_its_first_head() -> None:
+    async with exploring(NARROW, model=str(REFERENCES / "gpt2"), ids=IDS) as explorer:
+        screen = await opened(explorer, "H")
+        assert isinstance(screen, HeadsScreen)
+        await explorer.press("down", "right", "o")
+        assert screen.selected == screen.order[0]
+        await explorer.press(*["o"] * 6)
+        assert screen.measure is None
+        assert screen.selected in range(8)
+        await explorer.press("m", "plus")
+        assert "up to its own largest" in explorer.text

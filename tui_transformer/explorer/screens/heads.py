@@ -143,7 +143,7 @@ class HeadsScreen(Hiding):
         self.results[found.attention.name, hidden] = found
         layer = [step.name for step in self.steps].index(found.attention.name)
         if self.measure is not None or self._highest() != self.high:
-            self.put_in_order(self.selected)
+            self.put_in_order(self.selected if self.measure is None or self.query_one(TileGrid).selected else None)
         else:
             self.query_one(TileGrid).renew(range(layer * self.heads, (layer + 1) * self.heads))
         self.show_lines()
@@ -156,8 +156,8 @@ class HeadsScreen(Hiding):
         """The head that is selected, counted through all layers."""
         return self.order[self.query_one(TileGrid).selected]
 
-    def put_in_order(self, selected: int) -> None:
-        """Put the heads in order, with this one selected."""
+    def put_in_order(self, selected: int | None) -> None:
+        """Put the heads in order, with this one selected, or the first."""
         self.order, self.high = list(range(len(self.steps) * self.heads)), self._highest()
         if self.measure is not None:
             self.order.sort(key=partial(self._rank, self.measure))
@@ -171,7 +171,7 @@ class HeadsScreen(Hiding):
             row_label=self._row_label,
             scale=self._scale,
         )
-        self.query_one(TileGrid).show(tiles, self.order.index(selected))
+        self.query_one(TileGrid).show(tiles, 0 if selected is None else self.order.index(selected))
         self._show_legend()
 
     def _rank(self, measure: Measure, head: int) -> tuple[bool, float, int]:
@@ -264,8 +264,8 @@ class HeadsScreen(Hiding):
         grid, step = self.query_one(TileGrid), self.steps[0]
         grouped = max(step.queries.size, step.keys.size) > min(SIDE, grid.side)
         what = "tokens in groups: share of the queries' attention" if grouped else "weight"
-        scale = "" if self.common else " · each head up to its own largest"
-        note = f"{what} · rows queries, columns keys{scale}"
+        scale = "" if self.common else "each head up to its own largest · "
+        note = f"{scale}{what} · rows queries, columns keys"
         self.query_one(Legend).show(self._scale(grid.selected), note=note)
 
     # What keys do
@@ -276,7 +276,7 @@ class HeadsScreen(Hiding):
         at = choices.index(self.measure) if self.measure in choices else 0
         selected, self.measure = self.selected, choices[(at + 1) % len(choices)]
         self.reverse = False
-        self._again(selected)
+        self._again(selected if self.measure is None else None)
 
     def _known_measures(self) -> list[Measure]:
         found = [result for step in self.steps if (result := self.found(step)) is not None]
@@ -284,8 +284,8 @@ class HeadsScreen(Hiding):
 
     def action_reverse(self) -> None:
         """Lowest first, or the last layer first."""
-        selected, self.reverse = self.selected, not self.reverse
-        self._again(selected)
+        self.reverse = not self.reverse
+        self._again(None)
 
     def action_scale(self) -> None:
         """One scale for all heads, or one for each."""
@@ -306,7 +306,7 @@ class HeadsScreen(Hiding):
         self._again(self.selected)
         self._measure_next()
 
-    def _again(self, selected: int) -> None:
+    def _again(self, selected: int | None) -> None:
         self.put_in_order(selected)
         self.show_lines()
 

@@ -24,6 +24,7 @@ from tui_transformer.views.view import Scale
 
 WIDTHS = (6, 9, 12, 16, 24)
 _NARROWEST, _WIDEST = 9, 16
+_TALLEST = 3
 _GAP = 1
 
 
@@ -124,7 +125,7 @@ class WordTable(ScrollView, can_focus=True):
 
     def action_page(self, screens: int) -> None:
         """Move the cursor by screens of rows."""
-        self.action_step(screens * max(self._viewport.height - 2, 1), 0)
+        self.action_step(screens * max((self._viewport.height - 2) // self._grid.cell_height, 1), 0)
 
     def action_edge(self, row: int, column: int) -> None:
         """Move the cursor to the first or the last row or column."""
@@ -177,18 +178,18 @@ class WordTable(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """Draw one line of the table."""
         grid, page, (_, columns) = self._grid, self._styles["page"], self.shown
-        row = y - grid.header + self.scroll_offset.y
+        row, line = divmod(y - grid.header + self.scroll_offset.y, grid.cell_height)
         if not self._cells.rows or row >= grid.rows:
             return Strip.blank(self.size.width, page)
-        segments = self._header(columns) if y < grid.header else self._row(row, columns)
+        heading, is_text = y < grid.header, line == grid.text_line
+        segments = self._header(columns) if heading else self._row(row, columns, is_text=is_text)
         hidden = self.scroll_offset.x - columns.start * grid.cell_width
         room = max(self._viewport.width - grid.gutter, 0)
         cells = Strip(segments).crop_extend(hidden, hidden + room, page)
-        label = "" if y < grid.header else self._cells.rows[row]
-        style = self._label_style(marked=y >= grid.header and row == self._cursor[0])
-        return Strip([Segment(fit_label(label, grid.gutter - 1) + " ", style), *cells]).adjust_cell_length(
-            self.size.width, page
-        )
+        label = self._cells.rows[row] if is_text and not heading else ""
+        style = self._label_style(marked=row == self._cursor[0])
+        strip = Strip([Segment(fit_label(label, grid.gutter - 1) + " ", style), *cells])
+        return strip.adjust_cell_length(self.size.width, page)
 
     @property
     def _viewport(self) -> Size:
@@ -204,14 +205,15 @@ class WordTable(ScrollView, can_focus=True):
             for column in columns
         ]
 
-    def _row(self, row: int, columns: range) -> list[Segment]:
+    def _row(self, row: int, columns: range, *, is_text: bool) -> list[Segment]:
         colors = palette(self._cells.scale.kind, Surface.of(self.app), self._styles["page"])
         found = [self._cells.cell(row, column) for column in columns]
         numbers = np.array([np.nan if each is None else each[1] for each in found])
         levels = colors.levels(numbers, self._cells.scale).tolist()
         segments: list[Segment] = []
         for column, each, level in zip(columns, found, levels, strict=True):
-            segments += self._word(each, level, colors, under=(row, column) == self._cursor)
+            shown = each if is_text or each is None else ("", each[1])
+            segments += self._word(shown, level, colors, under=(row, column) == self._cursor)
         return segments
 
     def _word(self, found: tuple[str, float] | None, level: int, colors: Palette, *, under: bool) -> list[Segment]:
@@ -245,7 +247,8 @@ class WordTable(ScrollView, can_focus=True):
         gutter = min(max(map(len, self._cells.rows), default=0) + 2, self.size.width // 3)
         even = (self.size.width - gutter - 1) // max(columns, 1)
         width = self._wanted_width or max(_NARROWEST, min(even, _WIDEST))
-        self._grid = Grid(rows, columns, width, 1, gutter, 1)
+        height = max(1, min((self.size.height - 2) // max(rows, 1), _TALLEST))
+        self._grid = Grid(rows, columns, width, height, gutter, 1)
         set_content_size(self, self._grid.virtual_size)
         self._scroll_to_cursor()
         self.refresh()
