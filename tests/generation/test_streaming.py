@@ -75,3 +75,11 @@ def test_a_prompt_that_ends_in_half_a_character_is_completed() -> None:
     stream = TextStream(model, ids[:-1])
     assert stream.prompt() == "a"
     assert stream.add(ids[-1]) == "漢"
+
+
+def test_a_space_after_a_token_without_text_stays() -> None:
+    model = Model.load(REFERENCES / "t5")
+    assert model.tokenizer is not None
+    the, sea, end = (model.tokenizer.encode(text).ids[:-1] for text in ("the", "sea", "</s>"))
+    stream = TextStream(model, (0,))
+    assert "".join(map(stream.add, (*the, *end, *end, *sea))) == "the sea"

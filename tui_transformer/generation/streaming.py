@@ -6,9 +6,13 @@ from collections.abc import Sequence
 
 from tui_transformer.model import Model
 from tui_transformer.text.display import visible
+from tui_transformer.text.tokenizer import target_tokenizer
 
 INCOMPLETE = "\ufffd"
 """What a character of several bytes is decoded to while some of them are missing."""
+
+LISTS = ("words", "characters", "wordpiece")
+"""Kinds of vocabularies whose unknown word is a word like others."""
 
 
 class TextStream:
@@ -22,7 +26,8 @@ class TextStream:
 
     def __init__(self, model: Model, prompt: Sequence[int] = ()) -> None:
         """The prompt itself is not given again; the start token of a decoder beside an encoder is no text."""
-        self._model, self._ids = model, list(prompt[1:] if model.has_decoder else prompt)
+        self._ids = list(prompt[1:] if model.has_decoder else prompt)
+        self._tokenizer = None if model.tokenizer is None else target_tokenizer(model.tokenizer)
         self._hidden = _without_text(model)
         self._words = 0 if model.vocabulary is None else model.vocabulary.size
         self._context, self._read = 0, len(self._ids)
@@ -35,7 +40,7 @@ class TextStream:
         """The text that is whole with this token, often of one token, sometimes none."""
         self._ids.append(token)
         more = self._more()
-        if more.endswith(INCOMPLETE):
+        if not more or more.endswith(INCOMPLETE):
             return ""
         self._context, self._read = self._read, len(self._ids)
         return more
@@ -51,10 +56,10 @@ class TextStream:
 
     def _text(self, start: int, stop: int) -> str:
         """The text of some of the tokens."""
-        ids, tokenizer = self._ids[start:stop], self._model.tokenizer
-        if tokenizer is None:
+        ids = self._ids[start:stop]
+        if self._tokenizer is None:
             return "".join(f" {token}" for token in ids)
-        text = tokenizer.decode([token for token in ids if token < self._words and token not in self._hidden])
+        text = self._tokenizer.decode([token for token in ids if token < self._words and token not in self._hidden])
         return "\n".join(map(visible, text.split("\n")))
 
 
@@ -63,4 +68,4 @@ def _without_text(model: Model) -> frozenset[int]:
     words = model.vocabulary
     if words is None:
         return frozenset()
-    return words.special_ids if words.kind == "pieces" else words.special_ids - {words.unknown_id}
+    return words.special_ids - {words.unknown_id} if words.kind in LISTS else words.special_ids
