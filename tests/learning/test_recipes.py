@@ -17,7 +17,7 @@ from tui_transformer.learning.settings import Settings
 def test_a_recipe_begins_a_run(name, tmp_path):
     found = recipe(name)
     text = found.write_text(tmp_path)
-    assert sum(1 for _ in text.open()) == found.lines
+    assert text.read_text().count("\n") == found.lines
     run = Run.start(tmp_path, Settings(**found.settings, file=str(text)))
     first = run.trainer.advance()
     run.close()
