@@ -180,6 +180,14 @@ async def test_one_key_goes_through_difference_value_and_other_in_a_narrow_termi
         assert "this less" not in explorer.text
 
 
+async def test_a_sentence_with_markup_is_shown_as_it_was_written():
+    async with exploring(WIDE) as explorer:
+        await compare(explorer, "another sentence", "[bold]the[/] waves \x1b[31m")
+        await go(explorer, SCALED)
+        assert "“[bold]the[/] waves" in explorer.text
+        assert "\x1b" not in explorer.text
+
+
 async def test_a_step_that_the_other_trace_lacks_is_shown_alone():
     async with exploring(WIDE, sizes={"layers": 2}) as explorer:
         await compare(explorer, "another checkpoint", "encoder")

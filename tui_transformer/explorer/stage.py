@@ -266,7 +266,9 @@ class Stage(Asking):
     def _show_steps(self) -> None:
         session = self.session
         numbers, pane = details(session), self.query_one(StepsPane)
-        pane.border_title = TITLES["steps"] + (NUMBERS[session.beside.kind] if numbers else "")
+        title = TITLES["steps"] + (NUMBERS[session.beside.kind] if numbers else "")
+        if pane.border_title != title:  # even the same title would draw the whole list anew
+            pane.border_title = title
         pane.show_steps(session.trace.program, session.stops, self.position.stop, numbers)
 
     def _show_words(self, stop: str) -> None:

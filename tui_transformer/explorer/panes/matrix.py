@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
@@ -31,7 +32,7 @@ class MatrixPane(Vertical):
         self, view: View, scale: Scale, tile: Tile, place: Place, *, title: str, note: str = "", number_width: int = 0
     ) -> None:
         """Show a matrix with the cursor at a place."""
-        self.border_title = visible(title)
+        self.border_title = Content(visible(title))
         self.cells.show(view, scale, tile, number_width=number_width)
         self.cells.cursor = place.row, place.column
         masked = not bool(np.isfinite(tile.values).all())

@@ -69,7 +69,9 @@ class MatrixPair(Container):
 
     def say(self, remark: str) -> None:
         """A remark on what is shown, in the lower border of the last matrix."""
-        self.first.border_subtitle, self.second.border_subtitle = ("", remark) if self.both else (remark, "")
+        for pane, text in zip((self.first, self.second), ("", remark) if self.both else (remark, ""), strict=True):
+            if pane.border_subtitle != text:
+                pane.border_subtitle = text
 
     @on(HeatMap.CellMoved)
     def _moved(self, event: HeatMap.CellMoved) -> None:
