@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from reference import REFERENCES
+from test_hostile_text import KINDS, check_screen
 
 from tui_transformer import Model
 from tui_transformer.engine.keep import readable
@@ -314,3 +315,15 @@ async def test_query_heads_are_drawn_under_the_key_head_that_they_share():
         assert "KV cache · layer 1 of 2" in explorer.text
         weights = found.draft.writer.trace(found.draft.state)["decoder.1.self_attention.weights"]
         assert np.array(found.found.picture.attention) == pytest.approx(weights[:, -1])
+
+
+@pytest.mark.parametrize("words", KINDS.values(), ids=KINDS.keys())
+async def test_strange_words_are_written_harmlessly(words: list[str], tmp_path: Path):
+    vocabulary = tmp_path / "odd.txt"
+    words = [word.replace("\x00", "") for word in words]
+    vocabulary.write_text(" ".join(words), encoding="utf-8")
+    async with exploring(WIDE, model="decoder", vocab=str(vocabulary), text=" ".join(words[:3])) as explorer:
+        await explorer.press("W")
+        for key in ("space", "space", "down", "enter", "left", "right", "space"):
+            await explorer.press(key)
+            check_screen(explorer)
