@@ -14,7 +14,10 @@ from typing import Literal
 from tui_transformer.errors import InputError
 from tui_transformer.model.checkpoint import CONFIG, WEIGHTS, refuse_pickled
 
-Source = Literal["folder", "package", "cache"]
+Source = Literal["trained", "folder", "package", "cache"]
+TRAINED = Path(__file__).parent.parent / "trained"
+"""The models that come with the program, a folder each."""
+
 DEEPEST, MOST_FOLDERS = 5, 10_000
 """How far below a package checkpoints are looked for."""
 
@@ -43,6 +46,8 @@ def find_model(where: str | Path) -> Found | None:
     Raises:
         InputError: The file is not of a checkpoint, or the package has several.
     """
+    if isinstance(where, str) and where in trained_models():
+        return Found(where, "trained", TRAINED / where)
     path = Path(where)
     if _exists(path):
         return _in_folder(path)
@@ -50,9 +55,15 @@ def find_model(where: str | Path) -> Found | None:
     return _in_package(name) or _in_cache(name)
 
 
+def trained_models() -> tuple[str, ...]:
+    """The names of the models that come with the program, sorted."""
+    return tuple(sorted(path.parent.name for path in TRAINED.glob(f"*/{CONFIG}")))
+
+
 def found_models() -> tuple[Found, ...]:
-    """Every checkpoint in the cache and in installed packages, by name."""
-    return (*_cached(), *_packaged())
+    """Every checkpoint that comes with the program, in the cache and in installed packages, by name."""
+    trained = (Found(name, "trained", TRAINED / name) for name in trained_models())
+    return (*trained, *_cached(), *_packaged())
 
 
 def _exists(path: Path) -> bool:

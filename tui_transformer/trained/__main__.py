@@ -1,0 +1,76 @@
+"""Train the models that come with the program again: `python -m tui_transformer.trained [NAME…]`."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from tui_transformer.files import write_whole
+from tui_transformer.learning.checkpoint import checkpoints, settings_of
+from tui_transformer.learning.corpora import lines_of
+from tui_transformer.learning.loop import Measured
+from tui_transformer.learning.recipes import RECIPES
+from tui_transformer.learning.start import trainer
+from tui_transformer.model.model import Model
+from tui_transformer.trained import ABOUT, HERE
+
+NEW_LINES, NEW_SEED = 2_000, 1
+"""Lines that are measured; the recipes' texts have seed 0."""
+
+MOSTLY = 0.95
+"""Share of those that is measured: a run wants some to learn from."""
+
+
+def main() -> None:
+    """Make the models that are named."""
+    parser = argparse.ArgumentParser(prog="python -m tui_transformer.trained", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(RECIPES)}; all by default")
+    for name in parser.parse_args().names or RECIPES:
+        with tempfile.TemporaryDirectory() as folder:
+            make(name, Path(folder) / name)
+
+
+def make(name: str, run: Path) -> None:
+    """Train a model as a user would, measure it on new lines, and put it here."""
+    started = time.monotonic()
+    command = (sys.executable, "-m", "tui_transformer", "train", "--recipe", name, "--out", str(run))
+    subprocess.run(command, check=True)  # noqa: S603 - this program
+    minutes = (time.monotonic() - started) / 60
+    newest = checkpoints(run)[-1]
+    model = Model.load(newest, device="cpu")
+    measured = measure(name, run, model)
+    target = HERE / name
+    shutil.rmtree(target, ignore_errors=True)
+    model.save(target)
+    size = sum(path.stat().st_size for path in target.iterdir())
+    lines = (
+        f"# Written by `python -m tui_transformer.trained {name}`, measured on {NEW_LINES:,} new lines.",
+        f'command = "tui-transformer train --recipe {name} --out FOLDER"',
+        f"steps = {settings_of(run).steps}",
+        f"minutes = {minutes:.1f}",
+        f"weights = {model.program(1, 1).weight_count()}",
+        f"bytes = {size}",
+        f"loss = {measured.loss:.4f}",
+        f"accuracy = {measured.accuracy:.4f}",
+        f"exact = {measured.exact:.4f}",
+    )
+    write_whole(target / ABOUT, "".join(f"{line}\n" for line in lines).encode())
+
+
+def measure(name: str, run: Path, model: Model) -> Measured:
+    """How good the model is on lines that are no part of what it learned from."""
+    lines = [f"{line}\n" for line in lines_of(name, NEW_LINES, NEW_SEED)]
+    found = trainer(replace(settings_of(run), validation=MOSTLY, dropout=0.0), model, lines).validate()
+    if found is None:
+        raise SystemExit(f"{name}: there is nothing to measure on")
+    return found
+
+
+if __name__ == "__main__":
+    main()
