@@ -17,7 +17,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.learning.batches import Batch, Order, Row, chosen, split, together
 from tui_transformer.learning.settings import Settings
 from tui_transformer.learning.tasks import Task, task_of
-from tui_transformer.learning.tasks.base import needed
+from tui_transformer.learning.tasks.base import Reader, needed
 from tui_transformer.text.build import build_bpe, build_characters, build_words
 from tui_transformer.text.corpus import read_lines
 from tui_transformer.text.files import shown_path
@@ -112,7 +112,7 @@ def vocabulary_for(settings: Settings, lines: Sequence[str]) -> Vocabulary:
     return dataclasses.replace(built, words=(*built.words[:first], *marks, *built.words[first:], *others))
 
 
-def read_data(settings: Settings, lines: Sequence[str], tokenizer: Tokenizer) -> Data:
+def read_data(settings: Settings, lines: Sequence[str], tokenizer: Tokenizer, start_id: int | None = None) -> Data:
     """The examples.
 
     Raises:
@@ -120,7 +120,7 @@ def read_data(settings: Settings, lines: Sequence[str], tokenizer: Tokenizer) ->
     """
     task, words = task_of(settings.task), tokenizer.vocabulary
     with _naming(settings):
-        rows = task.rows(lines, tokenizer, settings.length)
+        rows = task.rows(lines, Reader(tokenizer, settings.length, start_id))
         if not task.whole:
             needed(words, words.pad_id, words.specials.padding)
     least = 2 if settings.validation else 1

@@ -50,7 +50,8 @@ def trainer(settings: Settings, model: Model, lines: Sequence[str], **more: Any)
         raise UsageError(f"{model.name} has no vocabulary: name one with --vocab")
     if settings.length > model.config.max_length:
         raise UsageError(f"--length {settings.length}: {model.name} reads {model.config.max_length} tokens at most")
-    return Trainer(settings, model, read_data(settings, lines, model.tokenizer), **more)
+    data = read_data(settings, lines, model.tokenizer, model.config.start_id)
+    return Trainer(settings, model, data, **more)
 
 
 _KINDS = {

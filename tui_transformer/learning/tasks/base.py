@@ -36,6 +36,26 @@ def as_it_is(row: Row, random: np.random.Generator, vocabulary: Vocabulary) -> R
 
 
 @dataclass(frozen=True)
+class Reader:
+    """What makes tokens of lines.
+
+    Attributes:
+        tokenizer: The model's.
+        length: Tokens of an example at most.
+        start_id: What a decoder beside an encoder begins with, where the model says it.
+    """
+
+    tokenizer: Tokenizer
+    length: int
+    start_id: int | None = None
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words."""
+        return self.tokenizer.vocabulary
+
+
+@dataclass(frozen=True)
 class Task:
     """How lines become examples.
 
@@ -43,7 +63,7 @@ class Task:
         name: As it is written on the command line.
         architecture: The model that it is for.
         unit: The kind of vocabulary that is built where none is given: words or characters.
-        rows: The examples, of so many tokens at most.
+        rows: The examples.
         text: What of the lines the vocabulary is built from.
         besides: Words that the vocabulary has to have besides.
         draw: What is random in an example each time that it is used.
@@ -53,7 +73,7 @@ class Task:
     name: str
     architecture: str
     unit: str
-    rows: Callable[[Lines, Tokenizer, int], Sequence[Row]]
+    rows: Callable[[Lines, Reader], Sequence[Row]]
     text: Words = field(default=lambda lines: lines)
     besides: Callable[[Lines], tuple[str, ...]] = nothing
     draw: Draw = as_it_is

@@ -13,8 +13,7 @@ import numpy as np
 from tui_transformer.engine.loss import NOT_COUNTED
 from tui_transformer.errors import InputError
 from tui_transformer.learning.batches import Row
-from tui_transformer.learning.tasks.base import Lines, Task, id_of, pairs, tokenizer_ids
-from tui_transformer.text.tokenizer import Tokenizer
+from tui_transformer.learning.tasks.base import Lines, Reader, Task, id_of, pairs, tokenizer_ids
 from tui_transformer.text.vocabulary import normal_form
 
 WHAT = "the line, a tab and its label"
@@ -40,11 +39,11 @@ def labels(lines: Lines) -> tuple[str, ...]:
     return found
 
 
-def rows(lines: Lines, tokenizer: Tokenizer, length: int) -> Sequence[Row]:
+def rows(lines: Lines, reader: Reader) -> Sequence[Row]:
     """A line with its label as the target of its first token; what is longer is cut."""
-    ids, words, made = tokenizer_ids(tokenizer), tokenizer.vocabulary, []
+    ids, words, made = tokenizer_ids(reader.tokenizer), reader.vocabulary, []
     for text, label in pairs(lines, WHAT):
-        tokens = np.array(ids(text)[:length], dtype=np.int64)
+        tokens = np.array(ids(text)[: reader.length], dtype=np.int64)
         targets = np.full(tokens.shape, NOT_COUNTED)
         if tokens.size:
             targets[0] = id_of(words, normal_form(label.strip()))

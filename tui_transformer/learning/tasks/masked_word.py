@@ -10,8 +10,7 @@ import numpy as np
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.loss import NOT_COUNTED
 from tui_transformer.learning.batches import Row
-from tui_transformer.learning.tasks.base import Lines, Task, Windows, id_of, stream
-from tui_transformer.text.tokenizer import Tokenizer
+from tui_transformer.learning.tasks.base import Lines, Reader, Task, Windows, id_of, stream
 from tui_transformer.text.vocabulary import Vocabulary
 
 MASK = "[MASK]"
@@ -19,10 +18,10 @@ CHOSEN, HIDDEN, REPLACED = 0.15, 0.8, 0.1
 """Of the words 15 % are predicted; of these 80 % are hidden, 10 % are another word, 10 % stay as they are."""
 
 
-def rows(lines: Lines, tokenizer: Tokenizer, length: int) -> Sequence[Row]:
+def rows(lines: Lines, reader: Reader) -> Sequence[Row]:
     """Stretches of the text; what is hidden is drawn anew each time."""
-    id_of(tokenizer.vocabulary, MASK)
-    return Windows(stream(lines, tokenizer), length, lambda tokens: Row(tokens, tokens))
+    id_of(reader.vocabulary, MASK)
+    return Windows(stream(lines, reader.tokenizer), reader.length, lambda tokens: Row(tokens, tokens))
 
 
 def draw(row: Row, random: np.random.Generator, vocabulary: Vocabulary) -> Row:

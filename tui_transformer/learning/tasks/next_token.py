@@ -8,15 +8,16 @@ import numpy as np
 
 from tui_transformer.engine.backend import Host
 from tui_transformer.learning.batches import Row
-from tui_transformer.learning.tasks.base import Lines, Windows, stream
-from tui_transformer.text.tokenizer import Tokenizer
+from tui_transformer.learning.tasks.base import Lines, Reader, Windows, stream
 
 
-def rows(lines: Lines, tokenizer: Tokenizer, length: int) -> Sequence[Row]:
+def rows(lines: Lines, reader: Reader) -> Sequence[Row]:
     """Stretches of the text between its begin and end words, where the vocabulary has these."""
-    words = tokenizer.vocabulary
+    words = reader.vocabulary
     ends = [np.array([] if found is None else [found], dtype=np.int32) for found in (words.begin_id, words.end_id)]
-    return Windows(np.concatenate([ends[0], stream(lines, tokenizer), ends[1]]), length, _shifted, shift=1)
+    return Windows(
+        np.concatenate([ends[0], stream(lines, reader.tokenizer), ends[1]]), reader.length, _shifted, shift=1
+    )
 
 
 def _shifted(tokens: Host) -> Row:
