@@ -195,7 +195,7 @@ class GenerateStage(Asking):
         tokens = self.query_one(LineList)
         listed = choices.listed
         largest = max(choice.share for choice in listed) or 1.0
-        columns = lines.Columns(max(tokens.size.width - 1, 0), largest)
+        columns = lines.Columns(max(tokens.size.width - 2, 0), largest)
         bar = self._bar_style()
 
         def entry(index: int) -> Text:
