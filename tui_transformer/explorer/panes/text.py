@@ -11,7 +11,9 @@ from rich.style import Style
 from rich.text import Text
 from textual.widgets import Static
 
+from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED
+from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.session import LOSS, PROBABILITIES, TEXT, Session
 from tui_transformer.text.display import visible
 
@@ -21,13 +23,22 @@ MOST_ROWS = 200
 SORTING = 20
 """Operations that sorting takes, per cell."""
 
+MOST_LIKELY_WORDS = "The most likely word at every place, by output.probabilities"
+EDITED = "Most likely at every place, by output.probabilities; before the edits below"
+
+Likely = tuple[tuple[str, float], ...]
+
 
 @dataclass(frozen=True)
 class Guess:
-    """A token of the sentence, and the words that the output head finds most likely in its place."""
+    """A token of the sentence, and the words that the output head finds most likely in its place.
+
+    `before` says the same without the edits, where that is not the same to the last digit that is shown.
+    """
 
     token: str
-    likely: tuple[tuple[str, float], ...]
+    likely: Likely
+    before: Likely = ()
 
 
 @dataclass(frozen=True)
@@ -44,41 +55,58 @@ Report = Callable[[str], None]
 
 def ending(session: Session, report: Report) -> Ending:
     """Detokenize the IDs, and the most likely ID at every place."""
-    tokenizer, trace, name = session.model.tokenizer, session.trace, PROBABILITIES
+    tokenizer, trace = session.model.tokenizer, session.trace
     if tokenizer is None:
         raise ValueError("this stop is only there where the model has words")
-    trace.compute((name,), before=lambda step: report(step.name))
-    rows, columns = trace.program.shape(name)
-    shown = min(rows, MOST_ROWS)
-    shares = trace.window(name, (range(shown), range(columns)))
-    best = np.argsort(-shares, axis=1, kind="stable")[:, :MOST_LIKELY]
     word = session.model.word
+    shares = _shares(trace, report)
+    found = _likely(shares, word)
+    before = _likely(_shares(session.base, report), word) if session.edits else found
     written = session.decoder_encoding or session.encoding
     guesses = tuple(
-        Guess(token.text, tuple((word(int(i)), float(row[i])) for i in order))
-        for token, row, order in zip(written.tokens, shares, best, strict=False)
+        Guess(token.text, now, then if _shown(then) != _shown(now) else ())
+        for token, now, then in zip(written.tokens, found, before, strict=False)
     )
-    likely = tokenizer.decode([int(i) for i in best[:, 0] if i < tokenizer.vocabulary.size])
+    best = np.nan_to_num(shares, nan=-1.0).argmax(axis=1)
+    likely = tokenizer.decode([int(i) for i in best if i < tokenizer.vocabulary.size])
     return Ending(tokenizer.decode(written.ids), likely, guesses)
+
+
+def _shares(trace: Trace, report: Report) -> Host:
+    """The probabilities at as many positions as are shown."""
+    trace.compute((PROBABILITIES,), before=lambda step: report(step.name))
+    rows, columns = trace.program.shape(PROBABILITIES)
+    return trace.window(PROBABILITIES, (range(min(rows, MOST_ROWS)), range(columns)))
+
+
+def _likely(shares: Host, word: Callable[[int], str]) -> tuple[Likely, ...]:
+    best = np.argsort(-shares, axis=1, kind="stable")[:, :MOST_LIKELY]
+    return tuple(tuple((word(int(i)), float(row[i])) for i in order) for row, order in zip(shares, best, strict=True))
+
+
+def _shown(likely: Likely) -> str:
+    """Words and probabilities in columns."""
+    return "".join(f"  {set_cell_size(visible(word), WORD_WIDTH)} {share:6.1%}" for word, share in likely)
 
 
 def ending_cost(session: Session) -> int:
     """About how many operations `ending` takes."""
     rows, columns = session.trace.program.shape(PROBABILITIES)
-    return session.trace.pending([PROBABILITIES]) + SORTING * min(rows, MOST_ROWS) * columns
+    traces = (session.trace, session.base) if session.edits else (session.trace,)
+    return sum(trace.pending([PROBABILITIES]) + SORTING * min(rows, MOST_ROWS) * columns for trace in traces)
 
 
 def written_ending(session: Session, report: Report) -> Text:
     """Detokenized text and guesses."""
     end, quiet, strong = ending(session, report), Style(dim=True), Style(bold=True)
     text = Text("The token IDs as text again\n", quiet).append(f"{visible(end.sentence)}\n\n", strong)
-    text.append("The most likely word at every place, by output.probabilities\n", quiet)
+    text.append(f"{EDITED if session.edits else MOST_LIKELY_WORDS}\n", quiet)
     text.append(f"{visible(end.most_likely)}\n\n", strong)
     for guess in end.guesses:
         text.append(set_cell_size(visible(guess.token), WORD_WIDTH), strong)
-        for word, share in guess.likely:
-            text.append(f"  {set_cell_size(visible(word), WORD_WIDTH)} {share:6.1%}", Style())
-        text.append("\n")
+        text.append(f"{_shown(guess.likely)}\n", Style())
+        if guess.before:
+            text.append(f"{set_cell_size('  before', WORD_WIDTH)}{_shown(guess.before)}\n", quiet)
     return text
 
 

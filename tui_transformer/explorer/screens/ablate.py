@@ -103,7 +103,8 @@ class AblateScreen(Overview):
         yield LineList(id="effects")
 
     def on_mount(self) -> None:
-        """Show what is known, and find the rest."""
+        """Show what is known, and find the rest; a notice about the ablation before would lie over it."""
+        self.app.clear_notifications()
         self.query_one(LineList).focus()
         self.begin()
 
@@ -182,8 +183,10 @@ class AblateScreen(Overview):
 
     def note(self) -> str:
         """Where the answer is read, what it is, and which edits are there already."""
-        edits = active(self.session.edits, self.program)
-        return " · ".join(part for part in (self._where(), edits and f"on top of {edits}") if part)
+        count = len(self.session.edits)
+        wide = self.has_class("-wide")
+        edits = active(self.session.edits, self.program) if wide else f"{count} edit{'s' * (count > 1)}"
+        return self._where() + (f" · on top of {edits}" if count else "")
 
     def _where(self) -> str:
         positions = self.positions

@@ -1,0 +1,356 @@
+"""Ablation in the explorer: the table of effects, and single heads and positions from the main screen."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+
+from tui_transformer.analysis import effects as measured
+from tui_transformer.engine.targets import Target, every
+from tui_transformer.explorer import effect_search
+from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.screens.ablate import AblateScreen
+from tui_transformer.explorer.screens.help import HelpScreen
+from tui_transformer.explorer.session import Session
+from tui_transformer.model.options import ModelOptions
+
+REFERENCES = Path(__file__).parent.parent / "references"
+GPT2 = {"model": str(REFERENCES / "gpt2"), "text": "the waves crashed against the shore"}
+CONTEXT = "decoder.0.self_attention.context"
+
+
+def translating() -> Session:
+    """An encoder beside a decoder."""
+    model = ModelOptions(str(REFERENCES / "t5"))
+    return open_session(model, None, (5, 9, 12, 7), decoder_ids=(0, 8, 3))
+
+
+async def table(explorer: Explorer, *keys: str) -> AblateScreen:
+    """The table, after these keys, when all of it is there."""
+    await explorer.press("A", *keys)
+    return await complete(explorer)
+
+
+async def complete(explorer: Explorer) -> AblateScreen:
+    screen = explorer.app.screen
+    assert isinstance(screen, AblateScreen)
+    await explorer.until(lambda: not screen.search.missing)
+    await explorer.settled()
+    return screen
+
+
+def rows(explorer: Explorer) -> list[tuple[str, list[str], int]]:
+    """Name, numbers and length of the bar of every line on the screen."""
+    lines = re.findall(r"^│ (\S.*?) {2,}([+−\d].*?) *(━*╸?) *▅?▃?.?│$", explorer.text, re.MULTILINE)
+    return [(name, numbers.split(), len(bar)) for name, numbers, bar in lines]
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_the_table_lists_every_head_by_its_effect(size: tuple[int, int]) -> None:
+    async with exploring(size, **GPT2) as explorer:
+        await table(explorer)
+        trace = explorer.session.trace
+        found = sorted(measured.effects(trace, every(trace.program)), key=lambda pair: -pair[1].size)
+        assert len(found) == 8
+        expected = []
+        for target, effect in found:
+            name = f"layer {target.place.split('.')[1]} · head {target.number}"
+            assert effect.change is not None
+            numbers = [f"{effect.change:+.4f}", f"{effect.divergence:.4f}", f"{np.expm1(effect.change):+.1%}"]
+            expected.append((name, [number.replace("-", "−") for number in numbers]))
+        shown = rows(explorer)
+        assert [row[:2] for row in shown] == expected
+        assert "8 of 8 heads" in explorer.text
+        bars = [bar for _, _, bar in shown]
+        assert bars == sorted(bars, reverse=True)
+        sizes = [effect.size for _, effect in found]
+        assert bars[-1] == pytest.approx(bars[0] * sizes[-1] / sizes[0], abs=1)
+        await explorer.press("r")
+        assert [row[0] for row in rows(explorer)] == [name for name, _ in reversed(expected)]
+        assert "smallest effect first" in explorer.text
+
+
+async def test_a_key_goes_through_layers_positions_and_neurons() -> None:
+    async with exploring(WIDE, **GPT2) as explorer:
+        await explorer.go("decoder.1.self_attention.norm")
+        await table(explorer, "f")
+        assert sorted(row[0] for row in rows(explorer)) == ["layer 0", "layer 1"]
+        await explorer.press("f")
+        await complete(explorer)
+        tokens = [token.text for token in explorer.session.encoding.tokens]
+        assert sorted(row[0] for row in rows(explorer)) == sorted(f"{i} {word}" for i, word in enumerate(tokens))
+        await explorer.press("}")
+        await complete(explorer)
+        assert "positions entering decoder.1" in explorer.text
+        await explorer.press("f")
+        screen = await complete(explorer)
+        assert "neurons of decoder.1.feed_forward" in explorer.text
+        assert "128 of 128 neurons" in explorer.text
+        target = screen.selected
+        assert target is not None
+        ((_, effect),) = measured.effects(explorer.session.trace, [target])
+        assert effect.size == max(screen.search.known.effects[each].size for each in screen.search.targets)
+        await explorer.press("f")
+        assert "8 of 8 heads" in explorer.text
+
+
+async def test_z_sets_means_and_p_reads_all_positions() -> None:
+    async with exploring(WIDE, **GPT2) as explorer:
+        await table(explorer)
+        zero = rows(explorer)
+        await explorer.press("z")
+        await complete(explorer)
+        trace = explorer.session.trace
+        assert "set to its mean over the positions" in explorer.text
+        found = max(measured.effects(trace, every(trace.program), mean=True), key=lambda pair: pair[1].size)
+        assert rows(explorer)[0][1][1] == f"{found[1].size:.4f}"
+        assert rows(explorer) != zero
+        await explorer.press("z", "p")
+        await complete(explorer)
+        positions = range(trace.program.shape("tokens")[0])
+        found = max(measured.effects(trace, every(trace.program), positions=positions), key=lambda pair: pair[1].size)
+        assert rows(explorer)[0][1][1] == f"{found[1].size:.4f}"
+        assert f"positions 0 to {positions.stop - 1}" in explorer.text
+
+
+async def test_enter_makes_the_ablation_beside_what_was_before() -> None:
+    async with exploring(WIDE, **GPT2) as explorer:
+        base = explorer.session
+        screen = await table(explorer)
+        await explorer.press("down")
+        target = screen.selected
+        assert target is not None
+        await explorer.press("enter")
+        await explorer.until(lambda: explorer.session.comparison is not None and explorer.messages)
+        await explorer.settled()
+        context = f"{target.place}.context"
+        assert explorer.stop == context
+        assert explorer.stage.position.place.head == target.number
+        assert not explorer.session.trace[context][target.number].any()
+        assert explorer.session.trace[context].any()
+        assert f"{target.place} head {target.number} → 0" in explorer.text
+        assert "before the edits" in explorer.text
+        compared = explorer.session.comparison
+        assert compared is not None
+        assert compared.first == context
+        assert compared.differences["output.logits"].largest > 0
+
+        before, after = (trace["output.probabilities"][-1] for trace in (base.trace, explorer.session.trace))
+        message = explorer.messages[-1]
+        for shares in (before, after):
+            best = int(shares.argmax())
+            assert f"{shares[best]:.1%}" in message
+            assert repr(base.model.word(best)) in message
+        change = np.log(after[before.argmax()]) - np.log(before.max())
+        assert f"{change:+.3g}".replace("-", "−") in message
+
+        await explorer.press("u")
+        assert explorer.session is base
+        assert "before the edits" not in explorer.text
+
+
+async def test_ablations_add_up_and_the_table_stands_on_them() -> None:
+    async with exploring(NARROW, **GPT2) as explorer:
+        await table(explorer)
+        await explorer.press("enter")
+        await explorer.settled()
+        assert "1 edit " in explorer.text
+        first = explorer.session.edits
+        screen = await table(explorer)
+        assert "on top of 1 edit" in explorer.text
+        await explorer.press("end")
+        target = screen.selected
+        assert target is not None
+        assert f"layer {target.place.split('.')[1]} · head {target.number}" == rows(explorer)[-1][0]
+        assert screen.search.known.effects[target].size < 1e-9, "what is ablated already has no effect"
+        await explorer.press("up", "enter")
+        await explorer.settled()
+        assert "2 edits" in explorer.text
+        assert explorer.session.edits[:1] == first
+        await explorer.press("u")
+        assert explorer.session.edits == first
+
+
+async def test_a_layer_is_two_edits_and_one_undo() -> None:
+    async with exploring(WIDE, **GPT2) as explorer:
+        await table(explorer, "f")
+        await explorer.press("enter")
+        await explorer.settled()
+        assert len(explorer.session.edits) == 2
+        assert "2 edits, last decoder." in explorer.text
+        await explorer.press("u")
+        assert not explorer.session.edits
+
+
+async def test_the_cursor_stays_on_its_row_while_the_list_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    go = threading.Semaphore(0)
+    real = measured.effects
+
+    def slowly(*args: object, **options: object) -> object:
+        for pair in real(*args, **options):
+            go.acquire()
+            yield pair
+
+    monkeypatch.setattr(effect_search, "effects", slowly)
+    monkeypatch.setattr(effect_search, "FRAME", 0.0)
+    async with exploring(NARROW, **GPT2) as explorer:
+        await explorer.keys("A")
+        go.release(3)
+        await explorer.until(lambda: len(rows(explorer)) == 3)
+        screen = explorer.app.screen
+        assert isinstance(screen, AblateScreen)
+        await explorer.keys("down", "down")
+        chosen = screen.selected
+        go.release(3)
+        await explorer.until(lambda: len(rows(explorer)) == 6)
+        await explorer.shown("6 of 8 heads · esc ends")
+        assert screen.selected == chosen
+        await explorer.keys("escape")
+        go.release(1)
+        assert explorer.app.screen is screen
+        assert "6 of 8 heads · ended" in explorer.text
+        go.release(10)
+        await explorer.press("space")
+        await complete(explorer)
+        assert len(rows(explorer)) == 8
+        assert screen.selected == chosen
+        assert "8 of 8 heads" in explorer.text
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.stage
+
+
+async def test_what_was_found_is_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with exploring(NARROW, **GPT2) as explorer:
+        await table(explorer)
+        shown = rows(explorer)
+        await explorer.press("escape")
+        monkeypatch.setattr(effect_search, "effects", lambda *_, **__: pytest.fail("computed again"))
+        await table(explorer)
+        assert rows(explorer) == shown
+
+
+async def test_an_encoder_beside_a_decoder_has_heads_of_three_kinds() -> None:
+    async with exploring(WIDE, session=translating()) as explorer:
+        await table(explorer)
+        names = {row[0] for row in rows(explorer)}
+        assert {"encoder layer 0 · head 0", "decoder layer 1 · head 3", "decoder layer 1 · cross · head 2"} <= names
+        assert "24 of 24 heads" in explorer.text
+
+
+async def test_a_model_without_words_shows_relative_changes() -> None:
+    async with exploring(WIDE, model="attention") as explorer:
+        await table(explorer)
+        trace = explorer.session.trace
+        found = max(measured.effects(trace, every(trace.program)), key=lambda pair: pair[1].size)
+        assert rows(explorer)[0][1] == [f"{found[1].size:.4f}"]
+        assert "relative" in explorer.text
+        await explorer.press("enter")
+        await explorer.until(lambda: explorer.messages)
+        assert explorer.messages[-1].startswith("relative change of ")
+
+
+@pytest.mark.parametrize("color", [True, False])
+async def test_every_size_with_and_without_colour(color: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not color:
+        monkeypatch.setenv("NO_COLOR", "1")
+    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=(2, 5, 7, 9, 5, 3)) as explorer:
+        await table(explorer)
+        for size in [WIDE, MEDIUM, NARROW, (60, 20), SMALL, (5, 3), (1, 1), NARROW]:
+            await explorer.resize(*size)
+            await explorer.press("down", "up")
+        assert "8 of 8 heads" in explorer.text
+        await explorer.press("?")
+        assert isinstance(explorer.app.screen, HelpScreen)
+        assert "Ablation" in explorer.text
+
+
+# Without the table
+
+
+@pytest.mark.parametrize(("key", "mean"), [("a", False), ("M", True)])
+async def test_the_head_of_the_cell_is_ablated(key: str, mean: bool) -> None:
+    async with exploring(WIDE, **GPT2) as explorer:
+        await explorer.go("decoder.0.self_attention.weights")
+        await explorer.press("]", "]", key)
+        await explorer.until(lambda: explorer.messages)
+        assert explorer.stop == CONTEXT
+        assert explorer.session.edits == Target("head", "decoder.0.self_attention", 2).edits(
+            explorer.session.trace.program, mean=mean
+        )
+        values, before = explorer.session.trace[CONTEXT], explorer.session.base[CONTEXT]
+        expected = np.broadcast_to(before[2].mean(axis=0) if mean else 0.0, before[2].shape)
+        np.testing.assert_allclose(values[2], expected, atol=1e-6)
+        assert "set by an edit" in explorer.text
+        assert explorer.messages[-1].startswith("answer at position 14")
+        await explorer.press("u")
+        assert not explorer.session.edits
+
+
+@pytest.mark.parametrize(("key", "mean"), [("o", False), ("O", True)])
+async def test_the_position_of_the_row_is_ablated(key: str, mean: bool) -> None:
+    async with exploring(NARROW, **GPT2) as explorer:
+        await explorer.go("decoder.1.self_attention.norm")
+        await explorer.press("down", "down", key)
+        await explorer.until(lambda: explorer.messages)
+        values, before = (trace["decoder.0.output"] for trace in (explorer.session.trace, explorer.session.base))
+        np.testing.assert_allclose(values[2], before.mean(axis=0) if mean else np.zeros(32), atol=1e-6)
+        np.testing.assert_array_equal(np.delete(values, 2, 0), np.delete(before, 2, 0))
+        assert explorer.stage.position.place.row == 2
+
+
+async def test_the_position_of_a_source_token_is_in_the_encoder() -> None:
+    async with exploring(NARROW, session=translating()) as explorer:
+        await explorer.go("decoder.0.cross_attention.key")
+        await explorer.press("down", "o")
+        await explorer.settled()
+        assert [edit.name for edit in explorer.session.edits] == ["embedding.tokens"]
+        await explorer.press("u")
+        await explorer.go("decoder.0.cross_attention.output")
+        await explorer.press("o")
+        await explorer.settled()
+        assert [edit.name for edit in explorer.session.edits] == ["decoder.embedding.tokens"]
+
+
+async def test_where_there_is_no_head_or_position_it_is_said() -> None:
+    async with exploring(NARROW, model=str(REFERENCES / "llama"), ids=(5, 9, 12, 7)) as explorer:
+        await explorer.press("a", "o")
+        assert "no head is shown here" in explorer.messages[-2]
+        assert "no positions" in explorer.messages[-1]
+        await explorer.go("decoder.0.self_attention.key")
+        await explorer.press("a")
+        assert "heads share these" in explorer.messages[-1]
+        assert not explorer.session.edits
+
+
+async def test_the_text_at_the_end_says_what_it_was_before() -> None:
+    async with exploring(NARROW, **GPT2) as explorer:
+        await explorer.go("decoder.0.self_attention.weights")
+        await explorer.press("a")
+        await explorer.settled()
+        await explorer.go("text")
+        before = explorer.session.base["output.probabilities"][0]
+        assert "before the edits" in explorer.text
+        assert re.search(rf"^ *│? *before .* {before.max():.1%}", explorer.text, re.MULTILINE), explorer.text
+
+
+async def test_what_is_beside_by_choice_stays() -> None:
+    async with exploring(NARROW, **GPT2) as explorer:
+        await explorer.go("decoder.0.self_attention.weights")
+        await explorer.press("d", "enter")
+        await explorer.answer("the shore")
+        await explorer.until(lambda: explorer.session.comparison is not None)
+        await explorer.press("a")
+        await explorer.settled()
+        assert explorer.session.beside.text == "the shore"
+        assert len(explorer.session.edits) == 1
+
+
+async def test_every_action_is_in_the_palette() -> None:
+    async with exploring(NARROW, **GPT2) as explorer:
+        titles = {command.title for command in explorer.app.get_system_commands(explorer.stage)}
+        assert {"Ablate this head (zero)", "Ablate this head (mean)", "Ablate this position (zero)"} <= titles
