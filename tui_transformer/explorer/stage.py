@@ -8,11 +8,7 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual import on
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
-from textual.events import DescendantFocus, Resize
-from textual.geometry import Size
+from textual.events import Resize
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
@@ -21,25 +17,23 @@ from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Grain
-from tui_transformer.explorer.actions import ACTIONS
-from tui_transformer.explorer.asking import AT_ONCE, Asking
+from tui_transformer.explorer.asking import AT_ONCE
 from tui_transformer.explorer.beside import Shown, next_shown, shown_in
 from tui_transformer.explorer.charting import chart_of, kinds_of
 from tui_transformer.explorer.history import History
+from tui_transformer.explorer.layout import BESIDE, TITLES, Layout
 from tui_transformer.explorer.matrices import Cell, apart, cell_of, details
 from tui_transformer.explorer.panes import texts
 from tui_transformer.explorer.panes.cell import CellPane
 from tui_transformer.explorer.panes.chart import ChartPane
-from tui_transformer.explorer.panes.matrix import MatrixPane
 from tui_transformer.explorer.panes.pair import MatrixPair
 from tui_transformer.explorer.panes.sentence import Sentence, SentencePane
 from tui_transformer.explorer.panes.steps import StepsPane
 from tui_transformer.explorer.panes.text import WORDS, TextPane
-from tui_transformer.explorer.panes.texts import PANES
 from tui_transformer.explorer.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.position import Position, next_stop
 from tui_transformer.explorer.scene import Scene, gather, scene_cost, thumbnails, tile_of
-from tui_transformer.explorer.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.explorer.session import VOCABULARY, Session
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 from tui_transformer.explorer.worker import Worker
@@ -49,17 +43,8 @@ from tui_transformer.views.step_view import Place, place_of
 SOON = 0.04
 """Seconds after which heads and chart follow the cursor: keys that come faster are not slowed down by them."""
 
-SHORT = 18
-"""Below so many lines only the cell's own line is left under the matrix."""
-
 LEAST_SHOWN = 0.00005
 """Seconds of computing a step that are worth saying."""
-
-BESIDE = "beside"
-"""The pane of the second matrix."""
-
-TIGHT = 150
-"""Columns below which the list of steps gives way to a second matrix."""
 
 LOOKING_KINDS = ("scene", "text", "cell", "tile", f"tile {BESIDE}", "heads", "chart")
 """Work that is of no use once another position is shown."""
@@ -67,40 +52,23 @@ LOOKING_KINDS = ("scene", "text", "cell", "tile", f"tile {BESIDE}", "heads", "ch
 LIGHT_CHARTS = ("row", "waves")
 """Charts that read one row, whatever the size of the step."""
 
-TITLES = {
-    "sentence": "Sentence",
-    "steps": "Steps",
-    "heads": "Heads",
-    "chart": "Chart",
-    "cell": "Cell",
-    "about": "What it is",
-}
-
 NUMBERS = {"nothing": "", "gradient": " · ‖∂loss/∂x‖", "trace": " · max |a − b|"}
 """What the numbers in the list of steps are."""
 
-LAYOUTS = {"-wide": (120, 36), "-medium": (96, 26), "-narrow": (0, 0)}
 
-
-class Stage(Asking):
+class Stage(Layout):
     """Panes around one position in one session."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [action.binding() for action in ACTIONS]
-    AUTO_FOCUS = ""
-    CSS_PATH = "stage.tcss"
     COMPONENT_CLASSES: ClassVar[set[str]] = {"ink--plain", "ink--quiet", "ink--accent", "ink--marked"}
 
     def __init__(self, session: Session, worker: Worker) -> None:
         """Show a session from its first stop."""
-        super().__init__(worker)
+        super().__init__(worker, Position(session.stops[0]))
         self.history = History(session)
-        self.position = Position(session.stops[0])
         self.trail: list[Position] = []
-        self.scene: Scene | None = None
         self.shared_scale = False
         self.wanted: Shown = "both"
         self.hidden = Hidden()
-        self.active = "matrix"
         self.chart_kind = 0
         self._lines: dict[str, Text | str] = {}
         self._times: dict[str, float] = {}
@@ -117,30 +85,6 @@ class Stage(Asking):
         """Whether the model is computed on the CPU."""
         return self.session.model.backend.device == "cpu"
 
-    # Layout
-
-    def compose(self) -> ComposeResult:
-        """Title, sentence, steps, heads, matrix, chart, cell, keys."""
-        self._choose_layout(self.app.size)
-        self.add_class(f"-active-{self.active}")
-        yield Static(id="title", markup=False)
-        yield SentencePane(id="sentence")
-        yield Static(id="crumbs", markup=False)
-        with Horizontal(id="body"):
-            yield StepsPane(id="steps")
-            with Vertical(id="middle"):
-                yield HeadStrip(id="heads")
-                yield MatrixPair(id="pair")
-                yield VocabularyPane(id="vocabulary")
-                yield TextPane(id="text")
-                yield ChartPane(id="chart")
-            with Vertical(id="side"):
-                yield CellPane(id="cell")
-                yield Static(id="about", markup=False)
-        yield Static(id="summary", markup=False)
-        yield Static(id="tabs", markup=False)
-        yield Static(id="keys", markup=False)
-
     def on_mount(self) -> None:
         """Name the panes and show the first stop."""
         for name, title in TITLES.items():
@@ -155,58 +99,6 @@ class Stage(Asking):
         self.show_lines()
         if self.shown != was:
             self.show_position()
-
-    def _choose_layout(self, size: Size) -> None:
-        """Classes say which panes there is room for. Every change of a class of the screen styles all of it again."""
-        layout = next(name for name, (w, h) in LAYOUTS.items() if size.width >= w and size.height >= h)
-        self.remove_class(*(name for name in LAYOUTS if name != layout))
-        self.add_class(layout)
-        self.set_class(size.height < SHORT, "-short")
-        self.set_class(size.width < TIGHT, "-tight")
-
-    def focus_pane(self, name: str) -> None:
-        """Go to a pane; where one is shown at a time, it becomes the one."""
-        if name not in self.panes():
-            return
-        self._activate(name)
-        self.set_focus(self._focus_of(name))
-
-    def _activate(self, name: str) -> None:
-        self.active = name
-        self.remove_class(*(f"-active-{pane}" for pane in PANES if pane != name))
-        self.add_class(f"-active-{name}")
-        self.show_lines()
-
-    def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """A click goes to a pane as its digit does."""
-        inside = dict.fromkeys(PANES) | {VOCABULARY: "matrix", TEXT: "matrix", BESIDE: "matrix"}
-        name = next((node.id for node in event.widget.ancestors_with_self if node.id in inside), None)
-        if name is not None and (pane := inside[name] or name) != self.active:
-            self._activate(pane)
-
-    def _focus_matrix(self) -> None:
-        """Where the matrix is the active pane, what is shown in its place gets the keys."""
-        focused = self.focused
-        if self.active == "matrix" and (focused is None or self.query_one("#middle") in focused.ancestors):
-            self.set_focus(self._focus_of("matrix"))
-
-    def panes(self) -> list[str]:
-        """The panes that the stop has."""
-        heads = self.scene is not None and self.scene.view.heads > 1 and not self.has_class("-stacked")
-        return [name for name in PANES if name != "heads" or heads]
-
-    def _focus_of(self, name: str) -> Widget:
-        inside = {
-            VOCABULARY: self.query_one(VocabularyPane).entries,
-            TEXT: self.query_one(TextPane),
-            LOSS: self.query_one(TextPane),
-        }
-        if name == "matrix":
-            return inside.get(self.position.stop, self._heat_map("matrix"))
-        return self.query_one(f"#{name}", Widget)
-
-    def _heat_map(self, pane: str) -> HeatMap:
-        return self.query_one(f"#{pane}", MatrixPane).cells
 
     # What is shown
 
