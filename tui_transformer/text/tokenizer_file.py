@@ -109,8 +109,9 @@ class PieceTokenizer:
             ((0, 0) if i < first else (len(text), len(text))) if mark else offset
             for i, (mark, offset) in enumerate(zip(added, found.offsets, strict=True))
         ]
+        ids = found.ids  # the library makes a new list each time that it is asked
         kept = (i for i in range(len(added)) if i not in dropped)
-        return Encoding(text, tuple(self._token(text, found.ids[i], places[i]) for i in kept), left)
+        return Encoding(text, tuple(self._token(text, ids[i], places[i]) for i in kept), left)
 
     def pair(self, first: str, second: str) -> Sequence[Piece]:
         """Two sentences as the post-processor puts them together; see `pairs.Pairs`."""
