@@ -6,9 +6,9 @@ from tui_transformer.explorer.actions import Action
 
 ACTIONS = (
     Action("generate.forward", "space,right,l", "forward", "Write the next token, or go on to it", "write", "space"),
-    Action("generate.backward", "backspace,left,h", "backward", "Back to the token before", "back", "←"),
     Action("generate.auto", "a", "write_on", "Write on until the text ends; esc halts", "go on", "a"),
     Action("generate.pane", "tab,shift+tab", "other_pane", "The list of tokens, or the cache", "cache", "tab"),
+    Action("generate.backward", "backspace,left,h", "backward", "Back to the token before", "back", "←"),
     Action("generate.choose", "", "", "Choose the token by hand", "by hand", "↑↓ enter"),
     Action("generate.settings", "comma,g", "settings", "How the next token is chosen", "settings", ","),
     Action("generate.temperature", "t", "settings('temperature')", "Set the temperature"),
