@@ -16,9 +16,10 @@ def vocabularies(incomplete: str) -> list[str]:
 
 def models(incomplete: str) -> list[str]:
     """Built-in models, and folders."""
+    from tui_transformer.model.found import trained_models
     from tui_transformer.model.model import BUILT_IN
 
-    return _matching(BUILT_IN, incomplete) + _files(incomplete)
+    return _matching((*BUILT_IN, *trained_models()), incomplete) + _files(incomplete)
 
 
 def steps(context: typer.Context, incomplete: str) -> list[str]:

@@ -53,6 +53,7 @@ def run(flags: Flags, request: Request) -> None:
         InputError: The model does not write, or something that was given cannot be used.
     """
     seed = flags.seed if request.sample_seed is None else request.sample_seed
+    flags = dataclasses.replace(flags, model=flags.model or _usual(flags))
     read = flags.model not in BUILT_IN
     model = (dataclasses.replace(flags, seed=None) if read else flags).options().load()
     defaults = defaults_of(model)
@@ -66,6 +67,11 @@ def run(flags: Flags, request: Request) -> None:
 
 
 # What was given
+
+
+def _usual(flags: Flags) -> str:
+    """The model that writes where none is named: the trained one, or a random one of the sizes that were given."""
+    return "story" if not flags.options().sizes and flags.vocab is None else "decoder"
 
 
 def _settings(own: Settings, request: Request, seed: int, *, draws: bool) -> Settings:

@@ -22,6 +22,9 @@ from tui_transformer.cli.options import Flags, takes_flags
 from tui_transformer.errors import InputError, UsageError
 
 NAME = "tui-transformer"
+EXPLORED = "question"
+"""The model that the explorer opens where nothing is said."""
+
 FAILED, WRONG_USAGE = 1, 2
 ENDING = ("SIGTERM", "SIGHUP")
 """Signals that end a command in order: what is half-written is removed."""
@@ -105,7 +108,7 @@ def explore(
     if context.invoked_subcommand is not None:
         _refuse_misplaced(flags, context.invoked_subcommand)
         return
-    ids, decoder_ids, options = flags.token_ids(), flags.decoder_token_ids(), flags.options()
+    ids, decoder_ids, options = flags.token_ids(), flags.decoder_token_ids(), flags.options(EXPLORED)
     _check_terminal()
     if no_color:
         os.environ["NO_COLOR"] = "1"

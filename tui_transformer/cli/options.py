@@ -38,6 +38,9 @@ SIZES = (
 )
 """The options that are settings of a built-in model."""
 
+OF_A_SENTENCE = ("text", "text_pair", "ids", "decoder_text", "decoder_ids", "vocab", "seed")
+"""The options with which a model that nobody named is the encoder: its words, and what it reads."""
+
 
 def _option(*names: str, help: str, **more: Any) -> Any:
     return typer.Option(*names, help=help, **more)
@@ -70,14 +73,14 @@ class Flags:
         _option("--vocab", metavar="FILE|NAME", help="A vocabulary.", autocompletion=completion.vocabularies),
     ] = None
     model: Annotated[
-        str,
+        str | None,
         _option(
             "--model",
             metavar="FOLDER|NAME",
-            help="encoder, decoder, encoder-decoder, attention, or a checkpoint folder.",
+            help="encoder, decoder, encoder-decoder, attention, a trained one, or a checkpoint folder.",
             autocompletion=completion.models,
         ),
-    ] = "encoder"
+    ] = None
     layers: Annotated[int | None, _option("--layers", help="Layers of a built-in model.")] = None
     decoder_layers: Annotated[
         int | None, _option("--decoder-layers", help="Layers of the decoder beside a built-in encoder.")
@@ -128,8 +131,11 @@ class Flags:
             raise UsageError(f"give either {written(text)} or {option}, not both")
         return parse_ids(given, option)
 
-    def options(self) -> ModelOptions:
+    def options(self, usual: str = "encoder") -> ModelOptions:
         """The same for the explorer and for loading the model.
+
+        Args:
+            usual: The model where none is named; with a sentence or sizes of its own, it is the encoder.
 
         Raises:
             UsageError: A setting cannot be, or there is a second sentence without a first.
@@ -140,7 +146,9 @@ class Flags:
 
         sizes = {name: value for name in SIZES if (value := getattr(self, name)) is not None}
         budget = parse_budget(self.budget)
-        return ModelOptions(self.model, self.vocab, self.device, self.dtype, self.seed, sizes, budget, self.cut)
+        plain = not sizes and all(getattr(self, name) is None for name in OF_A_SENTENCE)
+        model = self.model or (usual if plain else "encoder")
+        return ModelOptions(model, self.vocab, self.device, self.dtype, self.seed, sizes, budget, self.cut)
 
     def given(self) -> tuple[str, ...]:
         """The options that are not at their defaults, as they are written."""
