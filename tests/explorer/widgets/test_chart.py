@@ -49,6 +49,23 @@ async def shown(chart: charts.Chart | None, screen_text: ScreenText, size: tuple
         return screen_text(app).splitlines()
 
 
+async def test_bars_on_a_log_scale_are_as_long_as_their_logarithms(screen_text: ScreenText) -> None:
+    chart = BarChart("Norms", ("a", "b", "c", "d"), (1e-4, 1e-2, 1.0, 0.0), logarithmic=True)
+    lines = await shown(chart, screen_text)
+    lengths = [line.count("█") for line in lines[1:5]]
+    assert lengths[1] / lengths[0] == pytest.approx(3, rel=0.15)
+    assert lengths[2] / lengths[0] == pytest.approx(5, rel=0.15)
+    assert lengths[3] == 0
+    assert [line.split()[-1] for line in lines[1:5]] == ["0.0001", "0.01", "1", "0"]
+
+
+async def test_many_bars_on_a_log_scale_have_powers_of_ten_beside_them(screen_text: ScreenText) -> None:
+    values = tuple(10.0 ** -(i % 4) for i in range(60))
+    lines = await shown(BarChart("Norms", tuple(map(str, range(60))), values, logarithmic=True), screen_text)
+    assert any("1e0" in line for line in lines)
+    assert any("1e-4" in line for line in lines)
+
+
 async def test_bars_have_labels_values_and_lengths(screen_text: ScreenText) -> None:
     lines = await shown(BARS, screen_text)
     assert lines[0].startswith("Row")
