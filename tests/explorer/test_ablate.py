@@ -13,6 +13,7 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from tui_transformer.analysis import effects as measured
 from tui_transformer.engine.targets import Target, every
 from tui_transformer.explorer import effect_search
+from tui_transformer.explorer.position import Position
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.screens.ablate import AblateScreen
 from tui_transformer.explorer.screens.help import HelpScreen
@@ -28,6 +29,11 @@ def translating() -> Session:
     """An encoder beside a decoder."""
     model = ModelOptions(str(REFERENCES / "t5"))
     return open_session(model, None, (5, 9, 12, 7), decoder_ids=(0, 8, 3))
+
+
+async def at(explorer: Explorer, stop: str) -> None:
+    explorer.stage.go(Position(stop))
+    await explorer.settled()
 
 
 async def table(explorer: Explorer, *keys: str) -> AblateScreen:
@@ -77,7 +83,7 @@ async def test_the_table_lists_every_head_by_its_effect(size: tuple[int, int]) -
 
 async def test_a_key_goes_through_layers_positions_and_neurons() -> None:
     async with exploring(WIDE, **GPT2) as explorer:
-        await explorer.go("decoder.1.self_attention.norm")
+        await at(explorer, "decoder.1.self_attention.norm")
         await table(explorer, "f")
         assert sorted(row[0] for row in rows(explorer)) == ["layer 0", "layer 1"]
         await explorer.press("f")
@@ -275,7 +281,7 @@ async def test_every_size_with_and_without_colour(color: bool, monkeypatch: pyte
 @pytest.mark.parametrize(("key", "mean"), [("a", False), ("M", True)])
 async def test_the_head_of_the_cell_is_ablated(key: str, mean: bool) -> None:
     async with exploring(WIDE, **GPT2) as explorer:
-        await explorer.go("decoder.0.self_attention.weights")
+        await at(explorer, "decoder.0.self_attention.weights")
         await explorer.press("]", "]", key)
         await explorer.until(lambda: explorer.messages)
         assert explorer.stop == CONTEXT
@@ -294,7 +300,7 @@ async def test_the_head_of_the_cell_is_ablated(key: str, mean: bool) -> None:
 @pytest.mark.parametrize(("key", "mean"), [("o", False), ("O", True)])
 async def test_the_position_of_the_row_is_ablated(key: str, mean: bool) -> None:
     async with exploring(NARROW, **GPT2) as explorer:
-        await explorer.go("decoder.1.self_attention.norm")
+        await at(explorer, "decoder.1.self_attention.norm")
         await explorer.press("down", "down", key)
         await explorer.until(lambda: explorer.messages)
         values, before = (trace["decoder.0.output"] for trace in (explorer.session.trace, explorer.session.base))
@@ -305,12 +311,12 @@ async def test_the_position_of_the_row_is_ablated(key: str, mean: bool) -> None:
 
 async def test_the_position_of_a_source_token_is_in_the_encoder() -> None:
     async with exploring(NARROW, session=translating()) as explorer:
-        await explorer.go("decoder.0.cross_attention.key")
+        await at(explorer, "decoder.0.cross_attention.key")
         await explorer.press("down", "o")
         await explorer.settled()
         assert [edit.name for edit in explorer.session.edits] == ["embedding.tokens"]
         await explorer.press("u")
-        await explorer.go("decoder.0.cross_attention.output")
+        await at(explorer, "decoder.0.cross_attention.output")
         await explorer.press("o")
         await explorer.settled()
         assert [edit.name for edit in explorer.session.edits] == ["decoder.embedding.tokens"]
@@ -321,7 +327,7 @@ async def test_where_there_is_no_head_or_position_it_is_said() -> None:
         await explorer.press("a", "o")
         assert "no head is shown here" in explorer.messages[-2]
         assert "no positions" in explorer.messages[-1]
-        await explorer.go("decoder.0.self_attention.key")
+        await at(explorer, "decoder.0.self_attention.key")
         await explorer.press("a")
         assert "heads share these" in explorer.messages[-1]
         assert not explorer.session.edits
@@ -329,10 +335,10 @@ async def test_where_there_is_no_head_or_position_it_is_said() -> None:
 
 async def test_the_text_at_the_end_says_what_it_was_before() -> None:
     async with exploring(NARROW, **GPT2) as explorer:
-        await explorer.go("decoder.0.self_attention.weights")
+        await at(explorer, "decoder.0.self_attention.weights")
         await explorer.press("a")
         await explorer.settled()
-        await explorer.go("text")
+        await at(explorer, "text")
         before = explorer.session.base["output.probabilities"][0]
         assert "before the edits" in explorer.text
         assert re.search(rf"^ *│? *before .* {before.max():.1%}", explorer.text, re.MULTILINE), explorer.text
@@ -340,7 +346,7 @@ async def test_the_text_at_the_end_says_what_it_was_before() -> None:
 
 async def test_what_is_beside_by_choice_stays() -> None:
     async with exploring(NARROW, **GPT2) as explorer:
-        await explorer.go("decoder.0.self_attention.weights")
+        await at(explorer, "decoder.0.self_attention.weights")
         await explorer.press("d", "enter")
         await explorer.answer("the shore")
         await explorer.until(lambda: explorer.session.comparison is not None)

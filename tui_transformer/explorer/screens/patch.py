@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, Label, Static
 
@@ -17,6 +18,7 @@ from tui_transformer.engine.parts import BLOCK_CELLS
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.asking import AT_ONCE
+from tui_transformer.explorer.beside import NOTHING
 from tui_transformer.explorer.edited import FromSentence
 from tui_transformer.explorer.experiment import perform
 from tui_transformer.explorer.position import Position
@@ -83,16 +85,29 @@ def draft(session: Session, position: Position, text: str, part: str) -> Draft:
     Raises:
         InputError: The sentence cannot be read, or its trace has no such cells.
     """
-    other = replace(session, edits=()).with_text(text)
+    other = replace(session, beside=NOTHING).with_text(text)
     name = position.stop
     here, there = (each.base.program.shape(name) for each in (session, other))
     common = min(here[-2], there[-2])
     chosen = position.place.row if part == ROW else None
     rows = range(chosen, chosen + 1) if chosen is not None else None if here[-2] == there[-2] else range(common)
     heads = range(position.place.head, position.place.head + 1) if part == HEAD else None
-    patch = FromSentence.between(session.base, other.base, name, rows, heads)
+    patch = FromSentence.between(session.base, other.trace, name, rows, heads)
     left = range(common, here[-2]) if part != ROW else range(0)
     return Draft(other, replace(patch, sentence=text.strip()), left)
+
+
+class PartChoice(Choice):
+    """A choice in which enter patches.
+
+    | Key | Does |
+    | :- | :- |
+    | enter | Patches. |
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "screen.submit", "Patch", tooltip="Patch", id="patch.submit", show=False),
+    ]
 
 
 class PatchScreen(Dialog[Draft]):
@@ -132,18 +147,18 @@ class PatchScreen(Dialog[Draft]):
         yield Label(f"values from the {what}", classes="field")
         yield LineInput(session.text or session.encoding.text)
         yield Label("in place of", classes="field")
-        yield Choice(tuple(self._parts), next(iter(self._parts)), id="part")
+        yield PartChoice(tuple(self._parts), next(iter(self._parts)), id="part")
         yield Static(id="patch-problem", classes="problem")
         yield Static(id="patch-note", classes="quiet")
 
     def on_mount(self) -> None:
         """Write over the sentence that is there."""
         self.query_one(LineInput).focus()
-        self._check()
+        self.check()
 
     @on(Input.Changed)
     @on(Choice.Changed)
-    def _check(self) -> None:
+    def check(self) -> None:
         """What would be patched, or why nothing can be."""
         try:
             self._draft = draft(self._session, self._position, self.query_one(LineInput).value, self._part)
@@ -160,7 +175,8 @@ class PatchScreen(Dialog[Draft]):
         return self._parts[self.query_one(Choice).value]
 
     @on(Input.Submitted)
-    def _submitted(self) -> None:
+    def action_submit(self) -> None:
+        """Patch, where that can be done."""
         if self._draft is not None:
             self.dismiss(self._draft)
 

@@ -1,0 +1,210 @@
+"""Patching in the explorer: a step, a head or a row with the values of another sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from driving import NARROW, SMALL, WIDE, Explorer, exploring
+
+from tui_transformer.explorer.position import Position
+from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.screens.patch import PatchScreen
+from tui_transformer.model.options import ModelOptions
+from tui_transformer.views.step_view import Place
+
+REFERENCES = Path(__file__).parent.parent / "references"
+GPT2 = {"model": str(REFERENCES / "gpt2"), "text": "the waves crashed"}
+OUTPUT = "decoder.0.feed_forward.residual"
+CONTEXT = "decoder.0.self_attention.context"
+OTHER = "the crashed waves"
+
+
+async def at(explorer: Explorer, stop: str, head: int = 0, row: int = 0) -> None:
+    explorer.stage.go(Position(stop, Place(head, row)))
+    await explorer.settled()
+
+
+async def ask(explorer: Explorer, text: str) -> None:
+    await explorer.press("P")
+    assert isinstance(explorer.app.screen, PatchScreen)
+    await explorer.write(text)
+
+
+async def patched(explorer: Explorer) -> None:
+    await explorer.until(lambda: explorer.session.edits and explorer.messages)
+    await explorer.settled()
+
+
+def tokens(explorer: Explorer, text: str) -> int:
+    return len(explorer.session.model.encode(text).tokens)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_the_whole_step_comes_from_the_other_sentence(size: tuple[int, int]) -> None:
+    async with exploring(size, **GPT2) as explorer:
+        base, other = explorer.session, explorer.session.model.trace(OTHER)
+        count = tokens(explorer, base.text)
+        assert tokens(explorer, OTHER) == count, "this test needs sentences of the same length"
+        await at(explorer, OUTPUT)
+        await ask(explorer, OTHER)
+        assert f"{count} tokens, as many as here" in explorer.text
+        await explorer.press("enter")
+        await patched(explorer)
+        np.testing.assert_array_equal(explorer.session.trace[OUTPUT], other[OUTPUT])
+        np.testing.assert_allclose(
+            explorer.session.trace["output.logits"], other["output.logits"], atol=1e-5
+        )  # everything after the residual stream follows from it
+        assert explorer.stop == OUTPUT
+        assert explorer.session.beside.label == "before the edits"
+        best = int(other["output.probabilities"][-1].argmax())
+        assert f"→ {base.model.word(best)!r} {other['output.probabilities'][-1, best]:.1%}" in explorer.messages[-1]
+        assert ("from “the crashed waves”" if size == WIDE else "1 edit") in explorer.text
+        await explorer.press("u")
+        assert explorer.session is base
+
+
+async def test_a_shorter_sentence_gives_the_common_rows() -> None:
+    async with exploring(NARROW, **GPT2) as explorer:
+        base, other = explorer.session, explorer.session.model.trace("a shore")
+        here, there = tokens(explorer, base.text), tokens(explorer, "a shore")
+        assert there < here - 1
+        await at(explorer, OUTPUT)
+        await ask(explorer, "a shore")
+        assert f"{there} tokens, here {here}" in explorer.text
+        assert f"rows 0 to {there - 1} are patched; {there} to {here - 1} stay as before" in explorer.text
+        await explorer.press("enter")
+        await patched(explorer)
+        values = explorer.session.trace[OUTPUT]
+        np.testing.assert_array_equal(values[:there], other[OUTPUT])
+        np.testing.assert_array_equal(values[there:], base.trace[OUTPUT][there:])
+
+
+async def test_a_longer_sentence_gives_the_common_rows() -> None:
+    async with exploring(NARROW, **GPT2) as explorer:
+        text = "against the shore the waves"
+        other = explorer.session.model.trace(text)
+        await at(explorer, OUTPUT)
+        await ask(explorer, text)
+        assert "the common rows are patched" in explorer.text
+        await explorer.press("enter")
+        await patched(explorer)
+        values = explorer.session.trace[OUTPUT]
+        np.testing.assert_array_equal(values, other[OUTPUT][: len(values)])
+
+
+async def test_only_the_head_or_the_row_is_patched() -> None:
+    async with exploring(NARROW, **GPT2) as explorer:
+        base, other = explorer.session, explorer.session.model.trace(OTHER)
+        await at(explorer, CONTEXT, head=2, row=1)
+        await ask(explorer, OTHER)
+        assert "head 2" in explorer.text
+        await explorer.press("tab", "right", "enter")
+        await patched(explorer)
+        expected = base.trace[CONTEXT].copy()
+        expected[2] = other[CONTEXT][2]
+        np.testing.assert_array_equal(explorer.session.trace[CONTEXT], expected)
+        await explorer.press("u")
+        await at(explorer, CONTEXT, head=2, row=1)
+        await ask(explorer, OTHER)
+        await explorer.press("tab", "left", "enter")
+        await patched(explorer)
+        expected = base.trace[CONTEXT].copy()
+        expected[:, 1] = other[CONTEXT][:, 1]
+        np.testing.assert_array_equal(explorer.session.trace[CONTEXT], expected)
+
+
+async def test_what_cannot_be_patched_is_said_while_it_is_typed() -> None:
+    async with exploring(NARROW, **GPT2) as explorer:
+        await at(explorer, "decoder.0.self_attention.weights", row=5)
+        await ask(explorer, "a shore")
+        assert "the last axis differs" in explorer.text
+        await explorer.press("enter")
+        assert isinstance(explorer.app.screen, PatchScreen)
+        await explorer.write(OTHER)
+        assert "the last axis differs" not in explorer.text
+        await explorer.press("escape")
+        await at(explorer, OUTPUT, row=6)
+        await ask(explorer, "a shore")
+        await explorer.press("tab", "right")
+        assert "has no row 6 in both" in explorer.text
+        await explorer.press("escape")
+        assert not explorer.session.edits
+
+
+async def test_token_ids_where_the_model_has_no_words() -> None:
+    session = open_session(ModelOptions(str(REFERENCES / "vanilla-decoder")), None, (4, 5, 6))
+    async with exploring(NARROW, session=session) as explorer:
+        assert explorer.session.model.vocabulary is None
+        await at(explorer, OUTPUT)
+        await ask(explorer, "4 x")
+        assert "write token IDs" in explorer.text
+        await explorer.write("7 5 4")
+        await explorer.press("enter")
+        await patched(explorer)
+        np.testing.assert_array_equal(explorer.session.trace[OUTPUT], session.model.trace(ids=[7, 5, 4])[OUTPUT])
+
+
+async def test_the_decoder_keeps_its_own_tokens() -> None:
+    session = open_session(ModelOptions(str(REFERENCES / "t5")), None, (5, 9, 12, 7), decoder_ids=(0, 8, 3))
+    async with exploring(NARROW, session=session) as explorer:
+        other = session.model.trace(ids=session.model.encode("waves").ids, decoder_ids=(0, 8, 3))
+        name = "decoder.1.cross_attention.output"
+        await at(explorer, name)
+        await ask(explorer, "waves")
+        await explorer.press("enter")
+        await patched(explorer)
+        np.testing.assert_array_equal(explorer.session.trace[name], other[name])
+
+
+async def test_edited_weights_are_edited_in_the_other_sentence_too() -> None:
+    async with exploring(NARROW, **GPT2) as explorer:
+        await at(explorer, "decoder.0.feed_forward.hidden.weight")
+        await explorer.press("e")
+        await explorer.answer("3.5")
+        await explorer.settled()
+        other = explorer.session.with_text(OTHER).trace
+        assert other.edits
+        await at(explorer, OUTPUT)
+        await ask(explorer, OTHER)
+        await explorer.press("enter")
+        await explorer.until(lambda: len(explorer.session.edits) == 2)
+        await explorer.settled()
+        np.testing.assert_array_equal(explorer.session.trace[OUTPUT], other[OUTPUT])
+        await explorer.press("slash")
+        await explorer.answer("a shore")
+        assert [edit.name for edit in explorer.session.edits] == ["decoder.0.feed_forward.hidden.weight"]
+
+
+async def test_a_small_terminal() -> None:
+    async with exploring(SMALL, **GPT2) as explorer:
+        await at(explorer, OUTPUT)
+        await ask(explorer, OTHER)
+        for text in ("whole step", "8 tokens", "enter patch"):
+            assert text in explorer.text
+
+
+@pytest.mark.parametrize(("stop", "said"), [("tokens", "whole numbers"), ("vocabulary", "go to a step")])
+async def test_stops_without_values_of_a_sentence(stop: str, said: str) -> None:
+    async with exploring(NARROW, **GPT2) as explorer:
+        await at(explorer, stop)
+        await explorer.press("P")
+        assert said in explorer.messages[-1]
+
+
+async def test_a_model_that_reads_no_sentence() -> None:
+    async with exploring(NARROW, model="attention") as explorer:
+        await explorer.press("P")
+        assert "reads no sentence" in explorer.messages[-1]
+
+
+async def test_a_hostile_sentence_is_shown_harmlessly() -> None:
+    async with exploring(WIDE, **GPT2) as explorer:
+        await at(explorer, OUTPUT)
+        await ask(explorer, "a [red]\x1b[31mshore\u202e")
+        await explorer.press("enter")
+        await patched(explorer)
+        assert "\x1b" not in explorer.text
+        assert "\u202e" not in explorer.text
+        assert "[red]" in explorer.text
