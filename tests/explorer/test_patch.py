@@ -181,8 +181,12 @@ async def test_a_small_terminal() -> None:
     async with exploring(SMALL, **GPT2) as explorer:
         await at(explorer, OUTPUT)
         await ask(explorer, OTHER)
-        for text in ("whole step", "8 tokens", "enter patch"):
+        for text in ("whole step", "8 tokens", "esc leave"):
             assert text in explorer.text
+        await explorer.press("f1")
+        assert "Patching" in explorer.text
+        await explorer.press("escape", "escape")
+        assert explorer.app.screen is explorer.stage
 
 
 @pytest.mark.parametrize(("stop", "said"), [("tokens", "whole numbers"), ("vocabulary", "go to a step")])

@@ -117,8 +117,12 @@ class PatchScreen(Dialog[Draft]):
     | :- | :- |
     | tab | From the sentence to the choice, and back. |
     | enter | Patches. |
+    | f1 | Help. |
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f1,question_mark", "help", "Help", tooltip="What patching is", id="patch.help", show=False),
+    ]
     DEFAULT_CSS = """
     PatchScreen {
         .field { width: 100%; padding: 0 1; color: $foreground 75%; }
@@ -138,7 +142,7 @@ class PatchScreen(Dialog[Draft]):
     @property
     def keys(self) -> Keys:
         """The choice is reached by tab."""
-        return {"enter": "patch", "tab": "next", "← →": "choose", "esc": "leave"}
+        return {"enter": "patch", "tab": "next", "← →": "choose", "F1": "help", "esc": "leave"}
 
     def body(self) -> ComposeResult:
         """The sentence, the choice, and what follows from both."""
@@ -179,6 +183,13 @@ class PatchScreen(Dialog[Draft]):
         """Patch, where that can be done."""
         if self._draft is not None:
             self.dismiss(self._draft)
+
+    def action_help(self) -> None:
+        """What patching is, with its source."""
+        from tui_transformer.explorer.screens.help import HelpScreen
+        from tui_transformer.guide.texts import help_text
+
+        self.app.push_screen(HelpScreen(help_text("patch"), "Help"))
 
     def _say(self, where: str, text: str) -> None:
         line = self.query_one(f"#patch-{where}", Static)
