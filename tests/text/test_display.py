@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 from rich.cells import cell_len, get_character_cell_size
 
-from tui_transformer.text.display import cells, fit, visible
+from tui_transformer.text.display import cells, fit, token_label, visible
 
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
@@ -93,3 +93,11 @@ def test_fit_aligns_right() -> None:
 @pytest.mark.parametrize("width", range(12))
 def test_fit_gives_exactly_the_cells_asked_for(text: str, width: int) -> None:
     assert cell_len(fit(text, width)) == width
+
+
+def test_a_token_of_spaces_is_seen():
+    assert token_label(" ") == "␣"
+    assert token_label("  ") == "␣␣"
+    assert token_label("") == ""
+    assert token_label("a b") == "a b"
+    assert token_label("\n") == visible("\n")

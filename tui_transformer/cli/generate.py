@@ -126,7 +126,7 @@ def _ids(flags: Flags, model: Model, encode: Callable[[str], Encoding]) -> Ids:
     if text is None:
         if words is None:
             return tuple(range(min(EXAMPLE_IDS, model.config.vocab_size)))
-        text = sample_sentence(words)
+        text = sample_sentence(words, model.name)
     return _all_of(encode(text))
 
 

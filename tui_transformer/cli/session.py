@@ -73,7 +73,7 @@ def _source(model: Model, flags: Flags, given: Ids | None, otherwise: Ids | None
         return _named(model, ids)
     if model.vocabulary is None:
         return _named(model, tuple(range(min(EXAMPLE_IDS, model.config.vocab_size))))
-    return _said_if_cut(model.encode(sample_sentence(model.vocabulary), cut=flags.cut), "the sentence")
+    return _said_if_cut(model.encode(sample_sentence(model.vocabulary, model.name), cut=flags.cut), "the sentence")
 
 
 def _target(model: Model, flags: Flags, given: Ids | None, otherwise: Ids | None) -> Encoding:

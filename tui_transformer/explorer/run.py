@@ -67,7 +67,7 @@ def open_session(
         if model.vocabulary is None:
             ids = tuple(range(min(8, model.config.vocab_size)))
         else:
-            text = sample_sentence(model.vocabulary)
+            text = sample_sentence(model.vocabulary, model.name)
     session = Session(
         model,
         text or "",

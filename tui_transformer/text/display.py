@@ -16,6 +16,7 @@ from typing import Literal
 
 ELLIPSIS = "…"
 _DOTTED_CIRCLE = "◌"
+SPACE = "␣"
 _CONTROL_PICTURES = 0x2400
 _DELETE, _DELETE_PICTURE = 0x7F, "␡"
 _STYLE_SELECTORS = frozenset({0xFE0E, 0xFE0F})
@@ -72,6 +73,11 @@ def visible(text: str) -> str:
         return text
     shown = text.translate(_SHOWN)
     return _DOTTED_CIRCLE + shown if shown and _width(shown[0]) == 0 else shown
+
+
+def token_label(text: str) -> str:
+    """A token's text as it stands beside a row or in a list: a token of nothing but spaces is seen, as `␣`."""
+    return SPACE * len(text) if text.isspace() and text.isprintable() else visible(text)
 
 
 @lru_cache(maxsize=4096)

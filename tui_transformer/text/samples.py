@@ -18,10 +18,11 @@ SENTENCES = {
 WORDS = 6
 
 
-def sample_sentence(vocabulary: Vocabulary) -> str:
-    """A sentence that the vocabulary knows: its own, or its first ordinary words; pieces can write any."""
-    if vocabulary.name in SENTENCES:
-        return SENTENCES[vocabulary.name]
+def sample_sentence(vocabulary: Vocabulary, model: str = "") -> str:
+    """A sentence that the vocabulary knows: the model's, its own, or its first ordinary words; pieces can write any."""
+    for name in (model, vocabulary.name):
+        if name in SENTENCES:
+            return SENTENCES[name]
     if vocabulary.kind in ("pieces", "sentencepiece"):
         return SENTENCES["waves"]
     special = vocabulary.special_ids

@@ -13,7 +13,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.text.display import visible
+from tui_transformer.text.display import token_label
 from tui_transformer.views.view import Axis, Scale, ScaleKind, Values, View
 
 ONE = ArrayAxis("", 1)
@@ -39,8 +39,8 @@ class Labels:
         """How the indices of an axis are written; safe to show."""
         words = self.sequences.get(axis.sequence)
         if words is not None and len(words) == axis.size:
-            return lambda index: visible(words[index])
-        return (lambda index: visible(self.word(index))) if axis.name == "vocabulary" else str
+            return lambda index: token_label(words[index])
+        return (lambda index: token_label(self.word(index))) if axis.name == "vocabulary" else str
 
 
 def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int = 0) -> View:

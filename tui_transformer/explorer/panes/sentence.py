@@ -14,7 +14,7 @@ from textual.events import Click
 from textual.message import Message
 from textual.widget import Widget
 
-from tui_transformer.text.display import visible
+from tui_transformer.text.display import token_label, visible
 from tui_transformer.text.tokenizer import Encoding, Token
 from tui_transformer.text.vocabulary import Vocabulary
 
@@ -174,4 +174,4 @@ class SentencePane(Widget, can_focus=True):
 
 
 def _written_token(token: Token) -> str:
-    return f"{visible(token.text)}?" if token.unknown else visible(token.text)
+    return f"{visible(token.text)}?" if token.unknown else token_label(token.text)
