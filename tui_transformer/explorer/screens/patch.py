@@ -142,7 +142,7 @@ class PatchScreen(Dialog[Draft]):
     @property
     def keys(self) -> Keys:
         """The choice is reached by tab."""
-        return {"enter": "patch", "tab": "next", "← →": "choose", "F1": "help", "esc": "leave"}
+        return {"enter": "patch", "esc": "leave", "tab": "part", "F1": "help"}
 
     def body(self) -> ComposeResult:
         """The sentence, the choice, and what follows from both."""
