@@ -14,7 +14,6 @@ from textual import on
 
 from tui_transformer.engine.edits import Edit
 from tui_transformer.errors import InputError
-from tui_transformer.explorer import experiment
 from tui_transformer.explorer.asking import AT_ONCE
 from tui_transformer.explorer.beside import GRADIENT, NOTHING, Beside
 from tui_transformer.explorer.panes.cell_lines import number
@@ -213,6 +212,8 @@ class MainScreen(Stage):
 
     def action_ablate(self, kind: str, mean: bool) -> None:  # noqa: FBT001 - actions are written with their arguments
         """Ablate the head or position of the cell."""
+        from tui_transformer.explorer import experiment
+
         experiment.ablate(self, kind, mean=mean)
 
     # Screens of their own
