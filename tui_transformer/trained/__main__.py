@@ -8,23 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from tui_transformer.files import write_whole
 from tui_transformer.learning.checkpoint import checkpoints, settings_of
-from tui_transformer.learning.corpora import lines_of
-from tui_transformer.learning.loop import Measured
 from tui_transformer.learning.recipes import RECIPES
-from tui_transformer.learning.start import trainer
 from tui_transformer.model.model import Model
 from tui_transformer.trained import ABOUT, HERE
-
-NEW_LINES, NEW_SEED = 2_000, 1
-"""Lines that are measured; the recipes' texts have seed 0."""
-
-MOSTLY = 0.95
-"""Share of those that is measured: a run wants some to learn from."""
+from tui_transformer.trained.measure import NEW_LINES, measure
 
 
 def main() -> None:
@@ -44,7 +35,7 @@ def make(name: str, run: Path) -> None:
     minutes = (time.monotonic() - started) / 60
     newest = checkpoints(run)[-1]
     model = Model.load(newest, device="cpu")
-    measured = measure(name, run, model)
+    measured = measure(name, model)
     target = HERE / name
     shutil.rmtree(target, ignore_errors=True)
     model.save(target)
@@ -61,15 +52,6 @@ def make(name: str, run: Path) -> None:
         f"exact = {measured.exact:.4f}",
     )
     write_whole(target / ABOUT, "".join(f"{line}\n" for line in lines).encode())
-
-
-def measure(name: str, run: Path, model: Model) -> Measured:
-    """How good the model is on lines that are no part of what it learned from."""
-    lines = [f"{line}\n" for line in lines_of(name, NEW_LINES, NEW_SEED)]
-    found = trainer(replace(settings_of(run), validation=MOSTLY, dropout=0.0), model, lines).validate()
-    if found is None:
-        raise SystemExit(f"{name}: there is nothing to measure on")
-    return found
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def _statements(pick: Pick, verb: tuple[str, str, str]) -> tuple[str, ...]:
     )
 
 
-UNMARKED = 0.3
+UNMARKED = 0.5
 """Share of lines without punctuation."""
 SPOKEN = 0.08
 """Share of questions that are statements with a question mark."""

@@ -6,14 +6,15 @@ from tui_transformer.learning.recipes import Recipe
 
 RECIPE = Recipe(
     "question",
-    6_000,
+    8_000,
     {
         "task": "classify",
-        "sizes": {"layers": 2, "d_model": 32, "heads": 4},
-        "steps": 400,
+        "sizes": {"layers": 1, "d_model": 32, "heads": 4},
+        "steps": 600,
         "batch": 64,
         "length": 24,
         "learning_rate": 0.003,
         "warm_up": 40,
+        "weight_decay": 0.1,
     },
 )
