@@ -11,13 +11,14 @@ import pytest
 
 from tui_transformer.engine import backend as backend_module
 from tui_transformer.engine import keep, parts
-from tui_transformer.engine.keep import RESIDUAL, keep_plan
+from tui_transformer.engine.keep import PROJECTIONS, RESIDUAL, keep_plan
 from tui_transformer.engine.pool import Pool
 from tui_transformer.model import Model
 
 IDS = [2, 5, 3, 6, 4, 7, 1]
 SIZES = {"layers": 3, "heads": 4, "d_ff": 12, "causal": True}
-NO_WINDOWS = 4
+NO_WINDOWS = 12
+CONTEXT = ("weights", "context")
 """The stage that keeps all but what comes back in windows."""
 
 
@@ -35,7 +36,12 @@ def small_blocks(monkeypatch):
 def budgets(model: Model) -> list[int]:
     """Nothing, each stage of dropping with a byte less than the next, and everything."""
     program = model.program(len(IDS))
+    layers = [program.step(f"encoder.{i}.output") for i in range(SIZES["layers"])]
     stages = [
+        layers[2:],
+        layers[::2],
+        layers,
+        [step for step in program.steps if step in layers or step.name.rpartition(".")[2] in PROJECTIONS],
         [step for step in program.steps if step.name.rpartition(".")[2] in RESIDUAL],
         [step for step in program.steps if not step.windowed],
         [step for step in program.steps if not step.square],
@@ -52,18 +58,18 @@ def test_the_stages_of_dropping(model):
     assert [len(plan.names) for plan in kept] == sorted(len(plan.names) for plan in kept)
     assert all(plan.bytes <= budget for plan, budget in zip(kept, budgets(model), strict=True))
     assert kept[0].names == frozenset()
-    assert len({plan.names for plan in kept}) == 6
+    assert len({plan.names for plan in kept}) == 10
     assert [plan.everything for plan in kept] == [False] * (len(kept) - 1) + [True]
 
 
-@pytest.mark.parametrize("stage", range(11))
+@pytest.mark.parametrize("stage", range(19))
 def test_dropped_equals_kept(model, stage, small_blocks):
     kept, dropped = model.trace(ids=IDS), model.trace(ids=IDS, budget=budgets(model)[stage])
     for name in kept:
         np.testing.assert_allclose(dropped[name], kept[name], rtol=1e-12, atol=1e-14, err_msg=name)
 
 
-@pytest.mark.parametrize("stage", range(11))
+@pytest.mark.parametrize("stage", range(19))
 def test_a_run_keeps_exactly_what_the_plan_says(model, stage, small_blocks):
     trace = model.trace(ids=IDS, budget=budgets(model)[stage])
     trace.compute()
@@ -144,6 +150,43 @@ def test_a_window_of_a_dropped_step_computes_its_sources_once(model, runs, small
     trace = model.trace(ids=IDS, budget=0)
     trace.window("encoder.0.self_attention.weights", (range(1), range(2), range(3)))
     assert (runs["Embed"], runs["Project"], runs["Scores"], runs["Softmax"]) == (1, 2, 1, 1)
+
+
+@pytest.mark.parametrize(("stage", "projections"), [(0, 8), (4, 5), (6, 2), (8, 0)])
+def test_a_window_is_computed_from_the_nearest_layer_that_is_kept(model, runs, stage, projections):
+    trace = model.trace(ids=IDS, budget=budgets(model)[stage])
+    trace.compute()
+    runs.clear()
+    trace.window("encoder.2.self_attention.weights", (range(1), range(2), range(3)))
+    assert runs["Project"] == projections
+    assert runs["Embed"] == (stage == 0)
+
+
+def test_the_last_layer_of_both_stacks_is_kept_longest():
+    program = Model.load("encoder-decoder", device="cpu", decoder_layers=3, **SIZES).program(4, 2)
+    last = [program.step(f"{stack}.2.output") for stack in ("encoder", "decoder")]
+    assert keep_plan(program, 8, 8 * program.step_cells(last)).names == {step.name for step in last}
+
+
+@pytest.mark.parametrize("read", ["window", "explain", "blocks"])
+def test_what_windows_are_made_from_is_there_until_another_step_needs_something_else(model, runs, read):
+    trace, (weights, context) = model.trace(ids=IDS, budget=0), (f"encoder.1.self_attention.{n}" for n in CONTEXT)
+    reads = {
+        "window": lambda name: trace.window(name, (range(1), range(2), range(3))),
+        "explain": lambda name: trace.explain(name, row=1),
+        "blocks": lambda name: list(trace.blocks(name)),
+    }
+    reads[read](weights)
+    assert trace.pending(["encoder.1.self_attention.query"]) == 0
+    runs.clear()
+    reads[read](weights)
+    assert not runs["Project"]
+    assert trace.held == frozenset()
+    runs.clear()
+    reads[read](context)
+    assert runs["Project"] == 4  # of layer 0, and the values of layer 1
+    trace.window("encoder.2.output", (range(1), range(1)))
+    assert trace.pending(["encoder.1.self_attention.query"]) > 0
 
 
 def test_running_through_does_not_make_dropped_steps_whole(model, runs, small_blocks):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from tui_transformer.engine.program import Program, Step
 MEBIBYTE = 1 << 20
 DEFAULT_BUDGET = 512 * MEBIBYTE
 RESIDUAL = frozenset({"output", "residual", "norm", "query", "key", "value", "tokens", "positions"})
-"""Last parts of the names of steps that are kept longest: the residual stream, q, k and v."""
+"""Last parts of the names of steps that are kept long: the residual stream, q, k and v."""
+PROJECTIONS = frozenset({"query", "key", "value"})
+"""Last parts of the names of steps that windows of attention weights and context are made from."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +32,11 @@ class Plan:
 
 
 def keep_plan(program: Program, bytes_per_cell: int, budget: int = DEFAULT_BUDGET) -> Plan:
-    """Keep everything while it fits the budget, else less, down to the residual stream and q, k, v.
+    """Keep everything while it fits the budget, else less, down to what leaves some of the layers.
 
-    First what is made again from few numbers goes: tokens × vocabulary, then queries × keys, then both.
+    First what is made again from few numbers goes: tokens × vocabulary, then queries × keys, then both. Of the rest,
+    the residual stream, q, k and v stay longest; last of all what leaves every k-th layer, from which the layers after
+    it are computed again.
 
     Args:
         program: The steps.
@@ -39,22 +44,46 @@ def keep_plan(program: Program, bytes_per_cell: int, budget: int = DEFAULT_BUDGE
         budget: Bytes that may be kept. 0 keeps nothing.
     """
     total = program.step_cells() * bytes_per_cell
-    choices = (
-        program.steps,
-        [step for step in program.steps if step.square or not step.windowed],
-        [step for step in program.steps if not step.square],
-        [step for step in program.steps if not step.windowed],
-        [step for step in program.steps if step.name.rpartition(".")[2] in RESIDUAL],
-    )
-    for steps in choices:
-        size = program.step_cells(steps) * bytes_per_cell
-        if size <= budget:
-            return Plan(_names(steps), size, total)
-    return Plan(frozenset(), 0, total)
+    sizes = ((steps, program.step_cells(steps) * bytes_per_cell) for steps in _choices(program))
+    return next(Plan(frozenset(step.name for step in steps), size, total) for steps, size in sizes if size <= budget)
 
 
-def _names(steps: tuple[Step, ...] | list[Step]) -> frozenset[str]:
-    return frozenset(step.name for step in steps)
+def _choices(program: Program) -> Iterator[tuple[Step, ...]]:
+    """What may be kept, from all to nothing."""
+    layers = layer_outputs(program)
+    yield program.steps
+    yield tuple(step for step in program.steps if step.square or not step.windowed)
+    yield tuple(step for step in program.steps if not step.square)
+    yield tuple(step for step in program.steps if not step.windowed)
+    yield tuple(step for step in program.steps if _last_part(step) in RESIDUAL)
+    yield tuple(step for step in program.steps if step.name in layers or _last_part(step) in PROJECTIONS)
+    for stride in range(1, len(layers) + 1):
+        yield tuple(program.step(name) for name in _every(stride, layers))
+    yield ()
+
+
+def _last_part(step: Step) -> str:
+    return step.name.rpartition(".")[2]
+
+
+def _every(stride: int, names: Iterable[str]) -> Iterator[str]:
+    """What leaves the last layer of each stack, and every so many layers before it."""
+    stacks: dict[str, list[str]] = {}
+    for name in names:
+        stacks.setdefault(name.partition(".")[0], []).append(name)
+    for stack in stacks.values():
+        yield from stack[::-1][::stride]
+
+
+def layer_outputs(program: Program) -> tuple[str, ...]:
+    """The own names of what leaves each layer, in order."""
+    return tuple(program.aliases[name] for name in program.names if name in program.aliases and _is_layer(name))
+
+
+def _is_layer(name: str) -> bool:
+    stack, _, rest = name.partition(".")
+    layer, _, last = rest.partition(".")
+    return bool(stack) and layer.isdigit() and last == "output"
 
 
 def available_memory() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,6 +29,7 @@ class Trace:
 
     `trace[name]` gives a host array (the batch axis is left out where the batch is 1); `window` only a part of one.
     A trace with edits shares every value that no edit reaches with the trace that it was made from.
+    Besides what is kept, it holds what the last window was made from, until another needs something else.
     """
 
     program: Program
@@ -38,6 +39,7 @@ class Trace:
     edits: tuple[Change, ...] = ()
     base: Trace | None = None
     _held: dict[str, Array] = field(default_factory=dict, repr=False)
+    _recent: dict[str, Array] = field(default_factory=dict, init=False, repr=False)
 
     # What there is
 
@@ -102,9 +104,17 @@ class Trace:
         wanted = [source for name in names for source in self._needed(self.program.step(name).name)]
         self._compute(wanted, discard=True, before=before)
 
+    def prepare(self, name: str, before: Watch | None = None) -> None:
+        """Compute what windows and explanations of a step are made from. `before` as in `compute`.
+
+        What of it is not kept is there until windows of another step need something else.
+        """
+        step = self.program.step(name)
+        self._ready((step.name, *step.inputs), before)
+
     def pending(self, names: Sequence[str]) -> int:
         """Floating-point operations that it would take to have these steps."""
-        steps = self._order([self.program.aliases.get(name, name) for name in names])
+        steps = self._order([self.program.aliases.get(name, name) for name in names], self._recent)
         return self.batch * sum(self._flops(step) for step in steps)
 
     def _flops(self, step: Step) -> int:
@@ -127,7 +137,7 @@ class Trace:
         What the parts are made from is computed once. `before` as in `compute`.
         """
         step = self.program.step(name)
-        values = self._compute(self._needed(step.name), before=before)
+        values = self._ready((step.name,), before)
         for piece in self._parts.pieces(step, whole(step.shape) if region is None else region):
             yield piece, self._read_only(self._read(step.name, piece, values)[item])
 
@@ -150,6 +160,8 @@ class Trace:
         """
         name = self.program.aliases.get(name, name)
         check_index(self.program, name, index)
+        if name in self.program.by_name:
+            self.prepare(name)
         stored = self._source(name, item).cell(*index)
         edited = any(edit.name == name and covers(edit.region, index) for edit in self.edits)
         if name in self.program.weights or name in self.givens:
@@ -198,8 +210,8 @@ class Trace:
     @np.errstate(all="ignore")
     def _compute(self, names: Sequence[str], *, discard: bool = False, before: Watch | None = None) -> dict[str, Array]:
         """Compute steps in order, keep those of the plan, and drop every other value after its last reader."""
-        values: dict[str, Array] = {}
-        order = self._order(names)
+        values = ChainMap[str, Array]({}, self._recent)
+        order = self._order(names, values)
         readers = Counter(source for step in order for source in self._reads(step))
         if not discard:
             readers.update(names)
@@ -213,13 +225,13 @@ class Trace:
                     values.pop(name, None)
         return {} if discard else {name: self._value(name, values) for name in names}
 
-    def _order(self, names: Sequence[str]) -> list[Step]:
+    def _order(self, names: Sequence[str], there: Mapping[str, Array]) -> list[Step]:
         """The steps that have to run for these, in order; those that are there already stop the search."""
         needed: set[str] = set()
         waiting = list(names)
         while waiting:
             name = waiting.pop()
-            if name not in needed and not self._there(name):
+            if name not in needed and name not in there and not self._there(name):
                 needed.add(name)
                 waiting += self._reads(self.program.step(name))
         places = self.program.places
@@ -231,7 +243,7 @@ class Trace:
             return ()
         return self._parts.sources(step) if self._parts.in_blocks(step) else step.inputs
 
-    def _run(self, step: Step, values: Mapping[str, Array], readers: Counter[str]) -> Array:
+    def _run(self, step: Step, values: ChainMap[str, Array], readers: Counter[str]) -> Array:
         """One step, kept if the plan says so."""
         inputs = {name: self._value(name, values) for name in self._reads(step)}
         region, result = whole(step.shape), self._unedited(step)
@@ -240,7 +252,7 @@ class Trace:
         else:
             if result is None:
                 operands = (inputs[name] for name in step.inputs)
-                result = step.op.forward(self.backend, *operands, out=self._spare(step, values, readers))
+                result = step.op.forward(self.backend, *operands, out=self._spare(step, values.maps[0], readers))
             result = changed(self.edits, step.name, self.backend, result, region)
         if self._keeps(step.name):
             self._store(step.name)[step.name] = result
@@ -301,9 +313,18 @@ class Trace:
         """What has to be there whole before a part of a value can be read."""
         return self._parts.sources(self.program.step(name)) if self._parts.dropped(name) else [name]
 
+    def _ready(self, names: Sequence[str], before: Watch | None = None) -> dict[str, Array]:
+        """What parts of values are made from; what of it is not kept is there until something else is wanted."""
+        needed = list(dict.fromkeys(source for name in names for source in self._needed(name)))
+        values = self._compute(needed, before=before)
+        fresh = {name: value for name, value in values.items() if not self._there(name)}
+        if not fresh.keys() <= self._recent.keys():
+            self._recent = fresh
+        return values
+
     def _part(self, name: str, region: Region) -> Array:
         """A part of a step, with all items of the batch, or of a weight; only what it needs is computed."""
-        return self._read(name, region, self._compute(self._needed(name)))
+        return self._read(name, region, self._ready((name,)))
 
     @np.errstate(all="ignore")
     def _read(self, name: str, region: Region, values: Mapping[str, Array]) -> Array:
