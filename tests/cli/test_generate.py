@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from command_line import REFERENCES, Run
 
+from tui_transformer.cli.generate import AsText
 from tui_transformer.model import Model
 
 COMMAND = (sys.executable, "-m", "tui_transformer", "generate")
@@ -33,6 +34,13 @@ def test_the_text_alone_is_written(run: Run) -> None:
     assert whole.out == "hello" + ended.out
     assert ended.err.startswith("6 tokens · first after ")
     assert ended.err.endswith("6 new tokens, as asked\n")
+
+
+@pytest.mark.parametrize("prompt", ["hello", "hello\n", "hello\n\n"])
+def test_standard_output_ends_with_one_newline_that_the_text_may_bring(prompt: str) -> None:
+    model = Model.load(REFERENCES / "gpt2")
+    output = AsText(model, model.encode(prompt).ids, with_prompt=True)
+    assert output.begin() + output.end() == (prompt if prompt.endswith("\n") else prompt + "\n")
 
 
 def test_json_has_an_object_for_every_token(run: Run) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,10 +14,14 @@ from tui_transformer.learning.checkpoint import Run
 from tui_transformer.learning.recipes import RECIPES, recipe
 from tui_transformer.learning.settings import Settings
 
+FEW = {"lines": 300, "batch": 4}
+"""Enough to begin with: the whole text and batch only take longer."""
+
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_begins_a_run(name, tmp_path):
     found = recipe(name)
+    found = replace(found, lines=FEW["lines"], settings={**found.settings, "batch": FEW["batch"]})
     text = found.write_text(tmp_path)
     assert text.read_text().count("\n") == found.lines
     run = Run.start(tmp_path, Settings(**found.settings, file=str(text)))

@@ -189,6 +189,7 @@ def generate(
     """Write a text on, token by token; --text is the prompt, or what an encoder reads.
 
     Where nothing is said, tokens are taken as the model's generation_config.json says, else the most likely one.
+    A newline is added to a text that does not end with one.
     """
     from tui_transformer.cli.generate import Request, run
 

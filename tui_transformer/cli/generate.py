@@ -217,18 +217,25 @@ class AsText:
     def __init__(self, model: Model, prompt: Ids, *, with_prompt: bool) -> None:
         """The text of the prompt goes first where it is wanted."""
         self._stream, self._with_prompt = TextStream(model, prompt), with_prompt
+        self._ends_line = False
 
     def begin(self) -> str:
         """The prompt."""
-        return self._stream.prompt() if self._with_prompt else ""
+        return self._seen(self._stream.prompt() if self._with_prompt else "")
 
     def token(self, state: State) -> str:
         """What the token adds."""
-        return self._stream.add(state.candidate)
+        return self._seen(self._stream.add(state.candidate))
 
     def end(self) -> str:
-        """What was held back, and the end of the line."""
-        return self._stream.end() + "\n"
+        """What was held back, and the end of the line where the text does not end with one."""
+        rest = self._seen(self._stream.end())
+        return rest if self._ends_line else rest + "\n"
+
+    def _seen(self, text: str) -> str:
+        if text:
+            self._ends_line = text.endswith("\n")
+        return text
 
 
 class AsJson:
