@@ -12,7 +12,6 @@ from tui_transformer.analysis.attentions import attentions
 from tui_transformer.analysis.head_measures import LayerMeasures, head_measures, layer_measures
 from tui_transformer.analysis.heads import MEASURES
 from tui_transformer.analysis.token_kinds import Hidden
-from tui_transformer.analysis.walk import Walk
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
@@ -25,7 +24,7 @@ def load(name: str = "encoder", **sizes: object) -> Model:
 
 
 def measured(trace: Trace, reader: Reader) -> list[LayerMeasures]:
-    return list(head_measures(Walk(trace), attentions(trace.program), reader))
+    return list(head_measures(trace, attentions(trace.program), reader))
 
 
 def test_every_measure_is_the_mean_of_its_rows_where_all_keys_are_visible() -> None:
@@ -83,7 +82,7 @@ def test_cross_attention_has_no_own_token() -> None:
     model = load("encoder-decoder")
     trace = model.trace("the day", decoder_text="the day was")
     step = attentions(trace.program, "decoder cross-attention")[0]
-    found = layer_measures(Walk(trace).at(step.name), step, Reader(model.vocabulary))
+    found = layer_measures(trace, step, Reader(model.vocabulary))
     assert all(math.isnan(value) for name in ("previous", "itself", "induction") for value in found.values[name])
     assert found.values["first"] == pytest.approx(trace[step.name][:, :, 0].mean(axis=1))
 

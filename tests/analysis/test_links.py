@@ -9,7 +9,6 @@ from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import attentions
 from tui_transformer.analysis.links import Link, Wanted, links
 from tui_transformer.analysis.token_kinds import Hidden
-from tui_transformer.analysis.walk import Walk
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 
@@ -21,7 +20,7 @@ def load(name: str = "encoder") -> Model:
 
 
 def found(trace: Trace, wanted: Wanted, reader: Reader | None = None) -> tuple[Link, ...]:
-    return list(links(Walk(trace), attentions(trace.program), reader or Reader(), wanted))[-1]
+    return list(links(trace, attentions(trace.program), reader or Reader(), wanted))[-1]
 
 
 @pytest.mark.parametrize("budget", [1 << 30, 0])
@@ -60,6 +59,6 @@ def test_padding_the_hidden_and_queries_without_a_choice_take_no_part() -> None:
 
 def test_after_every_layer_there_is_a_list() -> None:
     trace = load().trace(ids=IDS)
-    sofar = list(links(Walk(trace), attentions(trace.program), Reader(), Wanted(5)))
+    sofar = list(links(trace, attentions(trace.program), Reader(), Wanted(5)))
     assert len(sofar) == 3
     assert {link.layer for link in sofar[0]} == {0}

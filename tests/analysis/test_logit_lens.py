@@ -8,7 +8,6 @@ from reference import REFERENCES
 
 from tui_transformer.analysis import logit_lens
 from tui_transformer.analysis.logit_lens import lens_of, words_at
-from tui_transformer.analysis.walk import Walk
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -60,11 +59,10 @@ def test_beside_an_encoder_it_is_the_decoder_that_spells() -> None:
 def test_windows_and_blocks_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = trace_of(REFERENCES / "llama", budget=0)
     lens = lens_of(trace.program)
-    walk = Walk(trace)
-    whole = [lens.spell(walk.at(depth.step), depth, range(5), 3) for depth in lens.depths]
+    whole = [lens.spell(trace, depth, range(5), 3) for depth in lens.depths]
     monkeypatch.setattr(logit_lens, "BLOCK", 2 * lens.vocabulary)
     for depth, expected in zip(lens.depths, whole, strict=True):
-        part = lens.spell(walk.at(depth.step), depth, range(1, 5), 3)
+        part = lens.spell(trace, depth, range(1, 5), 3)
         np.testing.assert_allclose(part.probabilities, expected.probabilities[1:])
         assert (part.words == expected.words[1:]).all()
 

@@ -8,7 +8,6 @@ import pytest
 from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import attentions
 from tui_transformer.analysis.rollout import Rollout
-from tui_transformer.analysis.walk import Walk
 from tui_transformer.model import Model
 
 IDS = [105, 106, 107, 108, 109]
@@ -23,7 +22,7 @@ def rollout(name: str, budget: int = 1 << 30, kept: int = 1 << 30) -> tuple[Roll
         mixed = (trace[step.name].mean(axis=0) + np.eye(len(IDS))) / 2
         rolled = mixed / mixed.sum(axis=1, keepdims=True) @ rolled
         expected.append(rolled)
-    return Rollout(Walk(trace), steps, Reader(), kept), expected
+    return Rollout(trace, steps, Reader(), kept), expected
 
 
 @pytest.mark.parametrize("name", ["encoder", "decoder"])

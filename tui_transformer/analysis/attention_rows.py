@@ -75,7 +75,7 @@ class Reader:
         """The queries of the runs, of some heads or all.
 
         Args:
-            trace: One whose windows of the step are cheap (`Walk.at`).
+            trace: Whose weights; best prepared for windows of the step (`prepared`).
             attention: The step.
             runs: Neighbouring queries, in rising order.
             heads: Which heads; by default all.

@@ -13,8 +13,8 @@ from tui_transformer.analysis.attention_rows import Reader, Rows
 from tui_transformer.analysis.attentions import Attention
 from tui_transformer.analysis.head_pictures import SIDE, Pictures, largest
 from tui_transformer.analysis.heads import MEASURES, Measure
+from tui_transformer.analysis.progress import Report, prepared, silent
 from tui_transformer.analysis.sample import row_sample
-from tui_transformer.analysis.walk import Report, Walk, silent
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 
@@ -55,10 +55,10 @@ class LayerMeasures:
 
 
 def head_measures(
-    walk: Walk, steps: Iterable[Attention], reader: Reader, report: Report = silent
+    trace: Trace, steps: Iterable[Attention], reader: Reader, report: Report = silent
 ) -> Iterator[LayerMeasures]:
     """The measures of all heads of these steps, one step after the other."""
-    return (layer_measures(walk.at(step.name, report), step, reader, report) for step in steps)
+    return (layer_measures(trace, step, reader, report) for step in steps)
 
 
 def layer_measures(
@@ -67,13 +67,13 @@ def layer_measures(
     """The mean of every measure over the queries that count, of every head of a step.
 
     Args:
-        trace: One whose windows of the step are cheap (`Walk.at`).
+        trace: Whose weights.
         step: Which attention.
         reader: What is hidden, and what is known of the tokens.
         report: Told how far the work is; what it raises ends it.
         most: Weights that are read; of more, queries at even distances.
     """
-    counted = np.flatnonzero(reader.counted(trace, step))
+    counted = np.flatnonzero(reader.counted(prepared(trace, step.name, report), step))
     runs = _sample(counted, step.heads * step.keys.size, most)
     means, pictures = Means(MEASURES, step.heads), Pictures(step)
     for rows in reader.rows(trace, step, runs):

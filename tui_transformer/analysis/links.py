@@ -14,8 +14,9 @@ import numpy as np
 
 from tui_transformer.analysis.attention_rows import Reader, Rows
 from tui_transformer.analysis.attentions import Attention
-from tui_transformer.analysis.walk import Report, Walk, silent
+from tui_transformer.analysis.progress import Report, prepared, silent
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.trace import Trace
 
 
 @dataclass(frozen=True, order=True)
@@ -40,12 +41,12 @@ class Wanted:
 
 
 def links(
-    walk: Walk, steps: Iterable[Attention], reader: Reader, wanted: Wanted, report: Report = silent
+    trace: Trace, steps: Iterable[Attention], reader: Reader, wanted: Wanted, report: Report = silent
 ) -> Iterator[tuple[Link, ...]]:
     """The strongest links of the steps that were read so far, the strongest first; once after every step."""
     found: tuple[Link, ...] = ()
     for step in steps:
-        found = strongest((*found, *links_of(walk, step, reader, wanted, report)), wanted.top)
+        found = strongest((*found, *links_of(trace, step, reader, wanted, report)), wanted.top)
         yield found
 
 
@@ -54,10 +55,9 @@ def strongest(found: Iterable[Link], top: int) -> tuple[Link, ...]:
     return tuple(sorted(found, key=lambda link: (-link.weight, link.layer, link.head, link.query, link.key))[:top])
 
 
-def links_of(walk: Walk, step: Attention, reader: Reader, wanted: Wanted, report: Report = silent) -> list[Link]:
+def links_of(trace: Trace, step: Attention, reader: Reader, wanted: Wanted, report: Report = silent) -> list[Link]:
     """The strongest links of one step, in no order; of every block that is read, so many as are wanted."""
-    trace = walk.at(step.name, report)
-    counted = reader.counted(trace, step)
+    counted = reader.counted(prepared(trace, step.name, report), step)
     heads = range(step.heads) if wanted.head is None else range(wanted.head, wanted.head + 1)
     found: list[Link] = []
     for rows in reader.rows(trace, step, [range(step.queries.size)], heads):

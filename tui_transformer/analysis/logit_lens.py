@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tui_transformer.analysis.progress import Report, prepared, silent
 from tui_transformer.analysis.residual_norm import START
-from tui_transformer.analysis.walk import Report, layer_outputs, silent
 from tui_transformer.engine.backend import Array, Host
+from tui_transformer.engine.keep import layer_outputs
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -83,7 +84,7 @@ class Lens:
         """The words that the stream spells at some tokens.
 
         Args:
-            trace: Whose stream; one in which the step of the depth is there or cheap (`Walk.at`).
+            trace: Whose stream.
             depth: One of `depths`.
             rows: Which tokens.
             top: How many words of each.
@@ -91,6 +92,7 @@ class Lens:
             report: Told how far the work is; what it raises ends it.
         """
         height = max(1, BLOCK // self.vocabulary)
+        prepared(trace, depth.step, report)
         found = []
         for start in range(rows.start, rows.stop, height):
             report(f"{depth.title} · token {start:,} of {self.tokens:,}")

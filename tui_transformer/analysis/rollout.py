@@ -14,8 +14,9 @@ import numpy as np
 
 from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import Attention
-from tui_transformer.analysis.walk import Report, Walk, silent
+from tui_transformer.analysis.progress import Report, prepared, silent
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.trace import Trace
 
 KEPT = 256 << 20
 """Bytes of rolled-out layers that are kept, so that going back a layer is quick."""
@@ -26,12 +27,12 @@ class Rollout:
     """The rollout of one stack, a layer at a time.
 
     Attributes:
-        walk: Through the layers.
+        trace: Whose weights.
         steps: The self-attention of every layer, in order.
         reader: Reads the weights; nothing may be hidden in it.
     """
 
-    walk: Walk
+    trace: Trace
     steps: tuple[Attention, ...]
     reader: Reader
     kept: int = KEPT
@@ -59,16 +60,16 @@ class Rollout:
             del self._found[old]
 
     def _next(self, rolled: Host | None, step: Attention, report: Report) -> Host:
-        mixed = mixing(self.walk, step, self.reader, report)
+        mixed = mixing(self.trace, step, self.reader, report)
         report(f"rollout of layer {step.layer}")
         return mixed if rolled is None else np.matmul(mixed, rolled)
 
 
-def mixing(walk: Walk, step: Attention, reader: Reader, report: Report = silent) -> Host:
+def mixing(trace: Trace, step: Attention, reader: Reader, report: Report = silent) -> Host:
     """Ã of one layer: tokens × tokens, float32."""
-    trace, size = walk.at(step.name, report), step.queries.size
+    size = step.queries.size
     mixed: Host = np.empty((size, step.keys.size), dtype=np.float32)
-    for rows in reader.rows(trace, step, [range(size)]):
+    for rows in reader.rows(prepared(trace, step.name, report), step, [range(size)]):
         report(f"{step.name} · query {rows.queries[0]:,} of {size:,}")
         mixed[rows.queries] = rows.weights.mean(axis=0)
         mixed[rows.queries, rows.own] += 1.0

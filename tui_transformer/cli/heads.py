@@ -11,7 +11,6 @@ from tui_transformer.analysis.attentions import Attention, attentions, chosen_gr
 from tui_transformer.analysis.head_measures import LayerMeasures, head_measures
 from tui_transformer.analysis.heads import MEASURES
 from tui_transformer.analysis.token_kinds import Hidden
-from tui_transformer.analysis.walk import Walk
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Session, open_session
@@ -43,7 +42,7 @@ def run(flags: Flags, request: Request) -> None:
     session = open_session(flags)
     steps = chosen_steps(session, request.of, request.layer)
     reader = Reader(session.model.vocabulary, request.hidden)
-    found = list(head_measures(Walk(session.trace), steps, reader))
+    found = list(head_measures(session.trace, steps, reader))
     emit(written(_table(found, request), request.format))
 
 

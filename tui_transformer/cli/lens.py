@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tui_transformer.analysis.logit_lens import Depth, Lens, lens_of, words_at
-from tui_transformer.analysis.walk import Walk
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Session, open_session
@@ -36,9 +35,9 @@ def run(flags: Flags, request: Request) -> None:
     session = open_session(flags)
     lens = lens_of(session.trace.program)
     tokens = _tokens(lens, request.token)
-    walk, rows = Walk(session.trace), list[tuple[Value, ...]]()
+    rows: list[tuple[Value, ...]] = []
     for depth in _depths(lens, request.layer):
-        rows += _rows(session, lens, walk, depth, tokens, request.top)
+        rows += _rows(session, lens, depth, tokens, request.top)
     names = " → ".join(step.name for step in lens.steps)
     emit(written(Table(COLUMNS, rows, 4, f"what leaves each layer, through {names}"), request.format))
 
@@ -60,10 +59,8 @@ def _tokens(lens: Lens, token: int | None) -> range:
     return range(token, token + 1)
 
 
-def _rows(
-    session: Session, lens: Lens, walk: Walk, depth: Depth, tokens: range, top: int
-) -> Iterator[tuple[Value, ...]]:
-    found = lens.spell(walk.at(depth.step), depth, tokens, top)
+def _rows(session: Session, lens: Lens, depth: Depth, tokens: range, top: int) -> Iterator[tuple[Value, ...]]:
+    found = lens.spell(session.trace, depth, tokens, top)
     label = session.labels.of(lens.steps[-1].axes[0])
     layer = EMBEDDING if depth.layer < 0 else str(depth.layer)
     for token in tokens:

@@ -9,7 +9,6 @@ from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import Attention
 from tui_transformer.analysis.links import Link, Wanted, links
 from tui_transformer.analysis.token_kinds import Hidden
-from tui_transformer.analysis.walk import Walk
 from tui_transformer.cli.heads import chosen_steps
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
@@ -43,7 +42,7 @@ def run(flags: Flags, request: Request) -> None:
     if head is not None and not 0 <= head < heads:
         raise InputError(f"there is no head {head}: heads are 0 to {heads - 1}")
     reader = Reader(session.model.vocabulary, request.hidden)
-    *_, found = links(Walk(session.trace), steps, reader, request.wanted)
+    *_, found = links(session.trace, steps, reader, request.wanted)
     note = " · ".join(part for part in (steps[0].group, request.hidden.text) if part)
     emit(written(Table(COLUMNS, _rows(session, steps, found), 4, note), request.format))
 

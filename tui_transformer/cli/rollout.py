@@ -9,7 +9,6 @@ from typing import Literal
 from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import attentions, chosen_group, in_layer
 from tui_transformer.analysis.rollout import Rollout
-from tui_transformer.analysis.walk import Walk
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import open_session
@@ -30,7 +29,7 @@ def run(
     program = session.trace.program
     steps = attentions(program, chosen_group(program, f"{of or ''} self-attention"))
     step = in_layer(steps, steps[-1].layer if layer is None else layer)[0]
-    rolled = Rollout(Walk(session.trace), steps, Reader(session.model.vocabulary)).after(step.layer)
+    rolled = Rollout(session.trace, steps, Reader(session.model.vocabulary)).after(step.layer)
     view = rollout_view(step, rolled, session.labels)
     emit([text.render(view, _page(everything=everything))] if form == "text" else FORMATS[form](view))
 

@@ -137,7 +137,7 @@ class HeadsScreen(Hiding):
 
     def _measure(self, step: Attention, hidden: Hidden, task: Task) -> LayerMeasures:
         reader = Reader(self.session.model.vocabulary, hidden)
-        return layer_measures(self.walk.at(step.name, task.report), step, reader, task.report)
+        return layer_measures(self.session.trace, step, reader, task.report)
 
     def _take(self, hidden: Hidden, found: LayerMeasures) -> None:
         self.results[found.attention.name, hidden] = found

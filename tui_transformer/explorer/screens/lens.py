@@ -97,8 +97,7 @@ class LensScreen(Overview):
         self.show_lines()
 
     def _spell(self, depth: Depth, columns: range, task: Task) -> Spelled:
-        trace = self.walk.at(depth.step, task.report)
-        return self.lens.spell(trace, depth, columns, TOP, report=task.report)
+        return self.lens.spell(self.session.trace, depth, columns, TOP, report=task.report)
 
     def _take(self, row: int, found: Spelled) -> None:
         self.words |= {(row, column): tuple(words_at(found, column)) for column in found.rows}

@@ -124,7 +124,7 @@ class LinksScreen(Hiding):
         self.show_lines()
 
     def _look(self, step: Attention, reader: Reader, wanted: Wanted, task: Task) -> Sequence[Link]:
-        return links_of(self.walk, step, reader, wanted, task.report)
+        return links_of(self.session.trace, step, reader, wanted, task.report)
 
     def _take(self, more: Sequence[Link]) -> None:
         self.found = strongest((*self.found, *more), TOP)

@@ -13,7 +13,6 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui_transformer.analysis.token_kinds import NOTHING, Hidden
-from tui_transformer.analysis.walk import Walk
 from tui_transformer.explorer.asking import Asking
 from tui_transformer.explorer.screens.dialog import Keys
 from tui_transformer.explorer.session import Session
@@ -61,7 +60,6 @@ class Overview(Asking):
         """Show what the main screen explores."""
         super().__init__(main.worker)
         self.main = main
-        self.walk = Walk(self.session.trace)
 
     @property
     def session(self) -> Session:

@@ -68,7 +68,7 @@ class RolloutScreen(Overview):
     def _use(self, group: str) -> None:
         trace = self.session.trace
         self.group = group
-        self.rollout = Rollout(self.walk, attentions(trace.program, group), Reader(self.session.model.vocabulary))
+        self.rollout = Rollout(trace, attentions(trace.program, group), Reader(self.session.model.vocabulary))
         self.depth = len(self.rollout.steps) - 1
 
     def content(self) -> ComposeResult:
