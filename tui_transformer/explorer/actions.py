@@ -75,6 +75,8 @@ ACTIONS = (
     Action("copy.cell", "y", "copy_cell", "Copy the cell"),
     Action("copy.row", "Y", "copy_row", "Copy the row"),
     Action("generate", "W", "open('generate')", "Write on, token by token, with the KV cache", "write", "W"),
+    Action("train", "ctrl+l", "open('train')", "Train a model, and watch it learn", "train", "^l"),
+    Action("checkpoints", "F", "open('scrub')", "Step through the checkpoints of a training run"),
     Action("tour", "t", "tour", "Guided tour", "tour", "t"),
     Action("theme", "ctrl+t", "app.next_theme", "Dark or light"),
     Action("pane.next", "tab", "next_pane(1)", "Next pane"),

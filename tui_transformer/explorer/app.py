@@ -8,7 +8,7 @@ import os
 import signal
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
@@ -22,6 +22,9 @@ from tui_transformer.explorer.preferences import Preferences
 from tui_transformer.explorer.session import Session
 from tui_transformer.explorer.themes import THEMES
 from tui_transformer.explorer.worker import Worker
+
+if TYPE_CHECKING:
+    from tui_transformer.explorer.training.driver import Training
 
 ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -45,6 +48,7 @@ class ExplorerApp(App[None]):
         super().__init__()
         self.worker = Worker(self.post)
         self.failure: str | None = None
+        self.training: Training | None = None
         self._session, self._preferences = session, preferences
         for theme in THEMES:
             self.register_theme(theme)
@@ -80,7 +84,10 @@ class ExplorerApp(App[None]):
         gc.enable()
 
     def on_unmount(self) -> None:
-        """End what is still computed."""
+        """Save the run that is being trained, and end what is still computed."""
+        if self.training is not None:
+            self.training.end()
+            self.failure = self.failure or self.training.lost
         self.worker.stop()
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:

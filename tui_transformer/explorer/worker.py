@@ -61,6 +61,10 @@ class Worker:
         future = self._thread.submit(work, task)
         future.add_done_callback(lambda result: self._deliver(task, result, done, failed))
 
+    def between(self, work: Callable[[], Result]) -> Future[Result]:
+        """Run work on the thread between tasks, for another thread that waits for it; it is not cancelled."""
+        return self._thread.submit(work)
+
     def cancel(self, kind: str | None = None) -> bool:
         """End the task of a kind, or all; whether there was one."""
         kinds = [kind] if kind is not None else list(self._tasks)

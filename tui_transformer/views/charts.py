@@ -16,12 +16,17 @@ class Series:
 
 @dataclass(frozen=True)
 class LineChart:
-    """Curves over a common x axis."""
+    """Curves over a common x axis.
+
+    With `logarithmic`, values above 0 on a logarithmic y axis; with `counted`, an x axis marked at round numbers.
+    """
 
     title: str
     x_label: str
     y_label: str
     series: tuple[Series, ...]
+    logarithmic: bool = False
+    counted: bool = False
 
 
 @dataclass(frozen=True)

@@ -67,11 +67,54 @@ def draw(chart: Chart, width: int, height: int, inks: Inks) -> str:
 def _draw_lines(canvas: _Canvas, chart: LineChart) -> None:
     figure = canvas.figure
     for index, series in enumerate(chart.series):
-        for run in _finite_runs(series):
+        for run in _finite_runs(_logarithms(series) if chart.logarithmic else series):
             signal = figure.signal(*run, marker=_curve_marker(index, canvas.inks))
             figure.draw(signal.lines() if len(run[0]) > 1 else signal)
     figure.axes(style="rounded")
+    if chart.logarithmic:  # of more than one value
+        _mark_powers(canvas, [value for series in chart.series for value in series.y if 0 < value < math.inf])
+    if chart.counted:
+        _mark_round(canvas, [value for series in chart.series for value in series.x])
+        _show_level(canvas, {value for series in chart.series for value in series.y if math.isfinite(value)})
     _label_axes(figure, chart.x_label, chart.y_label)
+
+
+def _logarithms(series: Series) -> Series:
+    """The curve on a logarithmic axis; values that have no logarithm are holes."""
+    return Series(series.label, series.x, tuple(math.log10(y) if 0 < y < math.inf else math.nan for y in series.y))
+
+
+def _mark_powers(canvas: _Canvas, values: list[float]) -> None:
+    """Mark a logarithmic y axis at 1, 2 and 5 of each power of ten, or at powers alone."""
+    if not values:
+        return
+    low, high = math.log10(min(values)), math.log10(max(values))
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    fine = [(power, digit) for power in powers for digit in (1, 2, 5) if low <= power + math.log10(digit) <= high]
+    coarse = [(power, digit) for power, digit in fine if digit == 1]
+    chosen = fine if 2 * len(fine) <= canvas.height else coarse[:: max(3 * len(coarse) // canvas.height, 1)]
+    places = [power + math.log10(digit) for power, digit in chosen]
+    labels = [f"{digit * 10.0**power:g}" for power, digit in chosen]
+    canvas.figure.ruler("y").lim(low, high if high > low else low + 1).ticks(places, labels)
+
+
+def _mark_round(canvas: _Canvas, values: list[float]) -> None:
+    """Mark the x axis at round whole numbers, as many as there is room for."""
+    if not values:
+        return
+    low, high = min(values), max(max(values), min(values) + 1)
+    wanted = (high - low) / max(canvas.width // (_TICK_CELLS + 3), 1)
+    power = 10 ** max(math.floor(math.log10(wanted)), 0)
+    each = next(power * digit for digit in (1, 2, 5, 10, 20, 50) if power * digit >= wanted)
+    places = range(math.ceil(low / each) * each, math.floor(high) + 1, each)
+    canvas.figure.ruler("x").lim(low, high).ticks(list(places), [f"{place:,}" for place in places])
+
+
+def _show_level(canvas: _Canvas, values: set[float]) -> None:
+    """Let a curve that is all of one value lie over an axis from 0."""
+    if len(values) == 1:
+        (value,) = values
+        canvas.figure.ruler("y").lim(min(value, 0.0), max(value, 0.0) or 1.0)
 
 
 def _draw_bars(canvas: _Canvas, chart: BarChart) -> None:

@@ -1,0 +1,182 @@
+"""The checkpoints of a run, driven from outside: keys in, text of the screen out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+from training_runs import trained, training
+
+from tui_transformer.explorer.screens import scrub
+from tui_transformer.explorer.screens.scrub import ScrubScreen
+from tui_transformer.explorer.screens.train import TrainScreen
+from tui_transformer.explorer.training.film import Film
+from tui_transformer.generation.sampling import Settings
+from tui_transformer.generation.writing import Writer
+from tui_transformer.learning.checkpoint import checkpoints
+from tui_transformer.model import Model
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a checkpoint after each of its steps."""
+    return trained(tmp_path_factory.mktemp("runs"), steps=10, save_every=1, learning_rate=0.03)
+
+
+@asynccontextmanager
+async def scrubbing(folder: Path, size: tuple[int, int] = WIDE) -> AsyncIterator[Explorer]:
+    async with exploring(size) as explorer:
+        scrub.open_run(explorer.stage, folder)
+        await explorer.until(lambda: isinstance(explorer.app.screen, ScrubScreen))
+        await taken(explorer)
+        yield explorer
+
+
+async def taken(explorer: Explorer) -> None:
+    """Wait until every checkpoint is computed."""
+    await explorer.until(lambda: len(screen_of(explorer).shots.taken) == len(screen_of(explorer).film.frames))
+    await explorer.settled()
+
+
+def screen_of(explorer: Explorer) -> ScrubScreen:
+    found = explorer.app.screen
+    assert isinstance(found, ScrubScreen), found
+    return found
+
+
+async def test_every_checkpoint_shows_its_own_head_and_loss(run):
+    losses = {frame.step: frame.loss for frame in Film.of(run).frames}
+    async with scrubbing(run) as explorer:
+        await explorer.press("home")
+        assert "step 0" in explorer.text
+        for step, folder in enumerate(checkpoints(run)):
+            assert f"decoder cross-attention · layer 0 · head 0 · step {step}" in explorer.text
+            assert f"checkpoint {step + 1} of 11" in explorer.text
+            shots = screen_of(explorer).shots
+            name = "decoder.0.cross_attention.weights"
+            trace = Model.load(folder).trace(ids=shots.sample.ids, decoder_ids=shots.sample.decoder_ids)
+            assert np.array_equal(shots.taken[step].weights[name], trace[name])
+            if step:
+                found = re.search(rf"step {step} · loss ([\d.]+)", explorer.text)
+                assert found is not None
+                assert float(found[1]) == pytest.approx(losses[step], rel=0.01)
+            await explorer.press("right")
+        await explorer.press("left", "left")
+        assert "checkpoint 9 of 11" in explorer.text
+
+
+async def test_eight_checkpoints_from_first_to_last_are_side_by_side(run):
+    async with scrubbing(run) as explorer:
+        strip = screen_of(explorer).film.strip
+        assert (len(strip), strip[0], strip[-1]) == (8, 0, 10)
+        for place in strip:
+            assert f"step {place}" in explorer.text
+
+
+async def test_other_heads_and_kinds_of_attention(run):
+    async with scrubbing(run) as explorer:
+        before = explorer.text
+        await explorer.press("]")
+        assert "decoder cross-attention · layer 0 · head 1 · step 10" in explorer.text
+        assert explorer.text != before
+        await explorer.press("a")
+        assert "encoder self-attention · layer 0 · head 1" in explorer.text
+        await explorer.press("[", "a", "}")
+        assert "decoder self-attention · layer 0 · head 0" in explorer.text
+
+
+async def test_another_sentence_is_read_by_all_checkpoints(run):
+    source = (run.parent / "pairs.txt").read_text().splitlines()[-1].partition("\t")[0]
+    async with scrubbing(run) as explorer:
+        before = screen_of(explorer).shots
+        await explorer.press("slash")
+        await explorer.answer(source)
+        await explorer.until(lambda: screen_of(explorer).shots is not before)
+        await taken(explorer)
+        shots = screen_of(explorer).shots
+        model = Model.load(checkpoints(run)[-1])
+        writer = Writer(model, Settings(greedy=True), source=model.encode(source).ids)
+        assert shots.sample.ids == writer.source
+        *_, written = writer.run(writer.begin())
+        assert shots.sample.decoder_ids == written.ids[: len(shots.sample.decoder_ids)]
+        assert {heads.sample for heads in shots.taken.values()} == {shots.sample}
+
+
+async def test_enter_explores_the_checkpoint_at_the_head(run):
+    async with scrubbing(run) as explorer:
+        await explorer.press("home", "right", "right", "]", "enter")
+        await explorer.until(lambda: explorer.app.screen is explorer.stage)
+        await explorer.settled()
+        assert explorer.session.model.name == "run at step 2"
+        assert explorer.stop == "decoder.0.cross_attention.weights"
+        assert explorer.stage.position.place.head == 1
+        saved = Model.load(checkpoints(run)[2])
+        name = "decoder.0.cross_attention.weights"
+        trace = saved.trace(ids=explorer.session.encoding.ids, decoder_ids=explorer.session.decoder_encoding.ids)
+        assert np.array_equal(explorer.session.trace[name], trace[name])
+        scrub.open_from(explorer.stage)
+        await explorer.shown("checkpoint 11 of 11")
+        assert screen_of(explorer).film.folder == run
+
+
+async def test_d_compares_with_the_last_checkpoint(run):
+    async with scrubbing(run) as explorer:
+        await explorer.press("d")
+        assert "this is the last checkpoint" in explorer.messages[-1]
+        await explorer.press("home", "d")
+        await explorer.until(lambda: explorer.app.screen is explorer.stage)
+        await explorer.settled()
+        assert explorer.session.beside.label == "step 10"
+        assert explorer.session.comparison.differences["decoder.0.cross_attention.weights"].largest > 0
+        assert "step 10" in explorer.text
+
+
+async def test_a_folder_without_checkpoints_and_a_damaged_one_are_said(run, tmp_path):
+    async with exploring(WIDE) as explorer:
+        scrub.open_from(explorer.stage)
+        await explorer.handled()
+        await explorer.answer(str(tmp_path))
+        assert "name the folder of a training run" in explorer.text
+        for step in (0, 1):
+            folder = tmp_path / f"checkpoints/{step:06d}"
+            folder.mkdir(parents=True)
+            for file in checkpoints(run)[step].iterdir():
+                (folder / file.name).write_bytes(file.read_bytes())
+        (tmp_path / "checkpoints/000001/model.safetensors").write_bytes(b"no weights")
+        await explorer.answer(str(tmp_path))
+        await explorer.until(lambda: isinstance(explorer.app.screen, ScrubScreen))
+        await explorer.until(lambda: 0 in screen_of(explorer).shots.taken)
+        assert "model.safetensors" in explorer.messages[-1]
+        await explorer.press("home")
+        assert "head 0 · step 0" in explorer.text
+
+
+@pytest.mark.parametrize("size", [MEDIUM, NARROW, (60, 20), SMALL, (5, 3)])
+async def test_it_fits_every_size(run, size):
+    async with scrubbing(run, size) as explorer:
+        await explorer.press("left", "]")
+        if size != (5, 3):
+            assert "step 9" in explorer.text
+        await explorer.resize(*WIDE)
+        assert "checkpoint 10 of 11" in explorer.text
+
+
+async def test_without_colour_the_strip_is_drawn_in_glyphs(run, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with scrubbing(run, NARROW) as explorer:
+        assert "checkpoint 11 of 11" in explorer.text
+
+
+async def test_the_checkpoints_of_a_run_that_is_open(tmp_path):
+    async with training(trained(tmp_path, made=4)) as explorer:
+        await explorer.keys("F")
+        await explorer.until(lambda: isinstance(explorer.app.screen, ScrubScreen))
+        await taken(explorer)
+        assert "checkpoint 3 of 3" in explorer.text
+        await explorer.press("escape")
+        assert isinstance(explorer.app.screen, TrainScreen)

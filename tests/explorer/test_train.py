@@ -1,0 +1,317 @@
+"""The Train screen, driven from outside: keys in, text of the screen out, and what lies in the run's folder."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from driving import MEDIUM, NARROW, WIDE, exploring
+from training_runs import at_rest, screen_of, settings, steps, trained, training, training_of
+
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.screens import train
+from tui_transformer.explorer.screens.train import TrainScreen
+from tui_transformer.explorer.training.line import TrainingLine
+from tui_transformer.learning import checkpoint
+from tui_transformer.learning.checkpoint import Run, checkpoints
+from tui_transformer.learning.tasks import TASKS
+from tui_transformer.model import Model
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Path:
+    """A run of six steps that has made none."""
+    return trained(tmp_path, made=0)
+
+
+def logged(run: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+
+
+async def test_single_steps_are_those_that_the_loop_makes(begun, tmp_path):
+    async with training(begun) as explorer:
+        await steps(explorer, 3)
+        assert "step           3 of 6" in explorer.text
+        found = [entry["loss"] for entry in logged(begun)]
+    alone = Run.start(tmp_path / "alone", settings(tmp_path))
+    assert found == [alone.trainer.advance().loss for _ in range(3)]
+
+
+async def test_space_trains_to_the_end_and_the_curves_grow(begun):
+    async with training(begun) as explorer:
+        await explorer.keys("space")
+        await explorer.shown("all 6 steps are made", "Loss by step", "validation", "Accuracy by step")
+        curve = training_of(explorer).curves.of["loss"].points
+        assert curve[0] == tuple(range(1, 7))
+        assert curve[1] == tuple(entry["loss"] for entry in logged(begun))
+        await explorer.keys("space", "n")
+        assert "close the run, and open it again with more steps" in explorer.messages[-1]
+    assert [int(path.name) for path in checkpoints(begun)] == [0, 2, 4, 6]
+
+
+async def test_pausing_ends_after_the_step_and_goes_on_from_there(tmp_path):
+    run = trained(tmp_path, made=0, steps=10_000, save_every=100_000)
+    async with training(run) as explorer:
+        await explorer.keys("space")
+        await explorer.until(lambda: training_of(explorer).status.step > 3)
+        await explorer.keys("space")
+        await explorer.shown("paused")
+        paused_at = training_of(explorer).status.step
+        await explorer.pilot.pause(0.05)
+        assert training_of(explorer).status.step == paused_at
+        await explorer.shown(f"step           {paused_at:,} of 10,000")
+        await explorer.keys("space")
+        await explorer.until(lambda: training_of(explorer).status.step > paused_at)
+
+
+async def test_the_learning_rate_is_changed_from_the_next_step_on_and_logged(tmp_path):
+    run = trained(tmp_path, made=0, schedule="constant", learning_rate=0.001)
+    async with training(run) as explorer:
+        await steps(explorer, 1)
+        await explorer.keys("+")
+        await steps(explorer, 1)
+        await explorer.keys("-", "-")
+        await steps(explorer, 1)
+        await explorer.keys("r")
+        await explorer.answer("none")
+        assert "'none' is not a number" in explorer.text
+        await explorer.answer("0.25")
+        await steps(explorer, 1)
+        assert "0.25 · constant from 0.25" in explorer.text
+    assert [entry["learning_rate"] for entry in logged(run)] == [0.001, 0.002, 0.0005, 0.25]
+
+
+async def test_gradient_norms_are_drawn_for_each_layer(begun):
+    async with training(begun) as explorer:
+        await steps(explorer, 1)
+        record = training_of(explorer).status.record
+        assert record is not None
+        for layer in ("embedding", "encoder.0", "decoder.0", "output"):
+            assert re.search(rf"{layer} +█", explorer.text), layer
+        total = math.sqrt(sum(norm**2 for norm in record.norms.values()))
+        assert total == pytest.approx(record.gradient_norm)
+
+
+async def test_the_head_is_that_of_the_model_at_its_step(begun):
+    async with training(begun) as explorer:
+        await steps(explorer, 2)
+        await explorer.shown("decoder cross-attention · layer 0 · head 0 · step 2")
+        heads = training_of(explorer).looks.heads
+        saved = Model.load(checkpoints(begun)[-1])
+        trace = saved.trace(ids=heads.sample.ids, decoder_ids=heads.sample.decoder_ids)
+        for name, weights in heads.weights.items():
+            assert np.array_equal(weights, trace[name]), name
+        await explorer.keys("]")
+        await explorer.shown("decoder cross-attention · layer 0 · head 1")
+        await explorer.keys("a")
+        await explorer.shown("encoder self-attention · layer 0 · head 1")
+        words = [saved.word(token) for token in heads.sample.ids]
+        assert all(word in explorer.text for word in words)
+
+
+@pytest.mark.parametrize("task", TASKS)
+async def test_outputs_are_shown_for_every_task(tmp_path, task):
+    async with training(trained(tmp_path, task, made=0)) as explorer:
+        await steps(explorer, 1)
+        outputs = training_of(explorer).looks.outputs
+        assert [output.step for output in outputs] == [1, 0]
+        judged = task in ("pairs", "classify", "masked-word")
+        assert all((output.right is not None) == judged for output in outputs)
+        assert outputs[0].given[:4] in explorer.text
+        if judged:
+            assert ("right" if outputs[0].right else "wrong") in explorer.text
+
+
+async def test_saving_and_quitting_keep_every_step(begun):
+    async with training(begun) as explorer:
+        await steps(explorer, 1)
+        await explorer.keys("s")
+        await explorer.until(lambda: training_of(explorer).status.saved == 1)
+        await steps(explorer, 2)
+        explorer.send("q")
+        await explorer.until(lambda: explorer.app._exit)
+        assert training_of(explorer).status.state == "ended"
+    assert [int(path.name) for path in checkpoints(begun)] == [0, 1, 2, 3]
+    Run.resume(begun, {}).close()  # the folder is free again
+
+
+async def test_a_run_goes_on_where_it_was_with_its_curves(tmp_path):
+    run = trained(tmp_path, made=4)
+    async with exploring(WIDE) as explorer:
+        train.open_from(explorer.stage)
+        await explorer.handled()
+        await explorer.write(str(run))
+        assert "pairs on pairs.txt · step 4 of 6" in explorer.text
+        await explorer.keys("enter")
+        await explorer.until(lambda: isinstance(explorer.app.screen, TrainScreen))
+        await explorer.shown("step           4 of 6")
+        assert training_of(explorer).curves.of["loss"].points[0] == (1, 2, 3, 4)
+        await steps(explorer, 1)
+    assert [entry["step"] for entry in logged(run)] == [1, 2, 3, 4, 5]
+
+
+async def test_exploring_shows_a_copy_and_training_goes_on(tmp_path):
+    run = trained(tmp_path, made=0, steps=100_000, save_every=1_000_000)
+    async with training(run) as explorer:
+        await explorer.keys("space")
+        await explorer.until(lambda: training_of(explorer).status.step > 1)
+        await explorer.keys("e")
+        await explorer.shown("training goes on meanwhile")
+        await explorer.keys("enter")
+        await explorer.until(lambda: explorer.app.screen is explorer.stage)
+        await explorer.settled()
+        model = explorer.session.model
+        assert re.fullmatch(r"run at step [\d,]+", model.name)
+        assert explorer.stop == "decoder.0.cross_attention.weights"
+        before, at = {name: value.copy() for name, value in model.weights.held.items()}, training_of(explorer).status
+        await explorer.press("space")
+        await explorer.until(lambda: training_of(explorer).status.step > at.step + 2)
+        assert all(np.array_equal(model.weights.held[name], value) for name, value in before.items())
+        explorer.stage.query_one(TrainingLine).look()
+        await explorer.shown("run training · ctrl+l opens it · step")
+        train.open_from(explorer.stage)
+        await explorer.until(lambda: isinstance(explorer.app.screen, TrainScreen))
+        await explorer.keys("escape")
+        await explorer.shown("training goes on in the background")
+        await explorer.keys("down", "down", "enter")
+        await explorer.until(lambda: explorer.app.screen is explorer.stage)
+        assert not training_of(explorer).alive
+        await explorer.until(lambda: not explorer.stage.query(TrainingLine))
+
+
+async def test_what_cannot_be_saved_is_said_and_nothing_is_lost(begun):
+    async with training(begun) as explorer:
+        await steps(explorer, 1)
+        with patch.object(checkpoint, "write_whole", side_effect=OSError(errno.ENOSPC, "No space left on device")):
+            await explorer.keys("s")
+            await explorer.shown("No space left on device", "step 0 is whole")
+            await explorer.keys("q")
+            await explorer.until(lambda: screen_of(explorer).closing is None)
+            assert not explorer.app._exit
+            assert training_of(explorer).alive
+        await explorer.keys("s")
+        await explorer.until(lambda: training_of(explorer).status.saved == 1)
+        assert not training_of(explorer).status.problem
+
+
+async def test_a_loss_that_is_no_number_is_said_in_a_line(tmp_path):
+    run = trained(tmp_path, made=0, schedule="constant")
+    async with training(run) as explorer:
+        await steps(explorer, 1)
+        with patch("tui_transformer.learning.loop.Trainer.advance", side_effect=InputError("step 2: NaN began here")):
+            await explorer.keys("space")
+            await explorer.shown("step 2: NaN began here", "paused")
+        await steps(explorer, 1)
+        assert "NaN began here" not in explorer.text
+
+
+async def test_the_form_says_what_is_wrong_and_writes_a_built_in_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with exploring(WIDE) as explorer:
+        train.open_from(explorer.stage)
+        await explorer.handled()
+        assert "dates as people write them" in explorer.text
+        form = explorer.app.screen
+        for key, value in {"steps": "x", "heads": "3"}.items():
+            form.query_one(f"#{key}").focus()
+            await explorer.handled()
+            await explorer.write(value)
+            if key == "steps":
+                assert "steps 'x' is not a whole number" in explorer.text
+                await explorer.write("4")
+        await explorer.keys("enter")
+        await explorer.shown("heads")
+        await explorer.until(lambda: explorer.app.training is not None and not explorer.app.training.alive)
+        await explorer.shown("3", "64")
+        assert explorer.app.screen is form
+        for key, value in {"heads": "2", "d_model": "8", "batch": "2"}.items():
+            form.query_one(f"#{key}").focus()
+            await explorer.handled()
+            await explorer.write(value)
+        await explorer.keys("ctrl+s")
+        await explorer.until(lambda: isinstance(explorer.app.screen, TrainScreen))
+        await explorer.shown("step           0 of 4")
+    assert (tmp_path / "runs/dates/dates.txt").read_text().count("\t") == 5000
+    assert (tmp_path / "runs/dates/run.json").exists()
+
+
+@pytest.mark.parametrize("size", [MEDIUM, NARROW, (60, 20), (40, 12), (5, 3)])
+async def test_every_part_is_reached_at_every_size(begun, size):
+    async with training(begun) as explorer:
+        await steps(explorer, 1)
+        await explorer.resize(*size)
+        seen, count = set(), len(screen_of(explorer).others)
+        for _ in range(count):
+            await explorer.keys("tab")
+            await explorer.pilot.pause(0.02)
+            seen.add(screen_of(explorer).part)
+            if size == NARROW:
+                assert re.search(r"step +1 of 6", explorer.text)
+        assert seen == set(screen_of(explorer).others)
+        await explorer.resize(*WIDE)
+        assert "Gradient norm by layer" in explorer.text
+
+
+async def test_without_colour_everything_is_there(begun, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with training(begun) as explorer:
+        await steps(explorer, 2)
+        for text in ("Loss by step", "Accuracy by step", "encoder.0", "cross-attention", "wrong"):
+            assert text in explorer.text
+
+
+def test_a_signal_while_training_saves(tmp_path):
+    run = trained(tmp_path, made=0, steps=100_000, save_every=1_000_000)
+    code = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from training_runs import training, training_of\n"
+        "async def main():\n"
+        "    async with training(Path(sys.argv[1])) as explorer:\n"
+        "        await explorer.keys('space')\n"
+        "        await explorer.until(lambda: training_of(explorer).status.step > 2)\n"
+        "        print('training', flush=True)\n"
+        "        await explorer.until(lambda: explorer.app._exit)\n"
+        "asyncio.run(main())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    program = subprocess.Popen(
+        [sys.executable, "-c", code, str(run)], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert program.stdout is not None
+    assert program.stdout.readline() == "training\n"
+    program.send_signal(signal.SIGTERM)
+    program.wait(timeout=20)
+    program.stdout.close()
+    newest = checkpoints(run)[-1]
+    assert int(newest.name) > 2
+    assert (newest / checkpoint.STATE).exists()
+    assert logged(run)[-1]["step"] == int(newest.name)
+
+
+async def test_the_screen_answers_while_a_step_takes_long(begun):
+    async with training(begun) as explorer:
+        advance = training_of(explorer).run.trainer.advance
+
+        def slowly():
+            time.sleep(0.5)
+            return advance()
+
+        with patch.object(training_of(explorer).run.trainer, "advance", slowly):
+            await explorer.keys("n")
+            started = time.monotonic()
+            await explorer.keys("]", "]", "}")
+            assert training_of(explorer).status.step == 0
+            assert time.monotonic() - started < 0.4
+            await explorer.until(lambda: at_rest(explorer, 1))

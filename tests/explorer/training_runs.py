@@ -1,0 +1,89 @@
+"""What the tests of the Train and the checkpoint screens share: runs that take a moment."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from driving import WIDE, Explorer, exploring
+
+from tui_transformer.explorer.screens import train
+from tui_transformer.explorer.screens.train import TrainScreen
+from tui_transformer.explorer.training.driver import Training
+from tui_transformer.learning.checkpoint import Run
+from tui_transformer.learning.corpora import lines_of
+from tui_transformer.learning.log import Log
+from tui_transformer.learning.settings import Settings
+
+SMALL = {"d_model": 8, "heads": 2, "layers": 1}
+TEXTS = {"pairs": "dates", "classify": "question"}
+
+
+def settings(folder: Path, task: str = "pairs", **more: Any) -> Settings:
+    """Settings of a run that is made in a second."""
+    file = folder / f"{task}.txt"
+    text = "".join(f"{line}\n" for line in lines_of(TEXTS.get(task, "story"), 40))
+    file.write_text(text, encoding="utf-8")
+    usual: dict[str, Any] = {"steps": 6, "batch": 4, "length": 16, "warm_up": 1, "save_every": 2, "device": "cpu"}
+    return Settings(task, str(file), sizes=SMALL, **usual | more)
+
+
+def trained(folder: Path, task: str = "pairs", made: int | None = None, **more: Any) -> Path:
+    """The folder of a run with its checkpoints and its log, made without any screen."""
+    run = Run.start(folder / "run", settings(folder, task, **more))
+    log = Log(run.folder / "log.jsonl", 0)
+    while not run.trainer.done and run.trainer.step != made:
+        record = run.trainer.advance()
+        log.write(record, None)
+        if record.step % run.trainer.settings.between_saves == 0:
+            run.save()
+    log.close()
+    run.close()
+    return run.folder
+
+
+def training_of(explorer: Explorer) -> Training:
+    found = explorer.app.training
+    assert found is not None
+    return found
+
+
+def screen_of(explorer: Explorer) -> TrainScreen:
+    found = explorer.app.screen
+    assert isinstance(found, TrainScreen), found
+    return found
+
+
+@asynccontextmanager
+async def training(run: Path, size: tuple[int, int] = WIDE) -> AsyncIterator[Explorer]:
+    """The Train screen of a run, paused."""
+    async with exploring(size) as explorer:
+        train.open_from(explorer.stage)
+        await explorer.handled()
+        await explorer.write(str(run))
+        await explorer.keys("enter")
+        await explorer.until(lambda: isinstance(explorer.app.screen, TrainScreen))
+        await explorer.shown("paused" if training_of(explorer).status.step < 6 else "are made")
+        yield explorer
+
+
+async def steps(explorer: Explorer, count: int) -> None:
+    """Make steps one by one, and wait for each."""
+    for _ in range(count):
+        wanted = training_of(explorer).status.step + 1
+        await explorer.keys("n")
+        await explorer.until(lambda wanted=wanted: at_rest(explorer, wanted) and is_drawn(explorer))
+
+
+def at_rest(explorer: Explorer, step: int) -> bool:
+    """Whether a step is made and nothing else is being done."""
+    status = training_of(explorer).status
+    return status.step == step and status.state != "training"
+
+
+def is_drawn(explorer: Explorer) -> bool:
+    """Whether the screen shows where the run stands."""
+    screen, looks = screen_of(explorer), training_of(explorer).looks
+    return looks is not None and screen.heads is looks.heads and screen._drawn is training_of(explorer).status

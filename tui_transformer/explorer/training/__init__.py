@@ -1,0 +1,1 @@
+"""A training run beside the explorer: the thread that trains, and what is shown of it."""

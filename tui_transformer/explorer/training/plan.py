@@ -1,0 +1,207 @@
+"""What a run is to be, as a person writes it in a form, and the run that this gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tui_transformer.errors import InputError
+from tui_transformer.files import write_whole
+from tui_transformer.learning.checkpoint import Run, check_new, is_run, newest_checkpoint, settings_of
+from tui_transformer.learning.corpora import lines_of
+from tui_transformer.learning.settings import UNITS, Settings
+from tui_transformer.learning.tasks import TASKS
+from tui_transformer.text.files import shown_path
+
+FILE = "a file"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text to learn from, and what suits it.
+
+    Attributes:
+        about: What is learned, in a few words.
+        lines: How many are made; 0 for a file of the user's.
+        values: Of the form's fields.
+    """
+
+    about: str
+    lines: int
+    values: Mapping[str, str]
+
+
+def _values(task: str, tokens: str, **sizes: str) -> Mapping[str, str]:
+    usual = {"steps": "1000", "learning_rate": "0.003", "batch": "32", "length": "32", "dropout": "0"}
+    return {"task": task, "tokens": tokens, **usual, "layers": "1", "d_model": "64", "heads": "4", **sizes}
+
+
+TEXTS: Mapping[str, Text] = {
+    "dates": Text(
+        "dates as people write them → as 2021-05-03", 5000, _values("pairs", "characters", steps="1500", length="40")
+    ),
+    "question": Text("is a line a question or a statement?", 4000, _values("classify", "words", d_model="32")),
+    "story": Text("small stories, word by word", 4000, _values("next-word", "words", layers="2", length="48")),
+    "copy": Text(
+        "letters that are repeated: induction heads",
+        8000,
+        _values("next-word", "words", layers="2", length="64", steps="4000"),
+    ),
+    FILE: Text("lines of a file of yours", 0, _values("next-character", "characters", length="64", dropout="0.1")),
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """One line of the form; `read` gives the setting, where it is a number."""
+
+    key: str
+    label: str
+    help: str
+    read: Callable[[str], float] | None = None
+    choices: tuple[str, ...] = ()
+
+
+FIELDS = (
+    Field("folder", "run folder", "Where the run and its model are kept. A folder that holds a run is gone on from."),
+    Field("text", "text", "What the model learns from.", choices=tuple(TEXTS)),
+    Field("file", "  its path", "Lines of text; for pairs and classify with a tab between the two parts."),
+    Field("task", "task", "What the model predicts; it decides the architecture.", choices=TASKS),
+    Field("tokens", "tokens", "What the vocabulary is built of.", choices=UNITS),
+    Field("steps", "steps", "Batches that are learned from.", int),
+    Field("learning_rate", "learning rate", "How far a step goes, at most: it rises first and then falls.", float),
+    Field("batch", "batch", "Examples of a step.", int),
+    Field("length", "length", "Tokens of an example, at most.", int),
+    Field("layers", "layers", "How often attention and feed-forward follow each other.", int),
+    Field("d_model", "d_model", "Numbers in each token's vector; the heads share them equally.", int),
+    Field("heads", "heads", "Attention heads in each layer; d_model is divisible by them.", int),
+    Field("dropout", "dropout", "Share of values that are dropped in a step, so that none is relied on.", float),
+)
+OF_A_RUN = ("folder", "steps")
+"""The fields of a run that is gone on from; the others are as they were."""
+SIZES = ("layers", "d_model", "heads")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run that can be opened: what it is called, what it is, and the way to open it."""
+
+    name: str
+    about: str
+    opened: Callable[[], Run] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run that a folder holds: its newest step, and its settings."""
+
+    step: int
+    settings: Settings
+
+
+def found_run(folder: str) -> Found | None:
+    """The run in a folder, None where there is none.
+
+    Raises:
+        InputError: Its file is damaged.
+    """
+    path = path_of(folder)
+    if not folder.strip() or not is_run(path):
+        return None
+    newest = newest_checkpoint(path)
+    return Found(0 if newest is None else int(newest.name), settings_of(path))
+
+
+def path_of(text: str) -> Path:
+    """A path as a person writes it, whole."""
+    path = Path(text.strip())
+    with suppress(RuntimeError, ValueError):
+        path = path.expanduser()
+    return path.absolute()
+
+
+def plan(values: Mapping[str, str]) -> Plan:
+    """The run of a form.
+
+    Raises:
+        InputError: A value that cannot be.
+    """
+    if not values["folder"].strip():
+        raise InputError("the run folder is empty: name a folder")
+    found = found_run(values["folder"])
+    return _new(values) if found is None else _resumed(values, found)
+
+
+def _resumed(values: Mapping[str, str], found: Found) -> Plan:
+    folder, steps = path_of(values["folder"]), int(_read(_FIELD["steps"], values["steps"]))
+    if steps < found.step:
+        raise InputError(f"steps {steps:,}: {found.step:,} are made already: write more")
+    settings = found.settings
+    about = f"{settings.task} on {Path(settings.file).name} · step {found.step:,} of {steps:,}"
+    given = {"steps": steps} if steps != settings.steps else {}
+    return Plan(folder.name, about, lambda: Run.resume(folder, given))
+
+
+def _new(values: Mapping[str, str]) -> Plan:
+    folder, text = path_of(values["folder"]), TEXTS[values["text"]]
+    file = folder / f"{values['text']}.txt" if text.lines else _file(values["file"])
+    settings = _settings(values, file)
+    check_new(folder, str(file))
+
+    def opened() -> Run:
+        if text.lines:
+            _write_text(folder, file, values["text"], text.lines)
+        return Run.start(folder, settings)
+
+    return Plan(folder.name, f"a new run in {shown_path(folder)} · {text.about}", opened)
+
+
+def _file(text: str) -> Path:
+    if not text.strip():
+        raise InputError("the text's path is empty: give the path of a text file")
+    path = path_of(text)
+    if not path.is_file():
+        raise InputError(f"{shown_path(path)} is no file: give the path of a text file")
+    return path
+
+
+def _settings(values: Mapping[str, str], file: Path) -> Settings:
+    numbers: dict[str, Any] = {
+        each.key: _read(each, values[each.key]) for each in FIELDS if each.read and each.key not in SIZES
+    }
+    sizes = {key: _read(_FIELD[key], values[key]) for key in SIZES}
+    warm_up = min(100, max(numbers["steps"] // 10, 1))
+    try:
+        return Settings(values["task"], str(file), sizes=sizes, tokens=values["tokens"], warm_up=warm_up, **numbers)
+    except InputError as error:
+        raise InputError(plain_names(str(error))) from error
+
+
+def _read(each: Field, text: str) -> float:
+    assert each.read is not None  # noqa: S101 - only numbers are read
+    try:
+        return each.read(text.strip().replace(",", "" if each.read is int else "."))
+    except ValueError as error:
+        kind = "a whole number" if each.read is int else "a number"
+        raise InputError(f"{each.label.strip()} {text!r} is not {kind}") from error
+
+
+_FIELD = {each.key: each for each in FIELDS}
+
+
+def _write_text(folder: Path, file: Path, name: str, count: int) -> None:
+    """A text made by the program's own rules, beside the run that learns from it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{shown_path(folder)} cannot be made: {error.strerror}") from error
+    write_whole(file, "".join(f"{line}\n" for line in lines_of(name, count)).encode())
+
+
+def plain_names(message: str) -> str:
+    """A message with the names of settings in place of the options of the shell: `--warm-up` → `warm up`."""
+    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda found: found[1].replace("-", " "), message)
