@@ -72,7 +72,7 @@ async def test_every_checkpoint_shows_its_own_head_and_loss(run):
 
 async def test_eight_checkpoints_from_first_to_last_are_side_by_side(run):
     async with scrubbing(run) as explorer:
-        strip = screen_of(explorer).film.strip
+        strip = screen_of(explorer).strip
         assert (len(strip), strip[0], strip[-1]) == (8, 0, 10)
         for place in strip:
             assert f"step {place}" in explorer.text

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -44,8 +45,14 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 WEIGHT = Scale("sequential", 0.0, 1.0)
-LARGEST_STRIP = 14
-"""Lines of the strip, at most."""
+SMALLEST = 9
+"""Columns of a picture in the strip, at least."""
+
+LEAST_STRIP = 5
+"""Lines of the strip, even where the large head has to be scrolled then."""
+
+AROUND = 8
+"""Lines around the rows of the large head: title, borders, keys of the head, legend, detail, keys."""
 
 
 def open_from(screen: MainScreen) -> None:
@@ -109,6 +116,8 @@ class ScrubScreen(Overview):
         #large { height: 1fr; padding: 0 1; }
         #large MatrixPane { height: 1fr; }
         #strip { height: 8; }
+        &.-narrow #overview-detail { height: 2; }
+        &.-short #overview-detail { height: 1; }
     }
     """
     AUTO_FOCUS = ""
@@ -140,18 +149,32 @@ class ScrubScreen(Overview):
     def on_resize(self) -> None:
         """Give the strip as many lines as its pictures can use."""
         super().on_resize()
-        self._fit()
+        if self.is_mounted:
+            self._show()
+
+    @property
+    def strip(self) -> tuple[int, ...]:
+        """The frames side by side, as many as there is room for."""
+        return self.film.strip((self.size.width - 2) // SMALLEST)
 
     def _fit(self) -> None:
-        width, height = self.size
-        across = max(width - 2, 1) // max(len(self.film.strip), 1) - 1
-        self.query_one(TileGrid).styles.height = max(min(across // 2 + 1, LARGEST_STRIP, height // 3), 2)
+        """Give the strip as many lines as its pictures can use and the large one can spare."""
+        across = (self.size.width - 2) // len(self.strip) - 1
+        known = next(iter(self.shots.taken.values()), None)
+        rows, columns = (across, across) if known is None or not known.attentions else self._shape(known)
+        wanted = 1 + -(-min(rows * max(across // max(rows, columns), 1), across) // 2)
+        free = self.size.height - AROUND - rows
+        self.query_one(TileGrid).styles.height = max(min(wanted, max(free, LEAST_STRIP), self.size.height // 3), 2)
+
+    def _shape(self, heads: Heads) -> tuple[int, int]:
+        attention, _ = self.chosen.of(heads.attentions)
+        return attention.queries.size, attention.keys.size
 
     # Taking
 
     def _take_next(self) -> None:
         """Let the worker take the frame that is needed most."""
-        place = self.shots.next_missing(self.place, self._unread)
+        place = self.shots.next_missing(self.place, self.strip, self._unread)
         self._taking = place
         if place is not None:
             shots = self.shots
@@ -193,26 +216,28 @@ class ScrubScreen(Overview):
 
     def _show(self) -> None:
         """The head large and small."""
-        heads, strip = self.heads, self.film.strip
+        self._fit()
+        heads, strip = self.heads, self.strip
         if heads is not None and heads.attentions:
             view = heads.view(*self.chosen.of(heads.attentions))
             tile = view.tile(range(view.rows.size), range(view.columns.size))
             self.query_one(MatrixPane).show_matrix(
                 view, WEIGHT, tile, Place(), title="", note="rows queries, columns keys"
             )
-        tiles = Tiles(len(strip), None, self._picture, self._labels, str, lambda _: WEIGHT)
-        self.query_one(TileGrid).show(tiles, self.film.nearest(self.place))
+        picture, labels = partial(self._picture, strip), partial(self._labels, strip)
+        tiles = Tiles(len(strip), None, picture, labels, str, lambda _: WEIGHT)
+        self.query_one(TileGrid).show(tiles, min(range(len(strip)), key=lambda at: abs(strip[at] - self.place)))
         self.show_lines()
 
-    def _picture(self, index: int, side: int) -> Values | None:
-        heads = self.shots.taken.get(self.film.strip[index])
+    def _picture(self, strip: Sequence[int], index: int, side: int) -> Values | None:
+        heads = self.shots.taken.get(strip[index])
         if heads is None or not heads.attentions:
             return None
         attention, head = self.chosen.of(heads.attentions)
         return smaller(heads.weights[attention.name][head], side, side)
 
-    def _labels(self, index: int) -> tuple[str, ...]:
-        step = f"{self.film.frames[self.film.strip[index]].step:,}"
+    def _labels(self, strip: Sequence[int], index: int) -> tuple[str, ...]:
+        step = f"{self.film.frames[strip[index]].step:,}"
         return f"step {step}", step
 
     def heading(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,16 +50,10 @@ class Film:
         losses = {int(row["step"]): row for row in logged(folder)}
         return cls(folder, tuple(_frame(path, losses.get(int(path.name), {})) for path in found))
 
-    @property
-    def strip(self) -> tuple[int, ...]:
+    def strip(self, most: int) -> tuple[int, ...]:
         """The frames that are shown side by side: evenly spaced, the first and the last among them."""
-        last, count = len(self.frames) - 1, min(SIDE_BY_SIDE, len(self.frames))
+        last, count = len(self.frames) - 1, max(min(SIDE_BY_SIDE, most, len(self.frames)), 1)
         return tuple(round(place * last / max(count - 1, 1)) for place in range(count))
-
-    def nearest(self, place: int) -> int:
-        """The place in the strip of the frame that is nearest."""
-        strip = self.strip
-        return min(range(len(strip)), key=lambda at: abs(strip[at] - place))
 
     def load(self, place: int, device: str, dtype: str) -> Model:
         """The model of a frame.
@@ -128,9 +122,9 @@ class Shots:
         sample = self.sample or self.film.sample(model)
         return place, sample, heads_of(model, sample, frame.step)
 
-    def next_missing(self, place: int, unread: Collection[int] = ()) -> int | None:
+    def next_missing(self, place: int, strip: Iterable[int], unread: Collection[int]) -> int | None:
         """The frame to take next: the one that is looked at, its neighbours, the strip, then all others."""
-        wanted = (place, place + 1, place - 1, *self.film.strip, *range(len(self.film.frames)))
+        wanted = (place, place + 1, place - 1, *strip, *range(len(self.film.frames)))
         return next(
             (at for at in wanted if 0 <= at < len(self.film.frames) and at not in self.taken and at not in unread), None
         )

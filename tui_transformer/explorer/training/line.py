@@ -6,7 +6,7 @@ from textual.widgets import Static
 
 from tui_transformer.explorer.training.driver import Training
 from tui_transformer.explorer.training.lines import brief, doing
-from tui_transformer.text.display import visible
+from tui_transformer.text.display import cells, visible
 
 OFTEN = 1.0
 
@@ -46,6 +46,6 @@ class TrainingLine(Static):
             self.remove()
             return
         status = training.status
-        where = brief(status, max(self.app.size.width - 2, 0))
         problem = f" · {visible(status.problem)}" if status.problem else ""
-        self.update(f"{visible(training.name)} {doing(status)} · ctrl+l opens it{problem} · {where}")
+        first = f"{visible(training.name)} {doing(status)} · ctrl+l opens it{problem} · "
+        self.update(first + brief(status, max(self.app.size.width - 2 - cells(first), 0)).rstrip())

@@ -72,12 +72,12 @@ def _numbers(status: Status, settings: Settings, room: int) -> Mapping[str, str]
 def _speed(status: Status) -> Mapping[str, str]:
     record = status.record
     if record is None:
-        return {"epoch": "0", "speed": "–", "time left": "–"}
-    each = f" · {short_number(1 / status.seconds)} steps/s" if status.seconds else ""
+        return {"epoch": "0", "speed": "–", "tokens": "–", "time left": "–"}
     left = _left(status)
     return {
         "epoch": f"{record.epoch:.2f}",
-        "speed": f"{record.tokens_per_second:,.0f} tokens/s{each}",
+        "speed": f"{short_number(1 / status.seconds)} steps/s" if status.seconds else "–",
+        "tokens": f"{record.tokens_per_second:,.0f} a second",
         "time left": left[0].removesuffix(" left") if left else "–",
     }
 
