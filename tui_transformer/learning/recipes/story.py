@@ -11,7 +11,7 @@ RECIPE = Recipe(
         "task": "next-word",
         "tokens": "bpe",
         "vocab_size": 512,
-        "sizes": {"layers": 3, "d_model": 96, "heads": 4, "tie_output": True, "max_length": 160},
+        "sizes": {"layers": 3, "d_model": 80, "heads": 4, "tie_output": True, "max_length": 160},
         "steps": 1_500,
         "batch": 16,
         "length": 160,
