@@ -291,7 +291,7 @@ async def test_the_head_of_the_cell_is_ablated(key: str, mean: bool) -> None:
         values, before = explorer.session.trace[CONTEXT], explorer.session.base[CONTEXT]
         expected = np.broadcast_to(before[2].mean(axis=0) if mean else 0.0, before[2].shape)
         np.testing.assert_allclose(values[2], expected, atol=1e-6)
-        assert "set by an edit" in explorer.text
+        assert f"ablated to {'the mean' if mean else '0'}" in explorer.text
         assert explorer.messages[-1].startswith("answer at position 14")
         await explorer.press("u")
         assert not explorer.session.edits

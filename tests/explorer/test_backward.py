@@ -13,6 +13,7 @@ from tui_transformer.engine.gradient import gradients
 from tui_transformer.explorer.position import Position
 from tui_transformer.explorer.screens.targets import TO
 from tui_transformer.explorer.session import LOSS
+from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 from tui_transformer.guide.texts import tour
 from tui_transformer.model import Model
 from tui_transformer.views.step_view import Place
@@ -254,7 +255,8 @@ async def test_an_edit_changes_the_gradients_and_keeps_the_targets():
         await explorer.answer("5")
         assert explorer.session.gradients.loss != before
         assert explorer.session.loss_targets == targets
-        assert "set by an edit" not in explorer.text or explorer.session.edits
+        await explorer.press("z", "z")
+        assert "set by hand" in explorer.text
 
 
 async def test_another_sentence_has_targets_of_its_own():
@@ -349,3 +351,17 @@ async def test_the_tour_of_gradients_leads_back_from_the_loss(model):
 def test_gradients_of_the_session_are_those_of_its_trace():
     trace = Model.load("encoder").trace("the waves")
     assert gradients(trace, [[1, 2]]).values["output.logits"].shape == (2, 8)
+
+
+async def test_the_strip_of_heads_shows_gradients_where_they_are_shown_alone():
+    async with exploring(WIDE) as explorer:
+        await backward(explorer, SCALED)
+        strip = explorer.stage.query_one(HeadStrip)
+        assert np.array_equal(strip._tiles, explorer.session.trace[SCALED])
+        await explorer.press("z")
+        assert explorer.stage.shown == "beside"
+        assert np.array_equal(strip._tiles, explorer.session.gradients.values[SCALED])
+        assert strip._scale == explorer.stage.scene.beside.scale
+        assert strip.border_title == "Heads · ∂loss/∂x"
+        await explorer.press("z")
+        assert np.array_equal(strip._tiles, explorer.session.trace[SCALED])

@@ -6,6 +6,7 @@ import numpy as np
 from driving import WIDE, exploring
 
 from tui_transformer.explorer.position import Position
+from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 from tui_transformer.views.step_view import Place
 
 WEIGHTS, SCALED = "encoder.0.self_attention.weights", "encoder.0.self_attention.scaled"
@@ -54,3 +55,32 @@ async def test_other_steps_are_shown_as_they_are(tmp_path):
         await explorer.settled()
         shown = explorer.stage.scene.view.window(range(5), range(5))
         assert np.array_equal(shown, explorer.session.trace[SCALED][0])
+
+
+async def test_the_cell_says_what_is_stored_and_what_is_drawn(tmp_path):
+    async with exploring(WIDE, text=TEXT, vocab=words(tmp_path)) as explorer:
+        explorer.stage.go(Position(WEIGHTS, Place(1, 2, 1)))
+        await explorer.press("i", "right")
+        row = explorer.session.trace[WEIGHTS][1, 2]
+        left, stored = explorer.stage.scene.values
+        assert explorer.stage.scene.working.stored == stored.value == row[2]
+        np.testing.assert_allclose(left.value, row[2] / row[1:4].sum(), rtol=1e-6)
+        await explorer.shown("  renormalised", "  explained here")
+        await explorer.press("home")
+        left, _ = explorer.stage.scene.values
+        assert (left.value, left.note) == (0, "key hidden")
+
+
+async def test_the_strip_of_heads_leaves_the_same_tokens_out(tmp_path):
+    async with exploring(WIDE, text=TEXT, vocab=words(tmp_path)) as explorer:
+        explorer.stage.go(Position(WEIGHTS, Place(0, 1, 1)))
+        await explorer.press("i")
+        tiles = explorer.stage.query_one(HeadStrip)._tiles
+        stored = explorer.session.trace[WEIGHTS]
+        for tile, weights in zip(tiles, stored, strict=True):
+            assert np.isneginf(tile[:, [0, 4]]).all()
+            np.testing.assert_allclose(tile[:, 1:4], weights[:, 1:4] / weights[:, 1:4].sum(1, keepdims=True), rtol=1e-6)
+        assert "Heads · renormalised" in explorer.text
+        await explorer.press("i")
+        assert np.array_equal(explorer.stage.query_one(HeadStrip)._tiles, stored)
+        assert explorer.stage.query_one(HeadStrip).border_title == "Heads"

@@ -111,14 +111,14 @@ async def test_an_edit_changes_what_is_downstream_and_is_undone(model, name, sto
             assert same or step.name in reached
         assert not np.array_equal(edited.trace[last], base.trace[last])
         assert (edited.trace[name] == -2.5).sum() == 1
-        assert "set by an edit" in explorer.text
+        assert "set by hand" in explorer.text
         assert explorer.stop == name
         await explorer.press("u")
         assert explorer.session is base
-        assert "set by an edit" not in explorer.text
+        assert "set by hand" not in explorer.text
         await explorer.press("U")
         assert explorer.session is edited
-        assert "set by an edit" in explorer.text
+        assert "set by hand" in explorer.text
 
 
 async def test_what_is_no_number_is_refused():

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from tui_transformer.engine.edits import Ablate, Change, Edit, Patch
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.report import as_csv, as_json, as_svg, explained, text
@@ -20,6 +21,7 @@ from tui_transformer.text.display import cells, visible
 from tui_transformer.views.step_view import Labels, view_of
 from tui_transformer.views.view import Axis, View
 
+SCALED = "encoder.0.self_attention.scaled"
 EVIL = ('<&">', "a,b\nc", "\x1b[31m", "字字字字字字字字字字", "‮left", "=1+1", "'", "")
 
 
@@ -157,3 +159,23 @@ def test_another_suffix_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="svg"):
         export(_view(np.zeros((2, 2))), tmp_path / "a.png")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (Edit(SCALED, (1, 0, 1), 2.0), "(set by hand)"),
+        (Ablate(SCALED, (range(1, 2), range(3), range(3))), "(ablated to 0)"),
+        (Ablate(SCALED, (range(1, 2), range(3), range(3)), mean=True), "(ablated to the mean)"),
+        (Patch.of(SCALED, np.ones((2, 3, 3))), "(patched)"),
+    ],
+)
+def test_a_value_that_was_not_computed_says_how_it_was_set(edit: Change, said: str) -> None:
+    trace = (
+        Model.load("encoder", heads=2).trace("the waves crashed").edited([Patch.of(SCALED, np.zeros((2, 3, 3))), edit])
+    )
+    explanation = trace.explain_cell(SCALED, (1, 0, 1))
+    assert said in explained.render(explanation, edits=trace.edits)
+    assert "(set by an edit)" in explained.render(explanation)
+    other = trace.explain_cell("encoder.0.self_attention.scores", (1, 0, 1))
+    assert "(" not in explained.render(other, edits=trace.edits).partition("stored ")[2]

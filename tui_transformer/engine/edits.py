@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -34,6 +34,10 @@ class Change(Protocol):
     def region(self) -> Region:
         """The cells that are set."""
 
+    @property
+    def how(self) -> str:
+        """What was done to them, in words that stand behind a value."""
+
     def placed(self, program: Program, givens: Givens) -> Change:
         """The same change, under the step's own name, checked against a program and its inputs.
 
@@ -60,6 +64,11 @@ class Edit:
     def region(self) -> Region:
         """The cell."""
         return tuple(range(i, i + 1) for i in self.index)
+
+    @property
+    def how(self) -> str:
+        """One cell, by hand."""
+        return "set by hand"
 
     def placed(self, program: Program, givens: Givens) -> Self:
         """Checked: the cell is there, and can hold the value."""
@@ -95,6 +104,11 @@ class Ablate:
     counted: Host | None = field(default=None, compare=False, repr=False)
     """Batch × rows: the positions that the mean is over; filled in by `placed`."""
 
+    @property
+    def how(self) -> str:
+        """Taken out."""
+        return "ablated to the mean" if self.mean else "ablated to 0"
+
     def placed(self, program: Program, givens: Givens) -> Self:
         """Checked: the region lies in a step of numbers."""
         name = _checked_region(program, self.name, self.region)
@@ -127,6 +141,11 @@ class Patch:
     name: str
     region: Region
     read: Callable[[Region], Host] = field(repr=False)
+
+    @property
+    def how(self) -> str:
+        """From elsewhere."""
+        return "patched"
 
     @classmethod
     def of(cls, name: str, values: Host, region: Region | None = None) -> Self:
@@ -226,6 +245,12 @@ def inside(part: Region, region: Region) -> tuple[object, ...]:
 def covers(region: Region, index: Index) -> bool:
     """Whether a cell lies in a region of the same array."""
     return all(i in part for i, part in zip(index, region, strict=True))
+
+
+def how_set(changes: Sequence[Change], name: str, index: Index) -> str:
+    """What was done last to a cell; "" where it was computed."""
+    found = (change.how for change in reversed(changes) if change.name == name and covers(change.region, index))
+    return next(found, "")
 
 
 def check_index(program: Program, name: str, index: Index) -> None:

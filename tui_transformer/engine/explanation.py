@@ -136,7 +136,7 @@ class Explanation:
         items: Sums and values in reading order.
         recomputed: The value that the items give, in float64, from the stored operands.
         stored: The value that the forward pass holds.
-        edited: The stored value was set by hand.
+        edited: The stored value was set, ablated or patched; `edits.how_set` says which.
     """
 
     name: str

@@ -23,6 +23,11 @@ class FromSentence(Patch):
 
     sentence: str = ""
 
+    @property
+    def how(self) -> str:
+        """From that sentence."""
+        return f"patched from “{self.sentence}”"
+
 
 def words(change: Change, program: Program) -> str:
     """`encoder.0.self_attention head 3 → 0`."""
@@ -44,7 +49,7 @@ def active(edits: Sequence[Change], program: Program) -> str:
 def _value(change: Change) -> str:
     if isinstance(change, Ablate):
         return "→ mean" if change.mean else "→ 0"
-    return f"from “{change.sentence}”" if isinstance(change, FromSentence) else "patched"
+    return change.how.removeprefix("patched ") if isinstance(change, FromSentence) else "patched"
 
 
 def _part(region: Region, shape: Shape) -> str:

@@ -9,8 +9,10 @@ import numpy as np
 from tui_transformer.analysis.renormalized import renormalized
 from tui_transformer.analysis.token_kinds import Hidden, tokens_of
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.explanation import Value
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.explorer.session import Session
+from tui_transformer.views.step_view import Place, view_of
 from tui_transformer.views.view import Values, View
 
 
@@ -35,3 +37,15 @@ def without_hidden(session: Session, view: View, choice: Hidden) -> View:
         return np.where(hidden[part], np.nan, left)
 
     return replace(view, window=window)
+
+
+def weight_left(session: Session, name: str, place: Place, choice: Hidden) -> tuple[Value, ...]:
+    """What is drawn at a place while tokens are hidden, and the stored weight, which is the one that is explained."""
+    hidden = hidden_keys(session, name, choice)
+    if hidden is None:
+        return ()
+    view = view_of(session.trace, name, session.labels, head=place.head)
+    row = view.window(range(place.row, place.row + 1), range(view.columns.size))
+    left = float(renormalized(row, hidden)[0, place.column])
+    note = "key hidden" if hidden[place.column] else "renormalised"
+    return Value("as drawn", left, note=note), Value("as stored", float(row[0, place.column]), note="explained here")

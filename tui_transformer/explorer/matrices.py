@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tui_transformer.analysis.token_kinds import NOTHING, Hidden
 from tui_transformer.engine.axis import Axes, shape_of, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Explanation, Value
 from tui_transformer.engine.gradient_explanation import explain_gradient
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.beside import Shown
+from tui_transformer.explorer.hiding import weight_left
 from tui_transformer.explorer.session import Session
 from tui_transformer.views.step_view import (
     Place,
@@ -75,7 +77,7 @@ def other_view(session: Session, view: View, report: Report = lambda _: None) ->
     other, name = session.other, view.name
     program = other.trace.program
     if name in program.by_name:
-        other.trace.compute((name,), before=lambda step: report(step.name))
+        other.trace.prepare(name, before=lambda step: report(step.name))
     elif name not in program.weights:
         return None
     axes = program.axes(name)
@@ -153,7 +155,13 @@ class Cell:
     values: tuple[Value, ...] = ()
 
 
-def cell_of(session: Session, name: str, place: Place, shown: Shown) -> Cell:
+def cell_of(session: Session, name: str, place: Place, shown: Shown, choice: Hidden = NOTHING) -> Cell:
+    """How the cell at a place was made, and what is drawn of it while tokens are hidden."""
+    found = _cell(session, name, place, shown)
+    return replace(found, values=(*found.values, *weight_left(session, name, place, choice)))
+
+
+def _cell(session: Session, name: str, place: Place, shown: Shown) -> Cell:
     """How the cell at a place was made: that of the gradient where it is shown, else the step's own."""
     axes = session.trace.program.axes(name)
     index = index_of(axes, place)

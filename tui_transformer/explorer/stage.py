@@ -14,12 +14,13 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_transformer.analysis.token_kinds import Hidden
-from tui_transformer.engine.backend import Host
+from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Grain
 from tui_transformer.explorer.asking import AT_ONCE
 from tui_transformer.explorer.beside import Shown, next_shown, shown_in
 from tui_transformer.explorer.charting import chart_of, kinds_of
+from tui_transformer.explorer.hiding import weight_left
 from tui_transformer.explorer.history import History
 from tui_transformer.explorer.layout import BESIDE, TITLES, Layout
 from tui_transformer.explorer.matrices import Cell, apart, cell_of, details
@@ -32,8 +33,9 @@ from tui_transformer.explorer.panes.steps import StepsPane
 from tui_transformer.explorer.panes.text import WORDS, TextPane
 from tui_transformer.explorer.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.position import Position, next_stop
-from tui_transformer.explorer.scene import Scene, gather, scene_cost, thumbnails, tile_of
+from tui_transformer.explorer.scene import Scene, gather, scene_cost, tile_of
 from tui_transformer.explorer.session import VOCABULARY, Session
+from tui_transformer.explorer.strip import Strip, strip_of
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 from tui_transformer.explorer.worker import Worker
@@ -151,7 +153,11 @@ class Stage(Layout):
         self.ask(
             "scene",
             scene_cost(session, position.stop, shared=shared),
-            lambda task: gather(session, position, shared=shared, shown=shown, hidden=hidden, report=task.report),
+            lambda task: _with_weight_left(
+                session,
+                gather(session, position, shared=shared, shown=shown, hidden=hidden, report=task.report),
+                hidden,
+            ),
             self._show_scene,
         )
 
@@ -216,7 +222,8 @@ class Stage(Layout):
     def _show_working(self, scene: Scene) -> None:
         if scene.working is not None:
             program, labels = self.session.trace.program, self.session.labels
-            self.query_one(CellPane).show_working(scene.working, program, labels, scene.values)
+            edited = how_set(self.session.trace.edits, scene.working.name, scene.working.index)
+            self.query_one(CellPane).show_working(scene.working, program, labels, scene.values, edited)
 
     def _settle(self) -> None:
         """The texts now, heads and chart a moment later."""
@@ -276,15 +283,19 @@ class Stage(Layout):
 
     def _show_details(self) -> None:
         if self._heads_due and self.scene is not None and self.scene.view.heads > 1:
-            session, name = self.session, self.scene.view.name
-            cost = 4 * math.prod(session.trace.program.shape(name))
-            self.ask("heads", cost, lambda task: thumbnails(session, name, task.report), self._show_heads)
+            session, scene, hidden = self.session, self.scene, self.hidden
+            cost = 4 * math.prod(session.trace.program.shape(scene.view.name))
+            self.ask("heads", cost, lambda task: strip_of(session, scene, hidden, task.report), self._show_heads)
         self._heads_due = False
         self.show_chart()
 
-    def _show_heads(self, tiles: tuple[Host, ...]) -> None:
+    def _show_heads(self, found: Strip) -> None:
+        strip = self.query_one(HeadStrip)
+        title = " · ".join(filter(None, (TITLES["heads"], found.what)))
+        if strip.border_title != title:
+            strip.border_title = title
         if self.scene is not None:
-            self.query_one(HeadStrip).show(tiles, self.scene.place.head, self.scene.scale)
+            strip.show(found.tiles, self.scene.place.head, found.scale)
 
     def show_chart(self) -> None:
         """The chart that was chosen, of those that fit the stop."""
@@ -401,10 +412,10 @@ class Stage(Layout):
         if self.scene is None:
             return
         place = replace(self.scene.place, row=event.row, column=event.column)
-        session, name, shown = self.session, self.scene.view.name, self.scene.shown
+        session, name, shown, hidden = self.session, self.scene.view.name, self.scene.shown, self.hidden
         self.position = replace(self.position, place=place)
         self.scene = replace(self.scene, place=place, working=None)
-        self.ask("cell", 0, lambda _: cell_of(session, name, place, shown), self._show_cell)
+        self.ask("cell", 0, lambda _: cell_of(session, name, place, shown, hidden), self._show_cell)
 
     def _show_cell(self, found: Cell) -> None:
         self._draw_together()
@@ -450,3 +461,9 @@ class Stage(Layout):
     @on(VocabularyPane.EntryChosen)
     def _entry_chosen(self, event: VocabularyPane.EntryChosen) -> None:
         self.follow(Position("embedding.tokens.weight", Place(row=event.token_id)))
+
+
+def _with_weight_left(session: Session, scene: Scene, hidden: Hidden) -> Scene:
+    """A scene whose numbers beside the cell say what is drawn of it while tokens are hidden."""
+    left = weight_left(session, scene.view.name, scene.place, hidden)
+    return replace(scene, values=(*scene.values, *left)) if left else scene

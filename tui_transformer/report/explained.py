@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tui_transformer.engine.edits import Change, how_set
 from tui_transformer.engine.explanation import Explanation, Factor, Index, Item, Operand, Sum, Value
 from tui_transformer.report.numbers import precise
 from tui_transformer.report.text import DEFAULT_PAGE, Page
@@ -15,19 +16,22 @@ LETTERS = "abcdefgh"
 NUMBER_CELLS = 16
 
 
-def render(explanation: Explanation, labels: Sequence[str] = (), page: Page = DEFAULT_PAGE) -> str:
+def render(
+    explanation: Explanation, labels: Sequence[str] = (), page: Page = DEFAULT_PAGE, edits: Sequence[Change] = ()
+) -> str:
     """The terms in reading order, then the value worked out again, the stored one, and their difference.
 
     Args:
         explanation: One cell.
         labels: Words for the cell's place, such as its tokens.
         page: How many terms of a sum are shown.
+        edits: Those of the trace; they say how a stored value was set that was not computed.
     """
     lines = [" · ".join([place(explanation.name, explanation.index), *labels]), explanation.formula, ""]
     width = max([NUMBER_CELLS, *(cells(item.symbol) for item in explanation.items if isinstance(item, Value))])
     for item in explanation.items:
         lines += _sum(item, page) if isinstance(item, Sum) else [_value(item, width)]
-    return "\n".join([*lines, "", *_result(explanation)]) + "\n"
+    return "\n".join([*lines, "", *_result(explanation, edits)]) + "\n"
 
 
 def place(name: str, index: Sequence[int | str]) -> str:
@@ -35,9 +39,10 @@ def place(name: str, index: Sequence[int | str]) -> str:
     return f"{name}[{', '.join(map(str, index))}]"
 
 
-def _result(explanation: Explanation) -> Iterator[str]:
+def _result(explanation: Explanation, edits: Sequence[Change]) -> Iterator[str]:
+    edited = how_set(edits, explanation.name, explanation.index) or "set by an edit"
     yield f"recomputed  {precise(explanation.recomputed)}  (in float64, from the stored operands)"
-    yield f"stored      {precise(explanation.stored)}" + ("  (set by hand)" if explanation.edited else "")
+    yield f"stored      {precise(explanation.stored)}" + (f"  ({edited})" if explanation.edited else "")
     yield f"difference  {explanation.difference:.3g}"
 
 

@@ -180,21 +180,33 @@ def tile_extremes(values: Values) -> tuple[float, float]:
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
 
 
-def thumbnail(trace: Trace, name: str, head: int, rows: int, columns: int, item: int = 0) -> Host:
+def thumbnail(
+    trace: Trace,
+    name: str,
+    head: int,
+    rows: int,
+    columns: int,
+    item: int = 0,
+    drawn: Callable[[Host], Host] = lambda cells: cells,
+) -> Host:
     """A head as at most rows × columns numbers, each the largest by size of the cells that it stands for.
 
-    Where the step is not kept whole, evenly spaced rows stand for their neighbours.
+    Where the step is not kept whole, evenly spaced rows stand for their neighbours. `drawn` is what is shown of rows.
     """
     axes = trace.program.axes(name)
     height, width = axes[1].size, axes[2].size
     if trace.program.aliases.get(name, name) in trace.plan.names or height <= rows:
         cells = trace.window(name, _region(axes, head, range(height), range(width)), item)[0]
-        cells = _pool(cells, rows, axis=0)
     else:
         picked = [height * i // rows for i in range(rows)]
         parts = [trace.window(name, _region(axes, head, range(i, i + 1), range(width)), item)[0] for i in picked]
         cells = np.concatenate(parts)
-    return _pool(cells, columns, axis=1)
+    return small(drawn(cells), rows, columns)
+
+
+def small(cells: Host, rows: int, columns: int) -> Host:
+    """A matrix as at most rows × columns numbers, each the largest by size of the cells that it stands for."""
+    return _pool(_pool(cells, rows, axis=0), columns, axis=1)
 
 
 def _pool(cells: Host, size: int, axis: int) -> Host:

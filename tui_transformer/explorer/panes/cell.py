@@ -47,13 +47,19 @@ class CellPane(LineList):
         self._by_size = False
         self._shown: tuple[Explanation, Program, Labels] | None = None
         self._values: tuple[Value, ...] = ()
+        self._edited = ""
 
     def show_working(
-        self, explanation: Explanation, program: Program, labels: Labels, values: tuple[Value, ...] = ()
+        self,
+        explanation: Explanation,
+        program: Program,
+        labels: Labels,
+        values: tuple[Value, ...] = (),
+        edited: str = "",
     ) -> None:
-        """Show the working of a cell, and the numbers that are beside it."""
+        """Show the working of a cell, the numbers that are beside it, and how it was set if it was."""
         same = self._shown is not None and self._shown[0].name == explanation.name
-        self._shown, self._values = (explanation, program, labels), values
+        self._shown, self._values, self._edited = (explanation, program, labels), values, edited
         self._redraw(self.cursor if same else None)
 
     def clear(self) -> None:
@@ -77,7 +83,7 @@ class CellPane(LineList):
             return
         names = ("plain", "quiet", "accent")
         inks = Inks(*(self.get_component_rich_style(f"cell--{name}", partial=True) for name in names))
-        lines = self._working = CellLines(*self._shown, inks, self._by_size, self._values)
+        lines = self._working = CellLines(*self._shown, inks, self._by_size, self._values, self._edited)
         self.show(len(lines), lambda index: lines.line(index, self.size.width - 1).text)
         self.cursor = lines.first_target() if cursor is None else min(cursor, len(lines) - 1)
 

@@ -76,6 +76,7 @@ class CellLines:
         inks: Styles.
         by_size: Terms of sums in order of what they add, largest first, instead of their own order.
         values: The numbers that are beside the cell.
+        edited: How the cell was set; "" where it was computed.
     """
 
     explanation: Explanation
@@ -84,6 +85,7 @@ class CellLines:
     inks: Inks
     by_size: bool = False
     values: tuple[Value, ...] = ()
+    edited: str = ""
     _blocks: list[Block] = field(init=False)
     _ends: list[int] = field(init=False)
 
@@ -113,8 +115,8 @@ class CellLines:
         axes = self._axes(explanation.name)
         places = [self._pair(axis.name, self._named(axis, i)) for axis, i in zip(axes, explanation.index, strict=True)]
         value = Text(number(explanation.stored), self.inks.accent)
-        if explanation.edited:
-            value.append("  set by an edit", self.inks.quiet)
+        if self.edited:
+            value.append(f"  {visible(self.edited)}", self.inks.quiet)
         if explanation.name.startswith(GRADIENT):
             value.append("  ∂loss/∂x", self.inks.quiet)
         formula = Text(f"= {explanation.formula}", self.inks.quiet)

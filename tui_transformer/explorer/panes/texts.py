@@ -10,6 +10,7 @@ from rich.style import Style
 from rich.text import Text
 
 from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.ops import Parameter, Softmax
 from tui_transformer.explorer.actions import ACTIONS
@@ -171,11 +172,11 @@ def matrix_title(session: Session, scene: Scene, *, wide: bool) -> str:
 
 def summary(session: Session, stop: str, scene: Scene | None, inks: Inks) -> Text:
     """The cell in one line, and below what the step is."""
-    line = Text("", inks.plain) if scene is None else _cell_line(scene, inks)
+    line = Text("", inks.plain) if scene is None else _cell_line(session, scene, inks)
     return line.append(f"\n{step_words(session, stop).what}", inks.quiet)
 
 
-def _cell_line(scene: Scene, inks: Inks) -> Text:
+def _cell_line(session: Session, scene: Scene, inks: Inks) -> Text:
     """Row → column, value, formula, difference."""
     view, place = scene.view, scene.place
     row, column = view.rows.label(place.row), view.columns.label(place.column)
@@ -191,8 +192,8 @@ def _cell_line(scene: Scene, inks: Inks) -> Text:
         if not scene.values:
             line.append(f"  = {working.formula}", inks.quiet)
             line.append(f"   difference {number(working.difference, 2)}", inks.quiet)
-        if working.edited:
-            line.append("  set by an edit", inks.accent)
+        if edited := how_set(session.trace.edits, working.name, working.index):
+            line.append(f"  {visible(edited)}", inks.accent)
     return line
 
 
