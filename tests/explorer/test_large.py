@@ -51,9 +51,9 @@ class Gate:
         self.opened = threading.Event()
         self.reached = threading.Event()
         self.computed: list[str] = []
-        compute = Trace.compute
+        prepare = Trace.prepare
 
-        def held(trace, names=None, before=None):
+        def held(trace, name, before=None):
             def wait(step):
                 if threading.current_thread() is not threading.main_thread():
                     self.reached.set()
@@ -61,9 +61,9 @@ class Gate:
                 before(step)
                 self.computed.append(step.name)
 
-            return compute(trace, names, wait if before is not None else None)
+            return prepare(trace, name, wait if before is not None else None)
 
-        monkeypatch.setattr(Trace, "compute", held)
+        monkeypatch.setattr(Trace, "prepare", held)
 
 
 @pytest.mark.parametrize("count", [512, 4096])

@@ -110,12 +110,18 @@ class Trace:
         What of it is not kept is there until windows of another step need something else.
         """
         step = self.program.step(name)
-        self._ready((step.name, *step.inputs), before)
+        self._ready(self._sources_of(step), before)
 
     def pending(self, names: Sequence[str]) -> int:
         """Floating-point operations that it would take to have these steps."""
         steps = self._order([self.program.aliases.get(name, name) for name in names], self._recent)
         return self.batch * sum(self._flops(step) for step in steps)
+
+    def pending_part(self, name: str, share: float) -> int:
+        """Floating-point operations that it would take to prepare a step, and to have this share of its cells."""
+        step = self.program.step(name)
+        cells = self.pending([step.name]) - self.pending(self._needed(step.name))
+        return self.pending(self._sources_of(step)) + int(share * cells)
 
     def _flops(self, step: Step) -> int:
         """Of a step and of the dropped steps that are made again for it."""
@@ -137,7 +143,7 @@ class Trace:
         What the parts are made from is computed once. `before` as in `compute`.
         """
         step = self.program.step(name)
-        values = self._ready((step.name,), before)
+        values = self._ready(self._needed(step.name), before)
         for piece in self._parts.pieces(step, whole(step.shape) if region is None else region):
             yield piece, self._read_only(self._read(step.name, piece, values)[item])
 
@@ -313,9 +319,12 @@ class Trace:
         """What has to be there whole before a part of a value can be read."""
         return self._parts.sources(self.program.step(name)) if self._parts.dropped(name) else [name]
 
-    def _ready(self, names: Sequence[str], before: Watch | None = None) -> dict[str, Array]:
-        """What parts of values are made from; what of it is not kept is there until something else is wanted."""
-        needed = list(dict.fromkeys(source for name in names for source in self._needed(name)))
+    def _sources_of(self, step: Step) -> list[str]:
+        """What has to be there whole before parts of a step can be read and explained."""
+        return list(dict.fromkeys(source for name in (step.name, *step.inputs) for source in self._needed(name)))
+
+    def _ready(self, needed: Sequence[str], before: Watch | None = None) -> dict[str, Array]:
+        """Values that parts are made from; what of them is not kept is there until something else is wanted."""
         values = self._compute(needed, before=before)
         fresh = {name: value for name, value in values.items() if not self._there(name)}
         if not fresh.keys() <= self._recent.keys():
@@ -324,7 +333,7 @@ class Trace:
 
     def _part(self, name: str, region: Region) -> Array:
         """A part of a step, with all items of the batch, or of a weight; only what it needs is computed."""
-        return self._read(name, region, self._ready((name,)))
+        return self._read(name, region, self._ready(self._needed(name)))
 
     @np.errstate(all="ignore")
     def _read(self, name: str, region: Region, values: Mapping[str, Array]) -> Array:

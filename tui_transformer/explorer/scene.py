@@ -33,6 +33,9 @@ from tui_transformer.views.view import Scale, Tile, View
 LOOKING = 4
 """Operations that it takes to find the extremes, per cell."""
 
+WORD_ROWS = 40
+"""Rows that are fetched at first of a matrix whose rows have to be worked out over the whole vocabulary."""
+
 THUMB_ROWS, THUMB_COLUMNS = 12, 24
 MOST_THUMBS = 64
 
@@ -95,7 +98,7 @@ def gather(
     trace, name = session.trace, position.stop
     started = time.perf_counter()
     if name in trace.program.by_name:
-        trace.compute((name,), before=lambda step: report(step.name))
+        trace.prepare(name, before=lambda step: report(step.name))
     seconds = time.perf_counter() - started
     axes = trace.program.axes(name)
     place = _inside(position.place, [axis.size for axis in axes], index_of(axes, Place()))
@@ -138,8 +141,23 @@ def _cost_beside(session: Session, name: str) -> int:
 
 def _own_cost(trace: Trace, name: str, *, shared: bool) -> int:
     names = _same_kind(trace, name) if shared else (name,)
-    steps = [each for each in names if each in trace.program.by_name]
-    return trace.pending(steps) + LOOKING * sum(math.prod(trace.program.shape(each)) for each in names)
+    whole = [each for each in names if _is_whole(trace, each)]
+    steps = [each for each in whole if each in trace.program.by_name]
+    looked_through = LOOKING * sum(math.prod(trace.program.shape(each)) for each in whole)
+    return trace.pending(steps) + looked_through + (0 if name in whole else _cost_of_part(trace, name))
+
+
+def _is_whole(trace: Trace, name: str) -> bool:
+    """Whether a step is kept, so that all of it is looked through; weights and inputs always are."""
+    return name not in trace.program.by_name or name in trace.plan.names
+
+
+def _cost_of_part(trace: Trace, name: str) -> int:
+    """What it takes to draw a part of a step that is not kept: what it is made from, and the cells themselves."""
+    *heads, rows, columns = (1, 1, *trace.program.shape(name))[-3:]
+    height, width = first_size(trace.program.axes(name)[-1].name)
+    share = min(height, rows) / rows / math.prod(heads)
+    return trace.pending_part(name, share) + LOOKING * min(height, rows) * min(width, columns)
 
 
 def working(session: Session, name: str, place: Place) -> Explanation:
@@ -150,11 +168,17 @@ def working(session: Session, name: str, place: Place) -> Explanation:
 def first_tile(trace: Trace, view: View, place: Place) -> Tile:
     """The whole matrix where it is in this computer's memory, else the cells around the place."""
     rows, columns = view.shape
-    here = trace.backend.device == "cpu" and (view.name in trace.program.weights or view.name in trace.plan.names)
+    here = trace.backend.device == "cpu" and _is_whole(trace, view.name)
     if here and (rows * columns <= SCREENFUL**2 or _masked_step(trace, view.name) is None):
         return tile_of(trace, view, range(rows), range(columns))
-    top, left = max(place.row - SCREENFUL // 2, 0), max(place.column - SCREENFUL // 2, 0)
-    return tile_of(trace, view, range(top, top + SCREENFUL), range(left, left + SCREENFUL))
+    height, width = first_size(view.columns.name)
+    top, left = max(place.row - height // 2, 0), max(place.column - width // 2, 0)
+    return tile_of(trace, view, range(top, top + height), range(left, left + width))
+
+
+def first_size(columns: str) -> tuple[int, int]:
+    """Rows and columns that are fetched at first of a matrix that is not drawn whole, by what its columns are."""
+    return (WORD_ROWS if columns == "vocabulary" else SCREENFUL), SCREENFUL
 
 
 def tile_of(trace: Trace, view: View, rows: range, columns: range) -> Tile:
