@@ -19,6 +19,10 @@ Position = Annotated[
     str | None,
     typer.Option("--position", metavar="N|last|all", help="Where the answer is read; by default the last token."),
 ]
+Targets = Annotated[
+    str | None,
+    typer.Option("--targets", metavar="7,9,-1", help="The right token ID at every position; -1 = not counted."),
+]
 Of = Annotated[
     str | None,
     typer.Option("--of", metavar="KIND", help="Which attention: encoder, decoder or cross; by default the first."),
@@ -37,10 +41,7 @@ def trace(
     *,
     out: Annotated[Path, typer.Option("--out", metavar="FILE.npz", help="The file to write.")],
     steps: Annotated[str | None, typer.Option("--steps", metavar="GLOB", help="Only the steps that match.")] = None,
-    targets: Annotated[
-        str | None,
-        typer.Option("--targets", metavar="7,9,-1", help="The right token ID at every position; -1 = not counted."),
-    ] = None,
+    targets: Targets = None,
     gradients: Annotated[
         bool, typer.Option("--gradients", help="Gradients of the mean cross-entropy too, of every step and weight.")
     ] = False,
@@ -68,6 +69,10 @@ def show(
     explain: Annotated[
         str | None, typer.Option("--explain", metavar="ROW,COLUMN", help="The terms that made one cell.")
     ] = None,
+    gradient: Annotated[
+        bool, typer.Option("--gradient", help="The gradient of the mean cross-entropy instead of the values.")
+    ] = False,
+    targets: Targets = None,
     format: Annotated[
         Literal["text", "json", "csv", "svg"] | None,
         typer.Option("--format", help="Text by default; for a file, what its name ends in."),
@@ -81,7 +86,7 @@ def show(
     """Show the steps, one step, or how one cell was made."""
     from tui_transformer.cli.show import Request, run
 
-    run(flags, Request(step, head, explain, format, everything, out))
+    run(flags, Request(step, head, explain, format, everything, out, targets, gradient))
 
 
 @app.command()

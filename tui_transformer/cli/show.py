@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tui_transformer.cli.names import find
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Flags, parse_ids
 from tui_transformer.cli.output import deliver, note
 from tui_transformer.cli.session import Session, open_session
-from tui_transformer.engine.axis import shape_text
+from tui_transformer.cli.trace import backward
+from tui_transformer.engine.axis import Axes, shape_text
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.explanation import Explanation
+from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient, gradient_formula
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.report import explained, text
 from tui_transformer.report.export import FORMATS, export
-from tui_transformer.views.step_view import Place, index_of, view_of
+from tui_transformer.views.step_view import Place, gradient_of, index_of, view_of
 from tui_transformer.views.view import Axis, View
 
 
@@ -35,6 +40,8 @@ class Request:
     format: str | None = None
     everything: bool = False
     out: Path | None = None
+    targets: str | None = None
+    gradient: bool = False
 
 
 def run(flags: Flags, request: Request) -> None:
@@ -43,19 +50,88 @@ def run(flags: Flags, request: Request) -> None:
     Raises:
         InputError: There is no such step or cell, or the file cannot be written.
     """
+    targets = _targets(request)
     session = open_session(flags)
     if request.step is None:
         deliver(_list(session.trace.program, request), request.out)
         return
-    names = find(session.trace.program, request.step)
-    views = [view_of(session.trace, name, session.labels, head=request.head or 0) for name in names]
+    shown = Shown(session) if targets is None else OfLoss(session, targets)
+    views = shown.views(find(session.trace.program, request.step), request.head or 0)
     if request.cell is not None:
-        deliver(_explained(session, _single(views, "--explain"), request), request.out)
+        deliver(_explained(shown, _single(views, "--explain"), request), request.out)
     elif request.out is not None and request.format is None:
         export(_single(views, f"--out {request.out}"), request.out)
         note(f"wrote {request.out}")
     else:
         deliver(_shown(views, request), request.out)
+
+
+def _targets(request: Request) -> tuple[int, ...] | None:
+    """The targets, where the gradient is asked for."""
+    if not request.gradient and request.targets is None:
+        return None
+    if request.step is None:
+        raise UsageError("--gradient and --targets need a STEP: `tui-transformer show` lists the steps")
+    if request.targets is None:
+        raise UsageError("--gradient needs --targets: one token ID a position, as 7,9,-1 (-1 = not counted)")
+    if not request.gradient:
+        raise UsageError("--targets is what a gradient is computed from: give --gradient too")
+    return parse_ids(request.targets.replace("−", "-"), "--targets")
+
+
+class Shown:
+    """The values of steps and weights."""
+
+    def __init__(self, session: Session) -> None:
+        """Nothing is computed yet."""
+        self.session = session
+
+    def views(self, names: Sequence[str], head: int) -> list[View]:
+        """A view of each name."""
+        return [view_of(self.session.trace, name, self.session.labels, head=head) for name in names]
+
+    def axes(self, view: View) -> Axes:
+        """The axes of the array that a view shows."""
+        return self.session.trace.program.axes(view.name.removeprefix(GRADIENT))
+
+    def explain(self, view: View, place: Place) -> Explanation:
+        """How the cell at a place was made."""
+        return self.session.trace.explain_cell(view.name, index_of(self.axes(view), place))
+
+
+class OfLoss(Shown):
+    """Gradients in place of values, under `gradient/` and the name."""
+
+    def __init__(self, session: Session, targets: tuple[int, ...]) -> None:
+        """Go back from the loss; its value is said.
+
+        Raises:
+            InputError: The model has no logits, or the targets do not fit them.
+        """
+        super().__init__(session)
+        self._targets, self._found = targets, backward(session.trace, targets)
+
+    def views(self, names: Sequence[str], head: int) -> list[View]:
+        """A view of each name that has a gradient.
+
+        Raises:
+            InputError: None of them has.
+        """
+        aliases, found = self.session.trace.program.aliases, self._found.values
+        known = [name for name in names if aliases.get(name, name) in found]
+        if not known:
+            raise InputError(f"{names[0]} has no gradient: the loss does not depend on it, or it depends on no weight")
+        return [self._gradient(view, found[aliases.get(view.name, view.name)]) for view in super().views(known, head)]
+
+    def _gradient(self, view: View, found: Host) -> View:
+        formula = gradient_formula(self.session.trace, self._found, view.name)
+        made = gradient_of(view, self.axes(view), found)
+        return dataclasses.replace(made, name=f"{GRADIENT}{view.name}", formula=formula)
+
+    def explain(self, view: View, place: Place) -> Explanation:
+        """The chain rule at a place."""
+        name, index = view.name.removeprefix(GRADIENT), index_of(self.axes(view), place)
+        return explain_gradient(self.session.trace, self._found, self._targets, name, index)
 
 
 def _single(views: list[View], option: str) -> View:
@@ -80,10 +156,10 @@ def _shown(views: list[View], request: Request) -> Iterable[str]:
 # One cell
 
 
-def _explained(session: Session, view: View, request: Request) -> Iterator[str]:
+def _explained(shown: Shown, view: View, request: Request) -> Iterator[str]:
     """The terms of the cell at ROW,COLUMN of the matrix."""
     place = _place(view, request.cell or "")
-    explanation = session.trace.explain_cell(view.name, index_of(session.trace.program.axes(view.name), place))
+    explanation = shown.explain(view, place)
     if request.format in ("csv", "svg"):
         raise UsageError(f"--explain has no {request.format} format: use text or json")
     if request.format == "json":

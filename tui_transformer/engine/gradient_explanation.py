@@ -19,6 +19,7 @@ from tui_transformer.errors import InputError
 GRADIENT = "gradient/"
 """What stands before the name of a step or weight to mean its gradient."""
 
+AT_LOGITS = "(p − 1 at the target) ÷ counted positions"
 SEVERAL = "Σ over the steps that read it"
 NO_READER = "no step that the loss depends on reads it: 0"
 
@@ -47,7 +48,7 @@ def explain_gradient(
     shared = name in trace.program.weights
     stored = float(_item(trace, name, found.values[name], item)[index])
     if name == LOGITS:
-        working, formula = _from_loss(trace, targets, index, item), "(p − 1 at the target) ÷ counted positions"
+        working, formula = _from_loss(trace, targets, index, item), AT_LOGITS
     else:
         items = range(trace.batch) if shared else (item,)
         terms = [term for each in items for term in _terms(trace, found.values, name, index, each)]
@@ -75,16 +76,29 @@ def _from_loss(trace: Trace, targets: Sequence[int], index: Index, item: int) ->
     return Working(items, (share - here) / count)
 
 
+def gradient_formula(trace: Trace, found: Gradients, name: str) -> str:
+    """How the gradient of a step or weight is made from those of the steps that read it."""
+    name = trace.program.aliases.get(name, name)
+    if name == LOGITS:
+        return AT_LOGITS
+    formulas = [step.op.gradient_formula(toward) for step, toward in _readers(trace, found.values, name)]
+    return formulas[0] if len(formulas) == 1 else SEVERAL if formulas else "0"
+
+
+def _readers(trace: Trace, values: Mapping[str, Host], name: str) -> Iterator[tuple[Step, int]]:
+    """The steps that read a value and that the loss depends on, and as which of their inputs they do."""
+    for step in trace.program.readers(name):
+        if step.name in values:
+            yield from ((step, toward) for toward, source in enumerate(step.inputs) if source == name)
+
+
 Term = tuple[Step, int, Working]
 """A step that reads the value, as which of its inputs, and what it adds to the gradient."""
 
 
 def _terms(trace: Trace, values: Mapping[str, Host], name: str, index: Index, item: int) -> Iterator[Term]:
-    for step in trace.program.readers(name):
-        if step.name in values:
-            for toward, source in enumerate(step.inputs):
-                if source == name:
-                    yield step, toward, _through(trace, values, step, toward, index, item)
+    for step, toward in _readers(trace, values, name):
+        yield step, toward, _through(trace, values, step, toward, index, item)
 
 
 def _together(terms: Sequence[Term]) -> tuple[Working, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 
 from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.guide.texts import step_text
 from tui_transformer.report.numbers import NumberText, full_shape, number_text
 from tui_transformer.text.display import ELLIPSIS, cells, fit
@@ -38,7 +39,7 @@ def render(view: View, page: Page = DEFAULT_PAGE) -> str:
 
 def heading(view: View, page: Page) -> list[str]:
     """The title line, the formula, and the plain words for the step, wrapped to the page."""
-    words = step_text(view.name)
+    words = step_text("gradient" if view.name.startswith(GRADIENT) else view.name)
     about = " ".join(filter(None, (words.what, words.why)))
     parts = [view.title, shape_text(full_shape(view))]
     if view.head is not None:
