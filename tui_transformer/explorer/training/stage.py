@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from rich.style import Style
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -112,6 +113,7 @@ class TrainStage(Screen[None]):
         self.heads: Heads | None = None
         self._outputs: tuple[Output, ...] = ()
         self._drawn: object = None
+        self._said: dict[str, Text | Content | str] = {}
         self._layout = ""
 
     # Layout
@@ -233,13 +235,15 @@ class TrainStage(Screen[None]):
         what = "" if run is None else f"{run.trainer.settings.task} · {run.trainer.model.config.summary}"
         self._say("title", lines.title(self.training.name, what, status, width, inks))
         self._say("brief", lines.brief(status, width - 2))
-        if run is not None:
+        if run is not None and self.query_one("#now").display:
             room = self.query_one("#numbers").size.width
             self._say("numbers", lines.numbers(status, run.trainer.settings, inks, room))
         self._say("tabs", self._tabs())
-        problem = self.query_one("#problem", Static)
-        problem.set_class(bool(status.problem), "-said")
-        problem.update(visible(status.problem))
+        if self._said.get("problem") != status.problem:
+            self._said["problem"] = status.problem
+            problem = self.query_one("#problem", Static)
+            problem.set_class(bool(status.problem), "-said")
+            problem.update(visible(status.problem))
         self._say("keys", keys(self._actions(), width, inks))
 
     def _actions(self) -> list[Action]:
@@ -248,8 +252,11 @@ class TrainStage(Screen[None]):
         shown = (each for each in ACTIONS if each.id != "train.part" or self.others)
         return [replace(each, short=words.get(each.id, each.short)) for each in shown]
 
-    def _say(self, name: str, text: object) -> None:
-        self.query_one(f"#{name}", Static).update(text, layout=False)  # type: ignore[arg-type]
+    def _say(self, name: str, text: Text | Content | str) -> None:
+        """Update a text, if it is another."""
+        if self._said.get(name) != text:
+            self._said[name] = text
+            self.query_one(f"#{name}", Static).update(text, layout=False)
 
     def _tabs(self) -> Content:
         """The parts of which one is shown at a time, that one marked."""
