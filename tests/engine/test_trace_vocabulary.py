@@ -15,8 +15,7 @@ from tui_transformer.engine.ops import Linear, Softmax, Unembed
 from tui_transformer.engine.pool import Pool
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.model import Model
-from tui_transformer.model import model as model_module
+from tui_transformer.model import Model, loading
 from tui_transformer.views.step_view import extremes
 
 LOGITS, PROBABILITIES = "output.logits", "output.probabilities"
@@ -134,9 +133,9 @@ def test_no_more_than_a_few_rows_are_ever_there(action, monkeypatch):
 
 
 def test_a_large_vocabulary_is_not_refused_for_its_logits(monkeypatch):
-    monkeypatch.setattr(model_module, "available_memory", lambda: LENGTH * WORDS * 2)
+    monkeypatch.setattr(loading, "available_memory", lambda: LENGTH * WORDS * 2)
     assert not large().trace(ids=[1] * LENGTH, budget=0).plan.names
-    monkeypatch.setattr(model_module, "available_memory", lambda: 4 * LENGTH * WIDTH)
+    monkeypatch.setattr(loading, "available_memory", lambda: 4 * LENGTH * WIDTH)
     with pytest.raises(InputError, match="of memory"):
         large().trace(ids=[1] * LENGTH, budget=0)
 

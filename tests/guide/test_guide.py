@@ -16,7 +16,9 @@ from tui_transformer.errors import InputError
 from tui_transformer.guide import texts
 from tui_transformer.guide.texts import Action, StepText, Stop, help_text, languages, step_text, tour, tours
 from tui_transformer.model import Model
-from tui_transformer.model.model import BUILT_IN
+from tui_transformer.model.found import trained_models
+from tui_transformer.model.loading import BUILT_IN
+from tui_transformer.trained import about
 
 ATTENTION = (
     *("query", "key", "value", "query_norm", "key_norm", "query_rotated", "key_rotated", "scores", "scaled", "biased"),
@@ -25,7 +27,7 @@ ATTENTION = (
 FEED_FORWARD = ("hidden", "gate", "activation", "gated", "output", "residual", "norm")
 EMBEDDING = ("tokens", "positions", "segments", "norm", "output")
 SUBLAYERS = {"self_attention": ATTENTION, "cross_attention": ATTENTION, "feed_forward": FEED_FORWARD}
-LAYERS = [f"{stack}.{i}" for stack in ("encoder", "decoder") for i in (0, 1)]
+LAYERS = [f"{stack}.{i}" for stack in ("encoder", "decoder") for i in (0, 1, 2)]
 STEPS = [
     *(
         "vocabulary",
@@ -50,37 +52,9 @@ GROUPS = [
 ]
 TOPICS = ("general", "steps", "heads", "matrix", "cell", "chart", "sentence", "vocabulary", "settings")
 KEYS = (
-    *("space", "n", "backspace", "p", "s", "S", "}", "{", "]", "[", "h", "j", "k", "l", "enter", "esc", "/", "v", ","),
-    *(
-        "V",
-        "c",
-        "e",
-        "u",
-        "U",
-        "x",
-        "y",
-        "Y",
-        "m",
-        "t",
-        "?",
-        "F1",
-        "ctrl+p",
-        "ctrl+t",
-        "ctrl+z",
-        "w",
-        *"HKRL",
-        *"bBdDziI",
-        "b",
-        "o",
-        "f",
-        "tab",
-        "shift+tab",
-        "1",
-        "6",
-        "+",
-        "-",
-        "q",
-    ),
+    *("space", "n", "backspace", "p", "s", "S", "}", "{", "]", "[", "h", "j", "k", "l", "enter", "esc", "/", "T", "v"),
+    *("V", ",", "c", "e", "u", "U", "x", "y", "Y", "m", "t", "?", "F1", "ctrl+p", "ctrl+t", "ctrl+z", "w", *"HKRL"),
+    *(*"bBdDziI", "b", "o", "f", "tab", "shift+tab", "1", "6", "+", "-", "q", *"AaMoOPWF", "ctrl+l"),
 )
 MODELS = [*BUILT_IN, *sorted((Path(__file__).parent.parent / "references").iterdir())]
 LIMITS = {"title": 16, "label": 28, "short": 22, "what": 180, "why": 180, "look": 120}
@@ -191,7 +165,8 @@ def test_every_stop_leads_to_a_cell_of_a_known_step(stop: Stop) -> None:
     assert stop.positions in {None, "sinusoidal", "none"}
     assert all(isinstance(place, int | None) and (place or 0) >= 0 for place in (stop.head, stop.row, stop.column))
     assert (stop.row is None) == (stop.column is None)
-    assert (stop.sentence is None) == (stop.vocabulary is None)
+    assert stop.vocabulary is None or stop.sentence is not None
+    assert stop.target is None or stop.sentence is not None
 
 
 @pytest.mark.parametrize("stop", tour("encoder"), ids=lambda stop: stop.name)
@@ -219,12 +194,20 @@ def test_the_tour_compares_two_word_orders_without_positions_and_brings_them_bac
 def test_tours_are_short() -> None:
     assert 10 <= len(tour("encoder")) <= 16
     assert 4 <= len(tour("attention")) <= 8
+    assert all(6 <= len(tour(name)) <= 10 for name in trained_models())
 
 
 def test_an_unknown_tour_is_refused_and_the_known_ones_are_named() -> None:
-    assert tours() == ("attention", "encoder", "gradients")
-    with pytest.raises(InputError, match="'moon'; choose one of: attention, encoder, gradients"):
+    assert set(tours()) == {"attention", "encoder", "gradients", *trained_models()}
+    with pytest.raises(InputError, match="'moon'; choose one of: attention, copy, dates, encoder"):
         tour("moon")
+
+
+def test_the_numbers_of_a_trained_model_are_those_that_were_written_down() -> None:
+    for name in trained_models():
+        facts, text = about(name), tour(name)[0].text
+        for number in (facts["command"], f"{facts['weights']:,}", f"{facts['minutes']:.1f}", f"{facts['loss']:.4f}"):
+            assert str(number) in text
 
 
 @pytest.mark.parametrize("topic", TOPICS)
@@ -262,6 +245,17 @@ def test_a_translated_tour_changes_words_and_not_places(translated: Path) -> Non
     stops = {stop.name: asdict(stop) for stop in tour("encoder", "de")}
     english = {stop.name: asdict(stop) for stop in tour("encoder")}
     assert stops == english | {"tokens": english["tokens"] | {"title": "Der Satz als Zahlen"}}
+
+
+def test_a_translated_text_has_the_numbers_filled_in_and_english_stands_for_one_that_asks_for_others(
+    translated: Path,
+) -> None:
+    table = '[model]\ntitle = "{moon}"\ntext = "{weights:,} Zahlen"\n\n[answer]\ntext = "{loss:d}"\ntitle = "{"\n'
+    (translated / "tours/question.toml").write_text(table)
+    english, german = tour("question"), tour("question", "de")
+    assert german[0].text == f"{about('question')['weights']:,} Zahlen"
+    assert german[0].title == english[0].title
+    assert german[1:] == english[1:]
 
 
 @pytest.mark.parametrize("content", [b"[weights", b"\xff\xfe", b"tokens = 1\ntext = 'x'", b""])

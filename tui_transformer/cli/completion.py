@@ -17,7 +17,7 @@ def vocabularies(incomplete: str) -> list[str]:
 def models(incomplete: str) -> list[str]:
     """Built-in models, and folders."""
     from tui_transformer.model.found import trained_models
-    from tui_transformer.model.model import BUILT_IN
+    from tui_transformer.model.loading import BUILT_IN
 
     return _matching((*BUILT_IN, *trained_models()), incomplete) + _files(incomplete)
 

@@ -9,18 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import typer
 
+from tui_transformer.cli.blocks import cells, full_shape
 from tui_transformer.cli.names import listed
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Inputs, open_session
+from tui_transformer.engine.axis import Region, Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model.found import find_model
-from tui_transformer.model.model import BUILT_IN
-from tui_transformer.report.differences import Difference, compare
+from tui_transformer.model.loading import BUILT_IN
+from tui_transformer.report.differences import Difference, compare_blocks
 from tui_transformer.report.explained import place
 from tui_transformer.report.npz_reader import TraceFile, open_trace
 from tui_transformer.report.numbers import precise
@@ -28,6 +31,8 @@ from tui_transformer.report.table import aligned
 from tui_transformer.text.display import visible
 
 DIFFERENT = 1
+RUN = 1 << 20
+"""Cells that are compared at a time."""
 
 
 class Side(Protocol):
@@ -37,8 +42,11 @@ class Side(Protocol):
     def names(self) -> tuple[str, ...]:
         """The steps in order."""
 
-    def read(self, name: str) -> Host:
-        """The values of a step."""
+    def shape(self, name: str) -> Shape:
+        """The shape of a step."""
+
+    def cells(self, name: str) -> Iterator[Host]:
+        """The values of a step in order, as runs of cells."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +60,13 @@ class Computed:
         """The steps in order."""
         return self.trace.names
 
-    def read(self, name: str) -> Host:
-        """The values of a step."""
-        return self.trace[name]
+    def shape(self, name: str) -> Shape:
+        """The shape of a step."""
+        return full_shape(self.trace, name)
+
+    def cells(self, name: str) -> Iterator[Host]:
+        """The values of a step in order, as runs of cells."""
+        return cells(self.trace, name)
 
 
 def run(flags: Flags, first: str, second: str | None, tolerance: float) -> None:
@@ -104,7 +116,35 @@ def _differences(a: Side, b: Side, tolerance: float) -> Iterator[Difference]:
     names = [name for name in ordered.names if name in known]
     if not names:
         raise InputError(f"no step is in both: the first has {listed(a.names)}")
-    return (compare(name, a.read(name), b.read(name), tolerance) for name in names)
+    return (_compared(name, a, b, tolerance) for name in names)
+
+
+def _compared(name: str, a: Side, b: Side, tolerance: float) -> Difference:
+    """One step, a run of cells at a time; a batch axis of 1 that only one side has is left out."""
+    first, second = a.shape(name), b.shape(name)
+    shapes = _without_batch(first, len(second)), _without_batch(second, len(first))
+    if shapes[0] != shapes[1]:
+        return Difference(name, shapes, beyond=True)
+    found = compare_blocks(name, (math.prod(first),), together(a.cells(name), b.cells(name)), tolerance)
+    index = tuple(int(i) for i in np.unravel_index(found.index[0], shapes[0])) if found.index else ()
+    return dataclasses.replace(found, shapes=shapes, index=index)
+
+
+def _without_batch(shape: Shape, axes: int) -> Shape:
+    return shape[1:] if len(shape) == axes + 1 and shape[0] == 1 else shape
+
+
+def together(first: Iterator[Host], second: Iterator[Host]) -> Iterator[tuple[Region, Host, Host]]:
+    """Runs of the same cells of both, at most `RUN` long, each with its place."""
+    start, none = 0, np.empty(0)
+    one, other = none, none
+    while True:
+        one, other = (part if part.size else next(rest, none) for part, rest in ((one, first), (other, second)))
+        size = min(one.size, other.size, RUN)
+        if not size:
+            return
+        yield (range(start, start + size),), one[:size], other[:size]
+        start, one, other = start + size, one[size:], other[size:]
 
 
 # The report

@@ -22,7 +22,7 @@ from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.streaming import TextStream
 from tui_transformer.generation.writing import State, Writer
 from tui_transformer.model import Model
-from tui_transformer.model.model import BUILT_IN
+from tui_transformer.model.loading import BUILT_IN
 from tui_transformer.text.samples import sample_sentence
 from tui_transformer.text.tokenizer import Encoding
 

@@ -9,7 +9,7 @@ from tui_transformer.engine.keep import readable
 from tui_transformer.errors import InputError
 from tui_transformer.model.checkpoint import read_config
 from tui_transformer.model.found import Found, cache_folder, found_models
-from tui_transformer.model.model import BUILT_IN
+from tui_transformer.model.loading import BUILT_IN
 from tui_transformer.text.display import cells, fit, visible
 
 

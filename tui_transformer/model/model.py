@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,34 +12,27 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.engine.axis import shape_of
-from tui_transformer.engine.backend import Array, Backend, Host, choose_backend
-from tui_transformer.engine.keep import DEFAULT_BUDGET, available_memory, readable
+from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
-from tui_transformer.engine.weights import Reader, Weights, fixed_weights, random_weights
+from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.model import checkpoint
-from tui_transformer.model.checks import shown
-from tui_transformer.model.config import Config
+from tui_transformer.model import checkpoint, loading
 from tui_transformer.model.families import Family, Lengths, ModelConfig
-from tui_transformer.model.families.attention import ATTENTION, AttentionConfig, example_weights
-from tui_transformer.model.families.vanilla import VANILLA
-from tui_transformer.model.found import find_model
-from tui_transformer.text.pairs import encode_pair
-from tui_transformer.text.tokenizer import (
-    Encoding,
-    Token,
-    Tokenizer,
-    check_length,
-    target_tokenizer,
-    tokenizer_for,
+from tui_transformer.model.inputs import (
+    DECODER,
+    Givens,
+    all_visible,
+    checked_ids,
+    givens_of,
+    segments_of,
+    without_past,
 )
-from tui_transformer.text.vocabulary import Vocabulary, load_vocabulary
-
-BUILT_IN = ("encoder", "decoder", "encoder-decoder", "attention")
-DEFAULT_SEED = 0
-SMALL = 1_000_000
-"""Weights of a model that is computed before a GPU would have been started."""
+from tui_transformer.model.loading import Where, check_memory, program_of
+from tui_transformer.text.pairs import encode_pair
+from tui_transformer.text.tokenizer import Encoding, Token, Tokenizer, check_length, target_tokenizer
+from tui_transformer.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +79,7 @@ class Model:
         Raises:
             InputError: What was given cannot be used; the message says why.
         """
-        if isinstance(where, str) and where in BUILT_IN:
-            return _built_in(where, vocabulary, device, dtype, DEFAULT_SEED if seed is None else seed, sizes)
-        if sizes or seed is not None:
-            given = ", ".join([*sizes, *(["seed"] if seed is not None else [])])
-            raise UsageError(f"{given}: the sizes and weights of {where} are in its folder and cannot be set")
-        return _from_folder(where, vocabulary, device, dtype)
+        return cls(*loading.load(where, vocabulary, Where(device, dtype), seed, sizes))
 
     @property
     def backend(self) -> Backend:
@@ -120,7 +107,7 @@ class Model:
 
     def program_of(self, lengths: Lengths) -> Program:
         """The same for any lengths, tokens before whose keys and values were kept included."""
-        return _program(self.family, self.config, lengths)
+        return program_of(self.family, self.config, lengths)
 
     def encode(self, text: str, *, cut: bool = False, pair: str | None = None) -> Encoding:
         """The tokens of a text, or of a pair of sentences with their segments.
@@ -202,42 +189,12 @@ class Model:
         if (text is None) == (ids is None):
             raise UsageError("give either a text or token IDs")
         if text is None:
-            rows = self._checked(ids)
+            rows = self._ids(ids)
         else:
             encoding = self.encode(text, cut=cut, pair=pair)
-            rows, segments = self._checked([encoding.ids]), encoding.segments
+            rows, segments = self._ids([encoding.ids]), encoding.segments
         target = self._decoder_givens(len(rows), decoder_text, decoder_ids, cut=cut)
-        return self._trace(self._givens(rows) | self._segments(segments, rows) | target, budget)
-
-    def _segments(self, segments: Sequence[int] | None, rows: Host) -> dict[str, Host]:
-        """The segment of every token, where one is given and the model has them."""
-        known: int = getattr(self.config, "segments", 0)
-        if segments is None or not known:
-            return {}
-        found = np.array(segments, dtype=np.int64)
-        if found.shape != rows.shape[1:] or found.min() < 0 or found.max() >= known:
-            raise InputError(f"segments are one number from 0 to {known - 1} for each of {rows.shape[1]} tokens")
-        return {"input.segments": np.broadcast_to(found, rows.shape)}
-
-    def _givens(self, rows: Host, prefix: str = "", visible: Host | None = None) -> dict[str, Host]:
-        """IDs, their places, and which are visible: by default all but a run of the pad ID at the end."""
-        if visible is None:
-            visible = self._unpadded(rows)
-            visible[:, 0] |= bool(prefix)  # a decoder may begin with the pad ID
-        values = {
-            "ids": rows,
-            "places": self.family.places(rows, self.config.pad_id),
-            "visible": visible,
-            "segments": np.zeros_like(rows),
-        }
-        return {f"{prefix}input.{name}": value for name, value in values.items()}
-
-    def _unpadded(self, rows: Host) -> Host:
-        """True up to the last ID that is not padding."""
-        pad_id = self.config.pad_id if getattr(self.config, "padding_mask", True) else None
-        if pad_id is None:
-            return _all_visible(rows)
-        return np.logical_or.accumulate((rows != pad_id)[:, ::-1], axis=1)[:, ::-1]
+        return self._trace(self._givens(rows) | segments_of(segments, rows, self.config) | target, budget)
 
     def _decoder_givens(self, batch: int, text: str | None, ids: Sequence[Any] | None, *, cut: bool) -> dict[str, Host]:
         """The same for the decoder's tokens, as many rows of them as the source has."""
@@ -245,10 +202,10 @@ class Model:
             return {}
         if text is not None and ids is not None:
             raise UsageError("give the decoder either a text or token IDs")
-        rows = self._checked(self.encode_target(text or "", cut=cut).ids if ids is None else ids)
+        rows = self._ids(self.encode_target(text or "", cut=cut).ids if ids is None else ids)
         if len(rows) not in (1, batch):
             raise InputError(f"{len(rows)} rows of decoder IDs do not fit {batch}: give one, or one for each sentence")
-        return self._givens(np.broadcast_to(rows, (batch, rows.shape[1])), "decoder.")
+        return self._givens(np.broadcast_to(rows, (batch, rows.shape[1])), DECODER)
 
     def _trace(self, givens: Mapping[str, Host], budget: int) -> Trace:
         lengths = [givens[name].shape[1] for name in ("input.places", "decoder.input.places") if name in givens]
@@ -257,7 +214,7 @@ class Model:
         needed = max((math.prod(step.shape) for step in program.steps if not step.windowed), default=0)
         trace = Trace(program, self.weights, givens, budget)
         needed *= self.backend.dtype.itemsize * trace.batch
-        _check_memory(needed, f"{trace.batch * sum(lengths):,} tokens need", "use fewer tokens")
+        check_memory(needed, f"{trace.batch * sum(lengths):,} tokens need", "use fewer tokens")
         return trace
 
     def trace_after(
@@ -293,34 +250,21 @@ class Model:
         decoder_ids: Sequence[Sequence[int]] | Host | None = None,
     ) -> tuple[Lengths, dict[str, Host]]:
         """The lengths that `trace_after` has a program for, and the inputs of that but for what was kept."""
-        rows, target = self._checked(ids), None if decoder_ids is None else self._checked(decoder_ids)
-        givens = self._givens(rows, visible=None if self.has_decoder else _all_visible(rows))
+        rows, target = self._ids(ids), None if decoder_ids is None else self._ids(decoder_ids)
+        givens = self._givens(rows, visible=None if self.has_decoder else all_visible(rows))
         if target is not None:
-            givens |= self._givens(target, "decoder.", _all_visible(target))
+            givens |= self._givens(target, DECODER, all_visible(target))
         lengths = Lengths(*(found.shape[1] for found in (rows, target) if found is not None))
         if past:
-            givens |= _without_past(givens, "decoder." if self.has_decoder else "", past)
+            givens |= without_past(givens, DECODER if self.has_decoder else "", past)
             lengths = lengths.after(past)
         return lengths, givens
 
-    def _checked(self, ids: Sequence[Any] | Host | None) -> Host:
-        """Token IDs as batch × tokens, every one inside the vocabulary."""
-        try:
-            rows = np.atleast_2d(np.asarray(ids))
-        except ValueError as error:
-            raise InputError("token IDs are whole numbers, in rows of the same length") from error
-        if rows.size == 0:
-            raise InputError("there are no token IDs: give at least one")
-        if rows.ndim != 2 or rows.dtype.kind not in "iu":
-            raise InputError("token IDs are whole numbers, in rows of the same length")
-        outside = rows[(rows < 0) | (rows >= self.config.vocab_size)]
-        if outside.size:
-            raise InputError(
-                f"token ID {outside[0]} is outside the vocabulary: IDs go from 0 to {self.config.vocab_size - 1}"
-            )
-        if rows.shape[1] > self.config.max_length:
-            raise InputError(f"{rows.shape[1]} tokens are more than the {self.config.max_length} that the model reads")
-        return rows.astype(np.int64)
+    def _ids(self, ids: Sequence[Any] | Host | None) -> Host:
+        return checked_ids(ids, self.config)
+
+    def _givens(self, rows: Host, prefix: str = "", visible: Host | None = None) -> Givens:
+        return givens_of(rows, self.family, self.config, prefix, visible)
 
     def changed(
         self,
@@ -363,104 +307,7 @@ class Model:
         checkpoint.save(folder, self.config, arrays, self.vocabulary)
 
 
-def _all_visible(rows: Host) -> Host:
-    return np.ones(rows.shape, dtype=np.bool_)
-
-
-def _without_past(givens: Mapping[str, Host], prefix: str, past: int) -> dict[str, Host]:
-    """The inputs of the tokens after the first `past`, and the places of all."""
-    later = {name: values[:, past:] for name, values in givens.items() if name.startswith(f"{prefix}input.")}
-    places, visible = f"{prefix}input.places", f"{prefix}input.visible"
-    return later | {visible: givens[visible], f"{prefix}input.key_places": givens[places]}
-
-
-@functools.lru_cache(maxsize=32)
-def _program(family: Family, config: ModelConfig, lengths: Lengths) -> Program:
-    return family.program(config, lengths)
-
-
-def _built_in(
-    name: str, vocabulary: str | Path | Vocabulary | None, device: str, dtype: str, seed: int, sizes: Mapping[str, Any]
-) -> Model:
-    if not isinstance(seed, int) or seed < 0:
-        raise UsageError(f"seed {shown(seed)} is not a whole number from 0")
-    if name == "attention":
-        return _attention_example(device, dtype, sizes)
-    _check_settings(sizes, Config)
-    if "decoder_layers" in sizes and name != "encoder-decoder":
-        raise UsageError(f"decoder_layers is a setting of the encoder-decoder: set layers of the {name}")
-    words = _vocabulary(vocabulary or "waves")
-    start = {"start_id": words.ids.get("[BOS]", 0)} if name == "encoder-decoder" else {}
-    given: dict[str, Any] = {"architecture": name, "vocab_size": words.size, "pad_id": words.pad_id, **start}
-    config = Config(**given | dict(sizes))
-    return _assemble(name, VANILLA, config, random_weights(seed), words, device, dtype, seed=seed)
-
-
-def _attention_example(device: str, dtype: str, sizes: Mapping[str, Any]) -> Model:
-    _check_settings(sizes, AttentionConfig)
-    config, given = AttentionConfig(**sizes), AttentionConfig()
-    if (config.length, config.width) != (given.length, given.width):
-        raise UsageError(f"Q, K and V of the attention example are given: {given.length} rows of {given.width}")
-    weights = Weights(choose_backend(device, dtype, small=True), fixed_weights(example_weights()))
-    return Model("attention", ATTENTION, config, weights, None)
-
-
-def _from_folder(where: str | Path, vocabulary: str | Path | Vocabulary | None, device: str, dtype: str) -> Model:
-    found = find_model(where)
-    if found is None:
-        raise InputError(
-            f"{where}: no such folder, and no built-in model ({', '.join(BUILT_IN)}), installed package or cached model"
-        )
-    family, config = checkpoint.read_config(found.folder)
-    tensors = checkpoint.open_tensors(found.folder)
-    config = family.fitted(config, tensors.names)
-    read = checkpoint.reader(tensors, family, config, _program(family, config, Lengths(1, 1)))
-    chosen = vocabulary or checkpoint.own_vocabulary(found.folder)
-    words = None if chosen is None else _vocabulary(chosen)
-    return _assemble(found.name, family, config, read, words, device, dtype, folder=found.folder)
-
-
-def _assemble(
-    name: str,
-    family: Family,
-    config: ModelConfig,
-    read: Reader,
-    words: Vocabulary | None,
-    device: str,
-    dtype: str,
-    *,
-    seed: int | None = None,
-    folder: Path | None = None,
-) -> Model:
-    if words is not None and words.rows > config.vocab_size:
-        raise InputError(
-            f"vocabulary {words.name} has {words.rows} words, the model {config.vocab_size} embedding rows"
-        )
-    count = _program(family, config, Lengths(1, 1)).weight_count()
-    backend = choose_backend(device, dtype, small=count < SMALL)
-    _check_memory(count * backend.dtype.itemsize, f"{count:,} weights need", "choose smaller sizes")
-    tokenizer = None if words is None else tokenizer_for(words)
-    return Model(name, family, config, Weights(backend, read), tokenizer, seed, folder)
-
-
-def _vocabulary(where: str | Path | Vocabulary) -> Vocabulary:
-    return where if isinstance(where, Vocabulary) else load_vocabulary(where)
-
-
-def _check_settings(sizes: Iterable[str], config: type) -> None:
-    known = [field.name for field in dataclasses.fields(config) if field.init]
-    for key in sizes:
-        if key not in known:
-            raise UsageError(f"{key} is not a setting of this model: {', '.join(known)} are")
-
-
 def _settings(config: ModelConfig) -> dict[str, Any]:
     """The settings of a built-in model that are not given by its vocabulary."""
     given = {"architecture", "vocab_size", "pad_id", "start_id", "model_type"}
     return {key: value for key, value in config.to_json().items() if key not in given}
-
-
-def _check_memory(needed: int, what: str, advice: str) -> None:
-    free = available_memory()
-    if needed > free:
-        raise InputError(f"{what} {readable(needed)} of memory and {readable(free)} are free: {advice}")

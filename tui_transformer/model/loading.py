@@ -1,0 +1,142 @@
+"""What a model is made of: a built-in one by its name and settings, or a checkpoint."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tui_transformer.engine.backend import choose_backend
+from tui_transformer.engine.keep import available_memory, readable
+from tui_transformer.engine.program import Program
+from tui_transformer.engine.weights import Reader, Weights, fixed_weights, random_weights
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model import checkpoint
+from tui_transformer.model.checks import shown
+from tui_transformer.model.config import Config
+from tui_transformer.model.families import Family, Lengths, ModelConfig
+from tui_transformer.model.families.attention import ATTENTION, AttentionConfig, example_weights
+from tui_transformer.model.families.vanilla import VANILLA
+from tui_transformer.model.found import find_model
+from tui_transformer.text.tokenizer import Tokenizer, tokenizer_for
+from tui_transformer.text.vocabulary import Vocabulary, load_vocabulary
+
+BUILT_IN = ("encoder", "decoder", "encoder-decoder", "attention")
+DEFAULT_SEED = 0
+SMALL = 1_000_000
+"""Weights of a model that is computed before a GPU would have been started."""
+
+Words = str | Path | Vocabulary | None
+"""A built-in vocabulary's name, a file or a vocabulary; None for the model's own."""
+
+
+class Parts(NamedTuple):
+    """The fields of a model, in their order."""
+
+    name: str
+    family: Family
+    config: ModelConfig
+    weights: Weights
+    tokenizer: Tokenizer | None
+    seed: int | None = None
+    folder: Path | None = None
+
+
+class Where(NamedTuple):
+    """Where a model is computed, and in what precision."""
+
+    device: str
+    dtype: str
+
+
+def load(where: str | Path, words: Words, at: Where, seed: int | None, sizes: Mapping[str, Any]) -> Parts:
+    """The parts of a built-in model or a checkpoint.
+
+    Raises:
+        InputError: What was given cannot be used.
+    """
+    if isinstance(where, str) and where in BUILT_IN:
+        return _built_in(where, words, at, DEFAULT_SEED if seed is None else seed, sizes)
+    if sizes or seed is not None:
+        given = ", ".join([*sizes, *(["seed"] if seed is not None else [])])
+        raise UsageError(f"{given}: the sizes and weights of {where} are in its folder and cannot be set")
+    return _from_folder(where, words, at)
+
+
+@functools.lru_cache(maxsize=32)
+def program_of(family: Family, config: ModelConfig, lengths: Lengths) -> Program:
+    """The program of a family; those that were asked for last are kept."""
+    return family.program(config, lengths)
+
+
+def check_memory(needed: int, what: str, advice: str) -> None:
+    """Raise InputError where more memory is needed than is free."""
+    free = available_memory()
+    if needed > free:
+        raise InputError(f"{what} {readable(needed)} of memory and {readable(free)} are free: {advice}")
+
+
+def _built_in(name: str, words: Words, at: Where, seed: int, sizes: Mapping[str, Any]) -> Parts:
+    if not isinstance(seed, int) or seed < 0:
+        raise UsageError(f"seed {shown(seed)} is not a whole number from 0")
+    if name == "attention":
+        return _attention_example(at, sizes)
+    _check_settings(sizes, Config)
+    if "decoder_layers" in sizes and name != "encoder-decoder":
+        raise UsageError(f"decoder_layers is a setting of the encoder-decoder: set layers of the {name}")
+    known = _vocabulary(words or "waves")
+    start = {"start_id": known.ids.get("[BOS]", 0)} if name == "encoder-decoder" else {}
+    given: dict[str, Any] = {"architecture": name, "vocab_size": known.size, "pad_id": known.pad_id, **start}
+    config = Config(**given | dict(sizes))
+    return _assemble(name, VANILLA, config, random_weights(seed), known, at)._replace(seed=seed)
+
+
+def _attention_example(at: Where, sizes: Mapping[str, Any]) -> Parts:
+    _check_settings(sizes, AttentionConfig)
+    config, given = AttentionConfig(**sizes), AttentionConfig()
+    if (config.length, config.width) != (given.length, given.width):
+        raise UsageError(f"Q, K and V of the attention example are given: {given.length} rows of {given.width}")
+    weights = Weights(choose_backend(*at, small=True), fixed_weights(example_weights()))
+    return Parts("attention", ATTENTION, config, weights, None)
+
+
+def _from_folder(where: str | Path, words: Words, at: Where) -> Parts:
+    found = find_model(where)
+    if found is None:
+        raise InputError(
+            f"{where}: no such folder, and no built-in model ({', '.join(BUILT_IN)}), installed package or cached model"
+        )
+    family, config = checkpoint.read_config(found.folder)
+    tensors = checkpoint.open_tensors(found.folder)
+    config = family.fitted(config, tensors.names)
+    read = checkpoint.reader(tensors, family, config, program_of(family, config, Lengths(1, 1)))
+    chosen = words or checkpoint.own_vocabulary(found.folder)
+    known = None if chosen is None else _vocabulary(chosen)
+    return _assemble(found.name, family, config, read, known, at)._replace(folder=found.folder)
+
+
+def _assemble(
+    name: str, family: Family, config: ModelConfig, read: Reader, words: Vocabulary | None, at: Where
+) -> Parts:
+    if words is not None and words.rows > config.vocab_size:
+        raise InputError(
+            f"vocabulary {words.name} has {words.rows} words, the model {config.vocab_size} embedding rows"
+        )
+    count = program_of(family, config, Lengths(1, 1)).weight_count()
+    backend = choose_backend(*at, small=count < SMALL)
+    check_memory(count * backend.dtype.itemsize, f"{count:,} weights need", "choose smaller sizes")
+    tokenizer = None if words is None else tokenizer_for(words)
+    return Parts(name, family, config, Weights(backend, read), tokenizer)
+
+
+def _vocabulary(where: str | Path | Vocabulary) -> Vocabulary:
+    return where if isinstance(where, Vocabulary) else load_vocabulary(where)
+
+
+def _check_settings(sizes: Iterable[str], config: type) -> None:
+    known = [field.name for field in dataclasses.fields(config) if field.init]
+    for key in sizes:
+        if key not in known:
+            raise UsageError(f"{key} is not a setting of this model: {', '.join(known)} are")
