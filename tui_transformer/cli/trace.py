@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy.random  # noqa: F401 - its import loses an interrupt: do it before anything is written
 
+from tui_transformer.cli.blocks import cells, full_shape
 from tui_transformer.cli.names import missing
 from tui_transformer.cli.options import Flags, parse_ids
 from tui_transformer.cli.output import note
@@ -47,7 +48,7 @@ def run(flags: Flags, request: Request) -> None:
     if not names:
         raise InputError(missing(list(arrays), request.steps or ""))
     with writing(request.out) as file:
-        as_npz.write(file, ((name, arrays[name][name.removeprefix(GRADIENT)]) for name in names))
+        as_npz.write(file, ((name, arrays[name]) for name in names))
     note(f"wrote {request.out}: {_counted(names)}, {_size(request.out)}")
 
 
@@ -81,13 +82,13 @@ def backward(trace: Trace, targets: tuple[int, ...]) -> Gradients:
     return found
 
 
-def _arrays(trace: Trace, found: Gradients | None) -> Iterator[tuple[str, Trace | Mapping[str, Host]]]:
-    """Every key of the file, and what is to be asked for its array."""
-    yield from ((name, trace) for name in trace.names)
+def _arrays(trace: Trace, found: Gradients | None) -> Iterator[tuple[str, Host | as_npz.Blocks]]:
+    """Every key of the file, and its array; those of steps are computed when they are written."""
+    yield from ((name, as_npz.Blocks(full_shape(trace, name), cells(trace, name))) for name in trace.names)
     if found is not None:
         aliases = trace.program.aliases
         known = {name: found.values[own] for name in _named(trace) if (own := aliases.get(name, name)) in found.values}
-        yield from ((f"{GRADIENT}{name}", known) for name in known)
+        yield from ((f"{GRADIENT}{name}", array) for name, array in known.items())
 
 
 def _named(trace: Trace) -> tuple[str, ...]:

@@ -1,13 +1,16 @@
-"""Traces and views as NPZ: arrays by name, written one at a time."""
+"""Traces and views as NPZ: arrays by name, written one at a time, large ones in blocks."""
 
 from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterable
-from typing import BinaryIO
+from dataclasses import dataclass
+from itertools import chain
+from typing import IO, BinaryIO
 
 import numpy as np
 
+from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.views.view import View
 
@@ -15,8 +18,16 @@ _EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The date of every entry, so that the same trace gives the same bytes."""
 
 
-def write(file: BinaryIO, arrays: Iterable[tuple[str, Host]]) -> None:
-    """Write arrays under their names; only one at a time is in memory.
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """An array of which a part is there at a time: its shape, and its cells in order (the last axis runs fastest)."""
+
+    shape: Shape
+    cells: Iterable[Host]
+
+
+def write(file: BinaryIO, arrays: Iterable[tuple[str, Host | Blocks]]) -> None:
+    """Write arrays under their names; only one, or one block of one, is in memory at a time.
 
     Raises:
         OSError: The file cannot take them.
@@ -31,9 +42,22 @@ def write(file: BinaryIO, arrays: Iterable[tuple[str, Host]]) -> None:
         raise
 
 
-def _add(archive: zipfile.ZipFile, name: str, array: Host) -> None:
+def _add(archive: zipfile.ZipFile, name: str, array: Host | Blocks) -> None:
     with archive.open(zipfile.ZipInfo(f"{name}.npy", _EARLIEST), "w", force_zip64=True) as member:
-        np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+        if isinstance(array, Blocks):
+            _write_blocks(member, array)
+        else:
+            np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+
+
+def _write_blocks(member: IO[bytes], array: Blocks) -> None:
+    """The same bytes as of the whole array."""
+    blocks = iter(array.cells)
+    first = next(blocks)
+    descr = np.lib.format.dtype_to_descr(first.dtype)
+    np.lib.format.write_array_header_1_0(member, {"descr": descr, "fortran_order": False, "shape": array.shape})
+    for block in chain((first,), blocks):
+        member.write(np.ascontiguousarray(block).data.cast("B"))
 
 
 def view_array(view: View) -> Host:

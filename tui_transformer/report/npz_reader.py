@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.keep import available_memory, readable
 from tui_transformer.errors import InputError
@@ -22,7 +23,18 @@ from tui_transformer.text.files import shown_path
 VALUE = "value/"
 """The prefix of the steps in a file that holds more than the steps."""
 
+RUN = 1 << 20
+"""Numbers that are read at a time."""
+
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+class Header(NamedTuple):
+    """What an array's header says; `fortran`: the first axis runs fastest."""
+
+    shape: Shape
+    fortran: bool
+    dtype: np.dtype[Any]
 
 
 @dataclass(frozen=True)
@@ -38,19 +50,50 @@ class TraceFile:
         steps = tuple(name for name in self.entries if name.startswith(VALUE))
         return tuple(name.removeprefix(VALUE) for name in steps) or tuple(self.entries)
 
+    def shape(self, name: str) -> Shape:
+        """The shape of one array.
+
+        Raises:
+            InputError: It is damaged, or holds no numbers.
+        """
+        with self._opened(name) as (_, header):
+            return header.shape
+
     def read(self, name: str) -> Host:
         """One array of numbers.
 
         Raises:
             InputError: It is damaged, too large for the memory, or holds no numbers.
         """
+        with self._opened(name) as (member, header):
+            _check_memory(header, f"{shown_path(self.path)}: {visible(name)}")
+            cells = np.frombuffer(bytearray(member.read()), header.dtype)
+            array: Host = cells.reshape(header.shape, order="F" if header.fortran else "C")
+            return array
+
+    def cells(self, name: str) -> Iterator[Host]:
+        """The numbers of one array in order, in runs of at most `RUN`: however large it is, little memory is taken.
+
+        Raises:
+            InputError: It is damaged, or holds no numbers, or its first axis runs fastest and it is too large.
+        """
+        with self._opened(name) as (member, header):
+            if header.fortran:
+                yield self.read(name).reshape(-1)
+                return
+            left = math.prod(header.shape)
+            while left:
+                size = min(left, RUN)
+                yield np.frombuffer(member.read(size * header.dtype.itemsize), header.dtype)
+                left -= size
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[tuple[IO[bytes], Header]]:
+        """An array's entry after its header."""
         with _readable(self.path, name), zipfile.ZipFile(self.path) as archive:
             entry = archive.getinfo(self.entries.get(VALUE + name) or self.entries[name])
             with archive.open(entry) as member:
-                _check_header(member, entry.file_size, self.path, name)
-            with archive.open(entry) as member:
-                array: Host = np.lib.format.read_array(member, allow_pickle=False)
-            return array
+                yield member, _header(member, entry.file_size, f"{shown_path(self.path)}: {visible(name)}")
 
     def ids(self) -> tuple[int, ...] | None:
         """The token IDs that the trace was made from, where the file has them."""
@@ -96,17 +139,22 @@ def _readable(path: Path, name: str = "") -> Iterator[None]:
         raise InputError(f"{where}: not a whole NPZ file ({reason}): write it again") from error
 
 
-def _check_header(member: IO[bytes], size: int, path: Path, name: str) -> None:
-    """Refuse an array whose header does not fit the size of its entry, before memory is taken for it."""
+def _header(member: IO[bytes], size: int, where: str) -> Header:
+    """An array's header; one that does not fit the size of its entry is refused, before memory is taken for it."""
     version = np.lib.format.read_magic(member)
     if version not in _HEADERS:
         raise ValueError(f"NPY version {version[0]}.{version[1]} is not known")
-    shape, _, dtype = _HEADERS[version](member)
-    where = f"{shown_path(path)}: {visible(name)}"
+    header = Header(*_HEADERS[version](member))
+    dtype = header.dtype
     if dtype.kind not in "biuf":
         raise InputError(f"{where}: holds {visible(str(dtype))}, not numbers: nothing is unpickled")
-    needed = math.prod(shape) * dtype.itemsize
-    if member.tell() + needed != size:
+    if member.tell() + math.prod(header.shape) * dtype.itemsize != size:
         raise ValueError("its header says another size than it has")
+    return header
+
+
+def _check_memory(header: Header, where: str) -> None:
+    """Refuse an array that does not fit into memory."""
+    needed = math.prod(header.shape) * header.dtype.itemsize
     if needed > available_memory():
         raise InputError(f"{where}: needs {readable(needed)} of memory, {readable(available_memory())} are free")

@@ -1,0 +1,111 @@
+"""Steps that are larger than a block are written and compared without ever being whole."""
+
+from __future__ import annotations
+
+import io
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Run
+
+from tui_transformer.cli import blocks, diff
+from tui_transformer.cli.diff import together
+from tui_transformer.engine import backend as backend_module
+from tui_transformer.engine import parts
+from tui_transformer.engine.pool import Pool
+from tui_transformer.engine.trace import Trace
+from tui_transformer.model import Model
+from tui_transformer.report import as_npz, npz_reader
+
+WORDS, LENGTH = 20_000, 64
+PROBABILITIES = "output.probabilities"
+
+
+@pytest.fixture
+def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "BLOCK_CELLS", 24)
+    monkeypatch.setattr(diff, "RUN", 7)
+    monkeypatch.setattr(npz_reader, "RUN", 5)
+
+
+def written(trace: Trace, name: str) -> bytes:
+    file = io.BytesIO()
+    as_npz.write(file, [(name, as_npz.Blocks(blocks.full_shape(trace, name), blocks.cells(trace, name)))])
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 3, 4, 5], [[1, 2, 3], [4, 5, 6]]])
+def test_blocks_give_the_bytes_of_the_whole_array(ids, small_runs) -> None:
+    trace = Model.load("encoder", device="cpu", heads=4).trace(ids=ids)
+    for name in trace.names:
+        whole = io.BytesIO()
+        as_npz.write(whole, [(name, trace[name])])
+        assert written(trace, name) == whole.getvalue(), name
+
+
+def test_runs_of_different_lengths_are_brought_together() -> None:
+    cells, runs = np.arange(23), (np.split(np.arange(23), places) for places in ([4, 5, 20], [1, 21]))
+    found = list(together(*map(iter, runs)))
+    assert all(np.array_equal(one, other) for _, one, other in found)
+    assert np.array_equal(np.concatenate([cells[region[0].start : region[0].stop] for region, _, _ in found]), cells)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_files_are_compared_in_runs(
+    run: Run, tmp_path: Path, small_runs, save: Callable[..., None], order: str
+) -> None:
+    first = np.random.default_rng(1).normal(size=(3, 5, 4))
+    second = first.copy()
+    second[1, 3, 2] += 0.5
+    save(tmp_path / "a.npz", x=np.asarray(first, order=order), y=first[0])  # type: ignore[call-overload]
+    np.savez(tmp_path / "b.npz", x=second, y=first[:1])
+    ended = run("diff", "a.npz", "b.npz")
+    assert ended.code == 1
+    assert "5.00e-01" in ended.out
+    assert ended.out.splitlines()[-1].startswith("first difference: x[1, 3, 2] is ")
+    assert "1 of 2 steps differ" in ended.out
+
+
+def test_a_computed_trace_is_compared_in_blocks(run: Run, tmp_path: Path, small_runs) -> None:
+    run("trace", "--out", "a.npz", "--budget", "0")
+    assert run("diff", "a.npz", "--budget", "0").code == 0
+    with np.load(tmp_path / "a.npz") as archive:
+        arrays = {name: archive[name].copy() for name in archive.files}
+    arrays["encoder.0.self_attention.weights"][5, 4, 3] += 0.25
+    np.savez(tmp_path / "b.npz", **arrays)
+    ended = run("diff", "b.npz", "--budget", "0")
+    assert "first difference: encoder.0.self_attention.weights[5, 4, 3] is " in ended.out
+
+
+def peak(action: Callable[[], object]) -> int:
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_probabilities_are_never_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend_module, "_POOL", Pool())
+    monkeypatch.setattr(parts, "BLOCK_CELLS", 4 * WORDS)
+    monkeypatch.setattr(diff, "RUN", 2 * WORDS)
+    monkeypatch.setattr(npz_reader, "RUN", 2 * WORDS)
+    model = Model.load("decoder", device="cpu", vocab_size=WORDS, d_model=8, heads=1, d_ff=8, max_length=LENGTH)
+    trace = model.trace(ids=[1] * LENGTH, budget=1 << 18)
+    trace.window(PROBABILITIES, (range(1), range(1)))  # weights and residual stream are there
+    path, whole = tmp_path / "a.npz", LENGTH * WORDS * 4
+
+    def write() -> None:
+        with path.open("wb") as file:
+            as_npz.write(file, [(PROBABILITIES, as_npz.Blocks((LENGTH, WORDS), blocks.cells(trace, PROBABILITIES)))])
+
+    assert peak(write) < whole / 2
+    compared = []
+    sides = diff.Computed(trace), npz_reader.open_trace(path)
+    assert peak(lambda: compared.append(diff._compared(PROBABILITIES, *sides, 0.0))) < whole / 2
+    assert (compared[0].beyond, compared[0].shapes[0]) == (False, (LENGTH, WORDS))
