@@ -6,7 +6,7 @@ from tui_transformer.learning.recipes import Recipe
 
 RECIPE = Recipe(
     "story",
-    3_000,
+    6_000,
     {
         "task": "next-word",
         "tokens": "bpe",
@@ -15,6 +15,7 @@ RECIPE = Recipe(
         "steps": 1_500,
         "batch": 16,
         "length": 160,
-        "learning_rate": 0.002,
+        "learning_rate": 0.003,
+        "dropout": 0.0,
     },
 )
