@@ -39,6 +39,8 @@ FAILS = {
     "unknown suffix": ("show", "weights", "--out", "a.png"),
     "figure of a large matrix": ("show", "weights", "--format", "svg", "--text", "the " * 300),
     "diff of a missing file": ("diff", "missing.npz"),
+    "diff of a name that no file has": ("diff", "a" * 300),
+    "training on a device": ("train", "/dev/zero", "--task", "next-word", "--out", "run"),
     "vocabulary file is missing": ("vocab", "check", "missing.txt"),
     "ID past the vocabulary": ("vocab", "show", "waves", "--from", "99"),
     "word not found": ("vocab", "search", "zzz"),
@@ -124,6 +126,14 @@ def test_close_names_are_offered(run: Run) -> None:
 def test_control_characters_do_not_reach_the_terminal(run: Run) -> None:
     err = run("vocab", "check", "a\x1b[31m").err
     assert "\x1b" not in err
+
+
+@pytest.mark.parametrize("arguments", [("\x1b[31m\u202e",), ("--\x1b[31m\u202e",), ("vocab", "list", "\x1b[31m\u202e")])
+def test_arguments_that_typer_refuses_are_quoted_harmlessly(run: Run, arguments: tuple[str, ...]) -> None:
+    ended = run(*arguments)
+    assert ended.code == 2
+    assert "Error" in ended.err
+    assert not {"\x1b", "\u202e"} & set(ended.err)
 
 
 def _zip_of(name: str, data: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,14 @@ def test_vocabularies_are_compared_word_by_word(run: Run) -> None:
         "☃! ! ☃? !",
         "[SEP]",
     ]
+
+
+def test_a_terminal_gets_no_control_characters_of_the_text(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "odd.txt").write_text("\x1b[31m\u202e \x07", encoding="utf-8")
+    assert "\x1b\n" in run("vocab", "build", "odd.txt").out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    ended = run("vocab", "build", "odd.txt")
+    assert ended.code == 0
+    assert not {"\x1b", "\u202e", "\x07"} & set(ended.out)

@@ -257,3 +257,10 @@ def test_a_list_that_begins_with_special_words_keeps_their_order(tmp_path: Path)
     path = tmp_path / "words.txt"
     path.write_text("[PAD]\n[UNK]\na\n")
     assert load_vocabulary(path).words == ("[PAD]", "[UNK]", "a")
+
+
+def test_a_word_of_a_million_letters_is_learned_from_in_parts() -> None:
+    built = build_bpe(["a" * 1_000_000 + "\n", "the cat\n"], 300)
+    tokenizer = tokenizer_for(built)
+    assert tokenizer.decode(tokenizer.encode("aaaa the cat").ids) == "aaaa the cat"
+    assert "a" * 512 in built.words

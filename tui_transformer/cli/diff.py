@@ -98,9 +98,11 @@ def _sides(flags: Flags, first: str, second: str | None) -> tuple[Side, Side]:
 def _is_model(where: str) -> bool:
     """A name, or a folder; any other path that exists is a file with a trace."""
     path = Path(where)
-    return (
-        where in BUILT_IN or path.is_dir() or (not path.exists() and not path.suffix and find_model(where) is not None)
-    )
+    try:
+        there, folder = path.exists(), path.is_dir()
+    except OSError:  # a name that no file can have
+        return False
+    return where in BUILT_IN or folder or (not there and not path.suffix and find_model(where) is not None)
 
 
 def _side(flags: Flags, where: str, held: Inputs) -> Side:

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
+from typer._click.exceptions import ClickException
 
 from tui_transformer import __version__
 from tui_transformer.cli.commands import app
@@ -34,8 +35,11 @@ def main() -> NoReturn:
     """Run the command line and exit."""
     _use_utf8()
     _catch_signals()
+    code = 0
     try:
-        app(prog_name=NAME)
+        code = app(prog_name=NAME, standalone_mode=False)
+    except ClickException as error:
+        _fail_by_arguments(error)
     except UsageError as error:
         _fail(str(error), WRONG_USAGE)
     except InputError as error:
@@ -44,7 +48,7 @@ def main() -> NoReturn:
         _fail("not enough memory: use fewer tokens or smaller sizes", FAILED)
     except Exception as error:  # noqa: BLE001 - whatever else comes here is a mistake of the program
         _fail_by_mistake(error)
-    sys.exit(0)
+    sys.exit(code)
 
 
 def _use_utf8() -> None:
@@ -73,6 +77,17 @@ def _fail(message: str, code: int) -> NoReturn:
 
     typer.echo(f"{NAME}: {visible(message)}", err=True)
     sys.exit(code)
+
+
+def _fail_by_arguments(error: ClickException) -> NoReturn:
+    """What typer says of the arguments, which it quotes, without anything that a terminal would obey."""
+    from tui_transformer.text.display import visible
+
+    said = io.StringIO()
+    error.show(said)
+    for line in said.getvalue().splitlines():
+        typer.echo(visible(line), err=True)
+    sys.exit(error.exit_code)
 
 
 def _fail_by_mistake(error: Exception) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -55,8 +56,13 @@ def run(request: Request) -> None:
     if request.counts:
         emit(_counts(built))
     elif request.out is None:
-        emit([text])
+        emit(_harmless(text) if sys.stdout.isatty() else [text])
     note(_summary(built, request))
+
+
+def _harmless(text: str) -> Iterator[str]:
+    """The file as a terminal may see it."""
+    yield from (f"{visible(line)}\n" for line in text.removesuffix("\n").split("\n"))
 
 
 def _announced(lines: Iterator[str], kind: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,10 +79,19 @@ def lines_of(settings: Settings) -> list[str]:
         InputError: It cannot be read, or is empty.
     """
     path = Path(settings.file)
+    _refuse_stream(path)
     lines = list(read_lines([path]))
     if not any(line.strip() for line in lines):
         raise InputError(f"{shown_path(path)} is empty: there is nothing to learn from")
     return lines
+
+
+def _refuse_stream(path: Path) -> None:
+    """Raise InputError for what cannot be read again when the run is resumed."""
+    with contextlib.suppress(OSError, ValueError):  # reading says what is wrong
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise InputError(f"{shown_path(path)} is a pipe or a device: save its text in a file and name that")
 
 
 def fingerprint(lines: Sequence[str]) -> str:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tui_transformer.text.specials import Specials
 from tui_transformer.text.tokenizer_file import PieceVocabulary, built_vocabulary
+
+LONGEST_WORD = 1000
+"""Characters without a space, or spaces, that are looked at together: learning from a word takes its length squared."""
+
+_LONG = re.compile(rf"\S{{{LONGEST_WORD}}}|\s{{{LONGEST_WORD}}}")
 
 
 def learn(lines: Iterator[str], size: int, min_frequency: int, specials: Specials) -> PieceVocabulary:
@@ -25,5 +31,15 @@ def learn(lines: Iterator[str], size: int, min_frequency: int, specials: Special
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    rust.train_from_iterator(lines, trainer)
+    rust.train_from_iterator((part for line in lines for part in _parts(line)), trainer)
     return built_vocabulary(rust, "built", specials)
+
+
+def _parts(line: str) -> Iterator[str]:
+    """The line, cut inside the words that are too long."""
+    start = 0
+    if len(line) > LONGEST_WORD:
+        for found in _LONG.finditer(line):
+            yield line[start : found.end()]
+            start = found.end()
+    yield line[start:]
