@@ -293,6 +293,27 @@ def rollout(
 
 @app.command()
 @takes_flags
+def answer(
+    *,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many tokens of each position.")] = 5,
+    temperature: Annotated[float, typer.Option("--temperature", help="Logits are divided by it.")] = 1.0,
+    position: Annotated[
+        str | None,
+        typer.Option(
+            "--position", metavar="N|last|all", help="Only there; by default wherever the model was trained to answer."
+        ),
+    ] = None,
+    format: TableFormat = "text",
+    flags: Flags,
+) -> None:
+    """Show the most likely tokens at every position: words, logits, and probabilities at a temperature."""
+    from tui_transformer.cli.answer import Request, run
+
+    run(flags, Request(top, temperature, position, format))
+
+
+@app.command()
+@takes_flags
 def lens(
     *,
     layer: Annotated[

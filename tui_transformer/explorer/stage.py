@@ -176,9 +176,16 @@ class Stage(Layout):
         self.query_one(CellPane).clear()
         if stop in WORDS:
             session, pane, words = self.session, self.query_one(TextPane), WORDS[stop]
-            pane.border_title = words.title
-            self.ask("text", words.cost(session), lambda task: words.made(session, task.report), self._show_made)
+            pane.border_title, warmth = words.title, pane.temperature
+            self.ask(
+                "text", words.cost(session), lambda task: words.made(session, task.report, warmth), self._show_made
+            )
         self._settle()
+
+    @on(TextPane.Warmed)
+    def _warmed(self) -> None:
+        if self.position.stop in WORDS:
+            self._show_words(self.position.stop)
 
     def _show_made(self, text: Text) -> None:
         self.query_one(TextPane).update(text)

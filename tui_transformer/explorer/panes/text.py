@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from rich.cells import set_cell_size
 from rich.style import Style
 from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.widgets import Static
 
-from tui_transformer.engine.backend import Host
+from tui_transformer.analysis.answer import Likely, likely_at
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.session import LOSS, PROBABILITIES, TEXT, Session
+from tui_transformer.learning.answering import answers_first
 from tui_transformer.text.display import visible
 
 WORD_WIDTH = 12
@@ -23,70 +27,78 @@ MOST_ROWS = 200
 SORTING = 20
 """Operations that sorting takes, per cell."""
 
-MOST_LIKELY_WORDS = "The most likely word at every place, by output.probabilities"
-EDITED = "Most likely at every place, by output.probabilities; before the edits below"
+MOST_LIKELY_WORDS = "The most likely word at every place"
+AT_THE_FIRST = "The most likely word at the first token, where it is trained to answer"
+EDITED = "\nbefore: without the edits"
 
-Likely = tuple[tuple[str, float], ...]
+TEMPERATURES = (0.0, *(tenth / 10 for tenth in range(1, 11)), 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0)
 
 
 @dataclass(frozen=True)
 class Guess:
-    """A token of the sentence, and the words that the output head finds most likely in its place.
+    """A token of the sentence, and what the output head finds most likely in its place: words and probabilities.
 
     `before` says the same without the edits, where that is not the same to the last digit that is shown.
     """
 
     token: str
-    likely: Likely
-    before: Likely = ()
+    likely: str
+    before: str = ""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """What the last stop shows."""
+    """What the last stop shows.
+
+    `first` says that the model was trained to answer at its first token alone, and only that is in the lists.
+    """
 
     sentence: str
     most_likely: str
     guesses: tuple[Guess, ...]
+    first: bool = False
 
 
 Report = Callable[[str], None]
 
 
-def ending(session: Session, report: Report) -> Ending:
-    """Detokenize the IDs, and the most likely ID at every place."""
+def ending(session: Session, report: Report, temperature: float = 1.0) -> Ending:
+    """Detokenize the IDs, and the most likely ID at every place where the model answers."""
     tokenizer, trace = session.model.tokenizer, session.trace
     if tokenizer is None:
         raise ValueError("this stop is only there where the model has words")
-    word = session.model.word
-    shares = _shares(trace, report)
-    found = _likely(shares, word)
-    before = _likely(_shares(session.base, report), word) if session.edits else found
+    word, first = session.model.word, answers_first(session.model.folder)
+    rows = 1 if first else MOST_ROWS
+    found = _likely(trace, rows, temperature, report)
+    before = _likely(session.base, rows, temperature, report) if session.edits else found
     written = session.decoder_encoding or session.encoding
     guesses = tuple(
-        Guess(token.text, now, then if _shown(then) != _shown(now) else ())
-        for token, now, then in zip(written.tokens, found, before, strict=False)
+        Guess(token.text, now, then if then != now else "")
+        for token, now, then in zip(written.tokens, _shown(found, word), _shown(before, word), strict=False)
     )
-    best = np.nan_to_num(shares, nan=-1.0).argmax(axis=1)
-    likely = tokenizer.decode([int(i) for i in best if i < tokenizer.vocabulary.size])
-    return Ending(tokenizer.decode(written.ids), likely, guesses)
+    best = (row[0].token for row in found if row)
+    likely = tokenizer.decode([token for token in best if token < tokenizer.vocabulary.size])
+    return Ending(tokenizer.decode(written.ids), likely, guesses, first)
 
 
-def _shares(trace: Trace, report: Report) -> Host:
-    """The probabilities at as many positions as are shown."""
+def _likely(trace: Trace, rows: int, temperature: float, report: Report) -> list[tuple[Likely, ...]]:
+    """The most likely tokens at the first positions."""
     trace.compute((PROBABILITIES,), before=lambda step: report(step.name))
-    rows, columns = trace.program.shape(PROBABILITIES)
-    return trace.window(PROBABILITIES, (range(min(rows, MOST_ROWS)), range(columns)))
+    places = range(min(rows, trace.program.shape(PROBABILITIES)[0]))
+    found = []
+    for place in places:
+        report(f"position {place:,}")
+        found.append(likely_at(trace, place, MOST_LIKELY, temperature))
+    return found
 
 
-def _likely(shares: Host, word: Callable[[int], str]) -> tuple[Likely, ...]:
-    best = np.argsort(-shares, axis=1, kind="stable")[:, :MOST_LIKELY]
-    return tuple(tuple((word(int(i)), float(row[i])) for i in order) for row, order in zip(shares, best, strict=True))
+def _shown(found: Sequence[tuple[Likely, ...]], word: Callable[[int], str]) -> list[str]:
+    """Words and probabilities in columns, a line a position."""
+    return ["".join(_column(word(each.token), each.probability) for each in row) for row in found]
 
 
-def _shown(likely: Likely) -> str:
-    """Words and probabilities in columns."""
-    return "".join(f"  {set_cell_size(visible(word), WORD_WIDTH)} {share:6.1%}" for word, share in likely)
+def _column(word: str, share: float) -> str:
+    return f"  {set_cell_size(visible(word), WORD_WIDTH)} {share:6.1%}"
 
 
 def ending_cost(session: Session) -> int:
@@ -96,18 +108,25 @@ def ending_cost(session: Session) -> int:
     return sum(trace.pending([PROBABILITIES]) + SORTING * min(rows, MOST_ROWS) * columns for trace in traces)
 
 
-def written_ending(session: Session, report: Report) -> Text:
+def written_ending(session: Session, report: Report, temperature: float = 1.0) -> Text:
     """Detokenized text and guesses."""
-    end, quiet, strong = ending(session, report), Style(dim=True), Style(bold=True)
+    end, quiet, strong = ending(session, report, temperature), Style(dim=True), Style(bold=True)
     text = Text("The token IDs as text again\n", quiet).append(f"{visible(end.sentence)}\n\n", strong)
-    text.append(f"{EDITED if session.edits else MOST_LIKELY_WORDS}\n", quiet)
+    text.append(f"{AT_THE_FIRST if end.first else MOST_LIKELY_WORDS}\n", quiet)
     text.append(f"{visible(end.most_likely)}\n\n", strong)
+    text.append(f"{_formula(temperature)}{EDITED if session.edits else ''}\n", quiet)
     for guess in end.guesses:
         text.append(set_cell_size(visible(guess.token), WORD_WIDTH), strong)
-        text.append(f"{_shown(guess.likely)}\n", Style())
+        text.append(f"{guess.likely}\n", Style())
         if guess.before:
-            text.append(f"{set_cell_size('  before', WORD_WIDTH)}{_shown(guess.before)}\n", quiet)
+            text.append(f"{set_cell_size('  before', WORD_WIDTH)}{guess.before}\n", quiet)
     return text
+
+
+def _formula(temperature: float) -> str:
+    """How the probabilities are made, and how to change the temperature."""
+    limit = " (limit)" if not temperature else ""
+    return f"softmax(logits ÷ T), T = {temperature:g}{limit} · + − change T, for this table alone"
 
 
 # The loss
@@ -137,8 +156,8 @@ def misses(session: Session) -> tuple[Miss, ...]:
     )
 
 
-def written_loss(session: Session, report: Report) -> Text:
-    """The loss, and what every position adds to it."""
+def written_loss(session: Session, report: Report, temperature: float = 1.0) -> Text:  # noqa: ARG001 - one signature
+    """The loss, and what every position adds to it; no temperature has a part in it."""
     loss, quiet, strong = session.go_back(report).loss, Style(dim=True), Style(bold=True)
     counted = sum(target != NOT_COUNTED for target in session.loss_targets)
     text = Text("loss ", quiet).append(f"{loss:.6g}", strong)
@@ -169,7 +188,7 @@ class Words:
 
     title: str
     cost: Callable[[Session], int]
-    made: Callable[[Session, Report], Text]
+    made: Callable[[Session, Report, float], Text]
 
 
 WORDS = {TEXT: Words("Text", ending_cost, written_ending), LOSS: Words("Loss", loss_cost, written_loss)}
@@ -178,6 +197,10 @@ WORDS = {TEXT: Words("Text", ending_cost, written_ending), LOSS: Words("Loss", l
 class TextPane(Static, can_focus=True):
     """A stop that is words."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("plus,equals_sign", "warmer(1)", "Warmer", show=False, id="text.warmer", tooltip="Higher temperature"),
+        Binding("minus", "warmer(-1)", "Colder", show=False, id="text.colder", tooltip="Lower temperature"),
+    ]
     DEFAULT_CSS = """
     TextPane { padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
@@ -185,3 +208,14 @@ class TextPane(Static, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         """Make an empty pane."""
         super().__init__("", id=id, markup=False)
+        self.temperature = 1.0
+
+    class Warmed(Message):
+        """The user chose another temperature."""
+
+    def action_warmer(self, step: int) -> None:
+        """The next or previous temperature."""
+        place = TEMPERATURES.index(self.temperature) + step
+        if 0 <= place < len(TEMPERATURES):
+            self.temperature = TEMPERATURES[place]
+            self.post_message(self.Warmed())

@@ -1,0 +1,39 @@
+"""The text at the end: the most likely words at every place, at a temperature."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from driving import MEDIUM, NARROW, WIDE, exploring
+
+from tui_transformer.explorer.position import Position
+from tui_transformer.explorer.session import TEXT
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
+async def test_the_temperature_changes_the_table_and_nothing_else(size):
+    async with exploring(size, model="decoder") as explorer:
+        explorer.stage.go(Position(TEXT))
+        await explorer.press("4")
+        logits = explorer.session.trace["output.logits"][0].astype(float)
+        session = explorer.session
+        await explorer.shown("softmax(logits ÷ T), T = 1")
+        for key, temperature in (("-", 0.9), ("-", 0.8), ("+", 0.9), ("=", 1), ("+", 1.2)):
+            await explorer.press(key)
+            scaled = np.exp(logits / temperature)
+            await explorer.shown(f"T = {temperature:g} ", f"{scaled.max() / scaled.sum():6.1%}")
+        assert explorer.session is session
+
+
+async def test_the_coldest_takes_the_most_likely_word_alone():
+    async with exploring(NARROW, model="decoder") as explorer:
+        explorer.stage.go(Position(TEXT))
+        await explorer.press(*["-"] * 12)
+        await explorer.shown("T = 0 (limit)", "100.0%", "  0.0%")
+
+
+async def test_a_model_that_tells_lines_apart_has_one_answer():
+    async with exploring(NARROW, model="question", text="what did the old sailor hide ?") as explorer:
+        explorer.stage.go(Position(TEXT))
+        await explorer.shown("at the first token, where it is trained to answer")
+        assert explorer.text.count("statement") == 1

@@ -1,0 +1,61 @@
+"""`answer`: the most likely tokens at every position, with their words, logits and probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tui_transformer.analysis.answer import LOGITS, likely_at
+from tui_transformer.cli.answers import has_answers, parse_positions
+from tui_transformer.cli.options import Flags
+from tui_transformer.cli.output import emit
+from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.tables import Format, Table, Value, written
+from tui_transformer.errors import InputError
+from tui_transformer.learning.answering import answers_first
+
+COLUMNS = ("position", "of", "rank", "id", "word", "logit", "probability")
+FIRST = "; this model was trained to answer at the first token"
+
+
+@dataclass(frozen=True)
+class Request:
+    """How many tokens of which positions (None: wherever the model answers), and at which temperature."""
+
+    top: int
+    temperature: float
+    position: str | None
+    format: Format
+
+
+def run(flags: Flags, request: Request) -> None:
+    """Print a line a token.
+
+    Raises:
+        InputError: The model has no output head, or no such position.
+    """
+    session = open_session(flags)
+    if not has_answers(session.trace):
+        raise InputError(f"{session.model.name} has no output head: it has no answer in words")
+    first = answers_first(session.model.folder)
+    rows = list(_rows(session, _positions(session, request.position, first=first), request))
+    note = f"probability = softmax({LOGITS} ÷ {request.temperature:g})" + FIRST * first
+    emit(written(Table(COLUMNS, rows, 4, note), request.format))
+
+
+def _positions(session: Session, asked: str | None, *, first: bool) -> range:
+    """Those that were asked for; else all real tokens, or the one where the model answers."""
+    found = parse_positions(asked or ("0" if first else "all"), session.trace)
+    size = session.trace.program.shape(LOGITS)[0]
+    if found is None or found.stop > size:
+        raise InputError(f"there is no position {asked}: use 0 to {size - 1}")
+    return found
+
+
+def _rows(session: Session, positions: range, request: Request) -> Iterator[tuple[Value, ...]]:
+    label = session.labels.of(session.trace.program.axes(LOGITS)[0])
+    for position in positions:
+        found = likely_at(session.trace, position, request.top, request.temperature)
+        for rank, each in enumerate(found, 1):
+            word = session.labels.word(each.token)
+            yield position, label(position), rank, each.token, word, each.logit, each.probability
