@@ -22,10 +22,18 @@ def check_regular(path: Path) -> None:
             raise InputError(f"{path}: no such file")
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {_reason(error)}") from error
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"{path}: not a regular file")
     if not os.access(path, os.R_OK):
         raise InputError(f"{path}: may not be read: check its permissions")
+
+
+def is_file(path: Path) -> bool:
+    """Whether a path is a file; False for one that may not be looked at, or that no file can have."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def read_json(path: Path, largest: int) -> dict[str, Any]:

@@ -40,6 +40,12 @@ FAILS = {
     "figure of a large matrix": ("show", "weights", "--format", "svg", "--text", "the " * 300),
     "diff of a missing file": ("diff", "missing.npz"),
     "diff of a name that no file has": ("diff", "a" * 300),
+    "log of a name that no file has": (
+        *("train", "--recipe", "copy", "--out", "run"),
+        *("--log", "a" * 300 + ".csv"),
+    ),
+    "log in a missing folder": ("train", "--recipe", "copy", "--out", "run", "--log", "missing/a.csv"),
+    "text of a name that no file has": ("vocab", "build", "a" * 300),
     "training on a device": ("train", "/dev/zero", "--task", "next-word", "--out", "run"),
     "vocabulary file is missing": ("vocab", "check", "missing.txt"),
     "ID past the vocabulary": ("vocab", "show", "waves", "--from", "99"),

@@ -51,3 +51,11 @@ def test_a_report_goes_elsewhere_where_the_state_folder_cannot_be_made(
     written = crash.write_report(ValueError("x"))
     assert written is not None
     assert written.parent == tmp_path
+
+
+def test_a_file_that_the_system_refuses_is_one_line(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vocab, "show_list", _raising(PermissionError(13, "Permission denied", "a\x1b.txt")))
+    ended = run("vocab", "list")
+    assert ended.code == 1
+    assert ended.err == "tui-transformer: a␛.txt: Permission denied: check the path and its permissions\n"
+    assert list((tmp_path).rglob("*crash*")) == []

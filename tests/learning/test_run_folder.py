@@ -148,16 +148,33 @@ def test_what_was_unfinished_is_removed_and_the_top_is_made_the_newest(tmp_path)
         patched.setattr(checkpoint, "_publish", lambda *_: None)  # killed right before
         run.save()
     run.close()
-    unfinished = tmp_path / "run" / "checkpoints" / ".000004.abcd"
+    unfinished = tmp_path / "run" / "checkpoints" / ".000004.0123abcd"
     unfinished.mkdir()
     (unfinished / "config.json").write_text("{")
-    (tmp_path / "run" / ".model.safetensors.abcd").write_bytes(b"half")
+    (tmp_path / "run" / ".model.safetensors.0123abcd").write_bytes(b"half")
     again = Run.resume(tmp_path / "run", {})
     assert again.trainer.step == 2
     assert not unfinished.exists()
     stored = load_file(tmp_path / "run" / "model.safetensors")
     assert np.array_equal(stored["output.logits.weight"], again.trainer.weights["output.logits.weight"])
     assert not list((tmp_path / "run").glob(".model*"))
+
+
+def test_hidden_files_of_the_user_in_a_run_stay(tmp_path):
+    Run.start(tmp_path / "run", small(tmp_path)).close()
+    kept = [tmp_path / "run" / ".git" / "HEAD", tmp_path / "run" / "checkpoints" / ".note", tmp_path / "run" / ".env"]
+    for path in kept:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    Run.resume(tmp_path / "run", {}).close()
+    assert [path.read_text() for path in kept] == ["mine"] * 3
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "text.txt/run"])
+def test_a_folder_that_cannot_be_is_one_line(tmp_path, name):
+    (tmp_path / "text.txt").write_text("a")
+    with pytest.raises(InputError, match=r"cannot be|no folder"):
+        Run.start(tmp_path / name, small(tmp_path))
 
 
 def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(tmp_path):

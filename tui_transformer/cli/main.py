@@ -44,6 +44,10 @@ def main() -> NoReturn:
         _fail(str(error), WRONG_USAGE)
     except InputError as error:
         _fail(str(error), FAILED)
+    except OSError as error:
+        if error.filename is None:
+            _fail_by_mistake(error)
+        _fail(f"{os.fsdecode(error.filename)}: {error.strerror}: check the path and its permissions", FAILED)
     except MemoryError:
         _fail("not enough memory: use fewer tokens or smaller sizes", FAILED)
     except Exception as error:  # noqa: BLE001 - whatever else comes here is a mistake of the program

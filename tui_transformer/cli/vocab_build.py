@@ -12,7 +12,7 @@ from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.progress import show
 from tui_transformer.engine.keep import readable
 from tui_transformer.errors import UsageError
-from tui_transformer.files import write_whole
+from tui_transformer.files import is_file, write_whole
 from tui_transformer.text.build import BUILDERS, Built
 from tui_transformer.text.corpus import read_lines
 from tui_transformer.text.display import fit, visible
@@ -91,7 +91,7 @@ def _check_ending(request: Request) -> None:
 
 
 def _progress(files: Sequence[Path]) -> Callable[[int], None]:
-    total = sum(path.stat().st_size for path in files if path.is_file())
+    total = sum(path.stat().st_size for path in files if is_file(path))
     done, shown = 0, time.monotonic()
 
     def read(count: int) -> None:

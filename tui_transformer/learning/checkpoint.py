@@ -25,7 +25,7 @@ import numpy as np
 
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import read_json, write_whole
+from tui_transformer.files import is_file, read_json, write_whole
 from tui_transformer.learning.data import fingerprint, lines_of
 from tui_transformer.learning.loop import Trainer
 from tui_transformer.learning.settings import Settings
@@ -44,6 +44,7 @@ CHANGEABLE = ("steps", "save_every", "device")
 
 _LARGEST = 1 << 20
 _NUMBER = re.compile(r"\d{6,}")
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}")
 
 
 @dataclass(eq=False)
@@ -134,7 +135,7 @@ class Run:
 
 def is_run(folder: Path) -> bool:
     """Whether a run was begun in the folder."""
-    return (folder / RUN).is_file()
+    return is_file(folder / RUN)
 
 
 def settings_of(folder: Path) -> Settings:
@@ -211,8 +212,10 @@ def check_new(folder: Path, file: str = "") -> None:
                 raise InputError(f"{shown_path(folder)} is not empty: choose another --out")
         except NotADirectoryError as error:
             raise InputError(f"{shown_path(folder)} is no folder: choose another --out") from error
-        except PermissionError as error:
-            raise InputError(f"{shown_path(folder)} may not be read: choose another --out") from error
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise InputError(f"{shown_path(folder)} cannot be read ({error.strerror}): choose another --out") from error
 
 
 class Lock:
@@ -258,12 +261,13 @@ def _held(folder: Path) -> Iterator[Lock]:
 
 
 def _remove_unfinished(folder: Path) -> None:
-    """What was being written when the program was killed."""
-    for path in (*folder.glob(".*"), *(folder / CHECKPOINTS).glob(".*")):
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        elif path.name != LOCK:
+    """What was being written when the program was killed; other files are the user's."""
+    for path in folder.glob(".*"):
+        if _TEMPORARY.fullmatch(path.name) and path.is_file():
             path.unlink(missing_ok=True)
+    for path in (folder / CHECKPOINTS).glob(".*"):
+        if _TEMPORARY.fullmatch(path.name):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 # Checkpoints

@@ -86,9 +86,17 @@ class Log:
 
 
 def check_new(path: Path) -> None:
-    """Raise InputError where a new run would write over a file, UsageError for a name that says no format."""
+    """Raise InputError where a new run would write over a file or cannot, UsageError for a name without a format."""
     _check_name(path)
-    if path.is_file() and path.stat().st_size:
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        size = 0
+        if not path.parent.is_dir():
+            raise InputError(f"{path}: cannot be written: there is no folder {path.parent}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+    if size:
         raise InputError(f"{path} exists: remove it, or choose another --log")
 
 
