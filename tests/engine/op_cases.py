@@ -172,6 +172,7 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "linear with bias": lambda rng: Case(ops.Linear(), product_inputs(rng, bias=True)),
     "mask": lambda rng: Case(ops.Mask(), mask_inputs(rng)),
     "mask causal": lambda rng: Case(ops.Mask(causal=True), mask_inputs(rng)),
+    "mask in a window": lambda rng: Case(ops.Mask(causal=True, window=2), mask_inputs(rng)),
     "merge heads": lambda rng: Case(ops.MergeHeads(), (normal(rng, HEADS, ROWS, WIDTH),)),
     "norm of a sum": lambda rng: Case(ops.NormOfSum(1e-3, 3), sum_inputs(rng, 3)),
     "norm of one part": lambda rng: Case(ops.NormOfSum(1e-3, 1), sum_inputs(rng, 1)),

@@ -131,10 +131,12 @@ def heads(x, width):
     return x.reshape(len(x), -1, width).transpose(1, 0, 2)
 
 
-def attend(query, key, value, scale):
-    """Of one query head to its key head; every query sees itself and what comes before it."""
+def attend(query, key, value, scale, window=None):
+    """Of one query head to its key head; every query sees itself and what comes before it, `window` keys in all."""
     scores = query @ key.T * scale
-    scores[np.triu_indices(len(scores), 1)] = -np.inf
+    for i in range(len(scores)):
+        scores[i, i + 1 :] = -np.inf
+        scores[i, : max(i + 1 - (window or len(scores)), 0)] = -np.inf
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True) @ value
 
@@ -194,7 +196,7 @@ def neox_logits(config, tensors, turns, *, parallel=True, activation=gelu):
     return norm("gpt_neox.final_layer_norm", x) @ tensors[f"{head}.weight"].T
 
 
-def llama_logits(config, tensors, turns):
+def llama_logits(config, tensors, turns, windows=(None, None)):
     def norm(name, x):
         return rms_norm(x, tensors[f"{name}.weight"], config["rms_norm_eps"])
 
@@ -210,7 +212,8 @@ def llama_logits(config, tensors, turns):
         query, key, value = (heads(linear(tensors, f"{attention}.{name}_proj", states), width) for name in "qkv")
         query = turned(head_norm(f"{attention}.q_norm", query), turns)
         key = turned(head_norm(f"{attention}.k_norm", key), turns)
-        found = [attend(query[h], key[h // share], value[h // share], width**-0.5) for h in range(len(query))]
+        pairs = [(query[h], key[h // share], value[h // share]) for h in range(len(query))]
+        found = [attend(*pair, width**-0.5, windows[i]) for pair in pairs]
         x = x + linear(tensors, f"{attention}.o_proj", np.concatenate(found, axis=1))
         states = norm(f"{layer}.post_attention_layernorm", x)
         gate = linear(tensors, f"{mlp}.gate_proj", states)

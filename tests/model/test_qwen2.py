@@ -36,7 +36,7 @@ def test_the_head_may_be_tied(tmp_path):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"sliding_window": 8},
+        {"sliding_window": 3},
         {**SLIDES, "max_window_layers": 2},
         {**SLIDES, "sliding_window": 16, "max_window_layers": 0},
         {**SLIDES, "sliding_window": None, "max_window_layers": 0},
@@ -49,10 +49,23 @@ def test_a_window_that_hides_nothing_changes_nothing(tmp_path, changes):
 
 
 @pytest.mark.parametrize(
+    ("changes", "windows"),
+    [
+        ({"max_window_layers": 1}, (None, 3)),
+        ({"max_window_layers": 0}, (3, 3)),
+        ({"layer_types": [SLIDING, FULL]}, (3, None)),
+        ({"layer_types": [FULL, SLIDING], "max_window_layers": 0}, (None, 3)),
+    ],
+)
+def test_layers_slide_as_the_file_says(tmp_path, changes, windows):
+    model = model_of(tmp_path, **SLIDES | {"sliding_window": 3} | changes)
+    wanted = llama_logits(LLAMA, tensors(), frequencies(4, 100.0), windows)
+    np.testing.assert_allclose(logits(model), wanted, atol=1e-11)
+
+
+@pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({**SLIDES, "max_window_layers": 1}, "sliding_window 8 is shorter than max_position_embeddings 16"),
-        ({**SLIDES, "layer_types": [FULL, SLIDING]}, "sliding_window 8 is shorter"),
         ({"layer_types": [FULL, SLIDING]}, "layer_types says sliding_attention"),
         ({"layer_types": [FULL]}, "layer_types names 1 layers of 2"),
         ({"layer_types": [FULL, "chunked_attention"]}, "layer_types .*chunked_attention"),

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from decoders import LLAMA, frequencies, llama_logits, llama_tensors, load, logits
 
-from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.model.families.qwen3 import Qwen3Config
 
@@ -31,6 +30,7 @@ def test_the_width_of_a_head_is_128_where_the_file_does_not_say():
     assert Qwen3Config.from_json(given).head_width == 128
 
 
-def test_a_window_shorter_than_the_positions_is_refused_by_name(tmp_path):
-    with pytest.raises(InputError, match="sliding_window 8 is shorter than max_position_embeddings 16"):
-        model_of(tmp_path, use_sliding_window=True, sliding_window=8, max_window_layers=0)
+def test_layers_from_a_number_on_slide(tmp_path):
+    model = model_of(tmp_path, use_sliding_window=True, sliding_window=3, max_window_layers=1)
+    wanted = llama_logits(LLAMA, llama_tensors(LLAMA, head_norms=True), frequencies(4, 100.0), (None, 3))
+    np.testing.assert_allclose(logits(model), wanted, atol=1e-11)

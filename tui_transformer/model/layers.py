@@ -94,6 +94,7 @@ class Layout:
         head_norm: Norm of every query and key head, where the model has it.
         scaled: Scores are divided by √d_k.
         divisor: What scores are divided by besides.
+        window: How many keys a query sees, its own the last; None for all.
     """
 
     d_model: int
@@ -110,6 +111,7 @@ class Layout:
     head_norm: Norm | None = None
     scaled: bool = True
     divisor: float = 1.0
+    window: int | None = None
 
     @property
     def model(self) -> Axis:

@@ -17,6 +17,9 @@ from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 class Mask(Op):
     """Scores, with −∞ for padding keys and, where `causal`, for keys after the query (Vaswani et al. 2017, §3.2.3).
 
+    With a `window` W a query sees W keys, its own and those right before it (Beltagy et al. 2020, §3.1; Jiang et al.
+    2023, §2): keys W or more places before the query have −∞ too.
+
     Inputs: scores (h × n × m), places of the queries (n), places of the keys (m), visible keys (m).
     """
 
@@ -24,11 +27,14 @@ class Mask(Op):
     chain: ClassVar[tuple[str, ...]] = ("∂y where visible, else 0",)
     overwrites: ClassVar[bool] = True
     causal: bool = False
+    window: int | None = None
 
     @property
     def formula(self) -> str:
         """Which masks there are."""
-        return "−∞ after the query and on padding" if self.causal else "−∞ on padding"
+        before = "" if self.window is None else f"{self.window:,} or more before it"
+        hidden = list(filter(None, ("after the query" if self.causal else "", before)))
+        return "−∞ " + " and ".join((*filter(None, [", ".join(hidden)]), "on padding"))
 
     def axes(self, *inputs: Axes) -> Axes:
         """Those of the scores."""
@@ -50,7 +56,10 @@ class Mask(Op):
     def _hidden(self, queries: Array, keys: Array, visible: Array) -> Array:
         """B × 1 × n (or 1) × m, true where a query may not look."""
         hidden = ~visible[:, None, None, :]
-        return hidden | (keys[:, None, None, :] > queries[:, None, :, None]) if self.causal else hidden
+        keys, queries = keys[:, None, None, :], queries[:, None, :, None]
+        if self.causal:
+            hidden = hidden | (keys > queries)
+        return hidden if self.window is None else hidden | (keys <= queries - self.window)
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         """The same scores, and the places of its queries and keys."""
@@ -60,25 +69,26 @@ class Mask(Op):
     def explain(self, index: Index, *sources: Source) -> Working:
         """The score, and what hides it."""
         _, row, column = index
-        scores, queries, keys, visible = sources
-        cell = scores.operand(*index)
-        padding = not visible.cell(column)
-        later = self.causal and keys.cell(column) > queries.cell(row)
-        items = [Value("score", cell.value, cell)]
-        if padding:
-            items.append(Value("mask", -math.inf, note="the key is padding"))
-        if later:
-            items.append(Value("mask", -math.inf, note="the key comes after the query"))
-        if not padding and not later:
-            items.append(Value("mask", 0.0, note="the query may look here"))
-        return Working(tuple(items), -math.inf if padding or later else cell.value)
+        cell, reasons = sources[0].operand(*index), self._reasons(row, column, *sources[1:])
+        masks = [Value("mask", -math.inf, note=reason) for reason in reasons]
+        items = masks or [Value("mask", 0.0, note="the query may look here")]
+        return Working((Value("score", cell.value, cell), *items), -math.inf if masks else cell.value)
+
+    def _reasons(self, row: int, column: int, queries: Source, keys: Source, visible: Source) -> list[str]:
+        """Why a query may not look at a key."""
+        distance = queries.cell(row) - keys.cell(column)
+        reasons = {
+            "the key is padding": not visible.cell(column),
+            "the key comes after the query": self.causal and distance < 0,
+            f"the key is outside the window of {self.window}": self.window is not None and distance >= self.window,
+        }
+        return [reason for reason, holds in reasons.items() if holds]
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
     ) -> Working:
         """The gradient where the query may look, else 0."""
         _, row, column = index
-        _, queries, keys, visible = sources
-        hidden = not visible.cell(column) or (self.causal and keys.cell(column) > queries.cell(row))
+        hidden = bool(self._reasons(row, column, *sources[1:]))
         note = "0: the key is hidden" if hidden else "1: the query may look here"
         return passed_on(gradient.operand(*index), float(not hidden), "· visible", note)

@@ -143,7 +143,7 @@ Layer = Callable[[Builder, str, Sequence, Layout], str]
 
 def causal_layer(build: Builder, x: str, tokens: Sequence, layout: Layout) -> str:
     """Masked self-attention, then feed-forward, each with add & norm (Radford et al. 2018, figure 1)."""
-    return encoder_layer(build, x, tokens, layout, Mask(causal=True))
+    return encoder_layer(build, x, tokens, layout, Mask(causal=True, window=layout.window))
 
 
 def decoder_program(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.engine.program import Program
@@ -83,6 +83,11 @@ class GroupedConfig(DecoderConfig):
         return None
 
     @property
+    def windows(self) -> tuple[int | None, ...]:
+        """How many keys a query sees in each layer; None for all."""
+        return (None,) * self.num_hidden_layers
+
+    @property
     def max_length(self) -> int:
         """The tokens that the model was made for."""
         return self.max_position_embeddings
@@ -140,9 +145,9 @@ def layout_of(config: GroupedConfig) -> Layout:
 def program(config: GroupedConfig, lengths: Lengths) -> Program:
     """Tokens, pre-norm layers with rotary positions and a gated feed-forward, a last norm, logits.
 
-    Touvron et al. 2023, §2.2; grouped keys: Ainslie et al. 2023.
+    Touvron et al. 2023, §2.2; grouped keys: Ainslie et al. 2023; windows: Jiang et al. 2023, §2.
     """
-    layouts = (layout_of(config),) * config.num_hidden_layers
+    layouts = tuple(replace(layout_of(config), window=window) for window in config.windows)
     return decoder_program(lengths, config.vocab_size, layouts, Embedding(), tied=config.tie_word_embeddings)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check
 from tui_transformer.model.families.base import Family
 from tui_transformer.model.families.decoder_only import a_size, optional
@@ -26,18 +25,10 @@ class MistralConfig(GroupedConfig):
     max_position_embeddings: int = 131072
     sliding_window: int | None = 4096
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_window(self.sliding_window or self.max_position_embeddings, self.max_position_embeddings)
-
-
-def check_window(window: int, positions: int) -> None:
-    """Raise UsageError where a query does not reach every token before it."""
-    if window < positions:
-        raise UsageError(
-            f"sliding_window {window} is shorter than max_position_embeddings {positions}: "
-            "attention in a window is not supported"
-        )
+    @property
+    def windows(self) -> tuple[int | None, ...]:
+        """The same window in every layer."""
+        return (self.sliding_window,) * self.num_hidden_layers
 
 
 MISTRAL = Family(MistralConfig.model_type, MistralConfig.from_json, program, stored)

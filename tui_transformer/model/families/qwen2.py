@@ -11,7 +11,6 @@ from tui_transformer.model.checks import Check, shown, truth
 from tui_transformer.model.families.base import Family
 from tui_transformer.model.families.decoder_only import a_size, optional
 from tui_transformer.model.families.llama import GroupedConfig, program, stored
-from tui_transformer.model.families.mistral import check_window
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -55,20 +54,18 @@ class QwenConfig(GroupedConfig):
             raise UsageError(f"layer_types names {len(self.layer_types)} layers of {self.num_hidden_layers}")
         if self.window is None and SLIDING in (self.layer_types or ()):
             raise UsageError(f"layer_types says {SLIDING}, but there is no sliding_window in use")
-        if self.slides:
-            check_window(self.window or self.max_position_embeddings, self.max_position_embeddings)
 
     @property
     def window(self) -> int | None:
-        """Tokens that a query of a sliding layer reaches back, where windows are used."""
+        """How many keys a query of a sliding layer sees, where windows are used."""
         return self.sliding_window if self.use_sliding_window else None
 
     @property
-    def slides(self) -> bool:
-        """Whether attention of any layer is inside a window."""
-        if self.layer_types is not None:
-            return SLIDING in self.layer_types
-        return self.window is not None and self.max_window_layers < self.num_hidden_layers
+    def windows(self) -> tuple[int | None, ...]:
+        """A window where `layer_types` says so; without that in the layers from `max_window_layers` on."""
+        layers = range(self.num_hidden_layers)
+        kinds = self.layer_types or tuple(SLIDING if i >= self.max_window_layers else FULL for i in layers)
+        return tuple(self.window if kind == SLIDING else None for kind in kinds)
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
