@@ -106,7 +106,7 @@ async def test_gradient_norms_are_drawn_for_each_layer(begun):
 async def test_the_head_is_that_of_the_model_at_its_step(begun):
     async with training(begun) as explorer:
         await steps(explorer, 2)
-        await explorer.shown("decoder cross-attention · layer 0 · head 0 · step 2")
+        await explorer.shown("decoder cross-attention · layer 0 · head 0", "─ step 2 ─")
         heads = training_of(explorer).looks.heads
         saved = Model.load(checkpoints(begun)[-1])
         trace = saved.trace(ids=heads.sample.ids, decoder_ids=heads.sample.decoder_ids)

@@ -10,7 +10,7 @@ ACTIONS = (
     Action("train.rate-up", "plus,equals_sign", "scale_rate(2)", "Double the learning rate", "rate ×2 ÷2", "+ -"),
     Action("train.rate-down", "minus", "scale_rate(0.5)", "Halve the learning rate"),
     Action("train.explore", "e", "explore", "Explore the model as it is", "explore", "e"),
-    Action("train.part", "tab", "other_part(1)", "The next part", "part", "tab"),
+    Action("train.part", "tab", "other_part(1)", "The next part, where one is shown at a time"),
     Action("train.part-back", "shift+tab", "other_part(-1)", "The part before"),
     Action("train.rate", "r", "rate", "Set the learning rate", "rate", "r"),
     Action("train.head-next", "right_square_bracket", "head(1)", "The next head", "head", "[ ]"),

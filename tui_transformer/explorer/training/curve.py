@@ -96,7 +96,7 @@ class Curves:
 
 
 CHARTS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "loss": ("Loss by step, in nats", {"loss": "training", "validation_loss": "validation"}),
+    "loss": ("Loss by step", {"loss": "training", "validation_loss": "validation"}),
     "accuracy": ("Accuracy by step", {"accuracy": "training", "validation_accuracy": "validation"}),
     "learning rate": ("Learning rate by step", {"learning_rate": "by the schedule"}),
     "gradient": ("Gradient norm by step, before clipping", {"gradient_norm": "all weights"}),

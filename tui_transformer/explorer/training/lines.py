@@ -62,30 +62,38 @@ def _numbers(status: Status, settings: Settings, room: int) -> Mapping[str, str]
     bar = f"  {share_bar(share, BAR)}▏" if room > 14 + BAR else ""
     return {
         "step": f"{status.step:,} of {status.steps:,}{bar}",
-        **_speed(status),
+        **_time(status),
         "learning rate": f"{status.next_rate:.3g} · {settings.schedule} from {status.rate:.3g}",
         **_quality(status, settings),
         "checkpoint": "none yet" if status.saved is None else f"step {status.saved:,}",
+        **_details(status),
     }
 
 
-def _speed(status: Status) -> Mapping[str, str]:
-    record = status.record
-    if record is None:
-        return {"epoch": "0", "speed": "–", "tokens": "–", "time left": "–"}
+def _time(status: Status) -> Mapping[str, str]:
     left = _left(status)
     return {
-        "epoch": f"{record.epoch:.2f}",
-        "speed": f"{short_number(1 / status.seconds)} steps/s" if status.seconds else "–",
-        "tokens": f"{record.tokens_per_second:,.0f} a second",
         "time left": left[0].removesuffix(" left") if left else "–",
+        "speed": f"{short_number(1 / status.seconds)} steps/s" if status.seconds else "–",
+    }
+
+
+def _details(status: Status) -> Mapping[str, str]:
+    """What is left out first where there is little room."""
+    record = status.record
+    if record is None:
+        return {"perplexity": "–", "epoch": "0", "tokens": "–"}
+    return {
+        "perplexity": short_number(math.exp(min(record.loss, 700.0))),
+        "epoch": f"{record.epoch:.2f}",
+        "tokens": f"{record.tokens_per_second:,.0f} a second",
     }
 
 
 def _quality(status: Status, settings: Settings) -> Mapping[str, str]:
     record, validation = status.record, status.measured
     if record is None:
-        return {"loss": "–", "accuracy": "–", "perplexity": "–", "validation": "–", "gradient norm": "–"}
+        return {"loss": "–", "accuracy": "–", "validation": "–", "gradient norm": "–"}
     clipped = f", clipped to {settings.clip:g}" if 0 < settings.clip < record.gradient_norm else ""
     held_out = "none yet"
     if validation is not None:
@@ -94,7 +102,6 @@ def _quality(status: Status, settings: Settings) -> Mapping[str, str]:
     return {
         "loss": f"{record.loss:.4f}",
         "accuracy": f"{record.accuracy:.1%}",
-        "perplexity": short_number(math.exp(min(record.loss, 700.0))),
         "validation": held_out,
         "gradient norm": f"{short_number(record.gradient_norm)}{clipped}",
     }

@@ -40,11 +40,11 @@ OFTEN = 0.25
 
 CURVES = {"loss": "loss", "accuracy": "accuracy", "rate": "learning rate", "norm": "gradient"}
 PARTS = (*CURVES, "now", "norms", "head", "outputs")
-TABS = {"norm": "gradient", "norms": "layers", "head": "attention"}
+TABS = {"norms": "layers"}
 """What parts are called where one is shown at a time, if it is not their name."""
 
 TITLES = {"now": "Now", "outputs": "Outputs for validation examples"}
-LAYOUTS = {"wide": (120, 36), "medium": (96, 26), "narrow": (0, 0)}
+LAYOUTS = {"wide": (140, 42), "medium": (96, 26), "narrow": (0, 0)}
 ALWAYS = {"wide": PARTS, "medium": ("loss", "accuracy", "now"), "narrow": ()}
 """The parts that each layout shows; of the others it shows the one that was chosen."""
 
@@ -76,7 +76,8 @@ class TrainStage(Screen[None]):
 
         #title, #brief, #tabs, #keys { height: 1; width: 1fr; }
         #title, #keys { background: $surface; }
-        #brief, #tabs { padding: 0 1; }
+        #brief { padding: 0 1; }
+        #tabs { padding: 0 0 0 1; }
         #problem { height: auto; max-height: 3; padding: 0 1; color: $error; text-style: bold; display: none; }
         #problem.-said { display: block; }
         #body, #left, #right { height: 1fr; width: 1fr; }
@@ -97,7 +98,9 @@ class TrainStage(Screen[None]):
             padding: 0 1;
         }
         &.-wide #head { height: 2fr; }
+        &.-medium #top { height: 11; }
         &.-narrow .part { border: none; height: 1fr; }
+        &.-narrow #head, &.-narrow #outputs { border-top: solid $border-blurred; }
         &.-narrow #top { height: 1fr; }
     }
     """
@@ -249,8 +252,7 @@ class TrainStage(Screen[None]):
     def _actions(self) -> list[Action]:
         """What can be done, as the line of keys has it."""
         words = {"train.go-on": "pause" if self.training.status.state == "training" else "train"}
-        shown = (each for each in ACTIONS if each.id != "train.part" or self.others)
-        return [replace(each, short=words.get(each.id, each.short)) for each in shown]
+        return [replace(each, short=words.get(each.id, each.short)) for each in ACTIONS]
 
     def _say(self, name: str, text: Text | Content | str) -> None:
         """Update a text, if it is another."""
@@ -265,7 +267,7 @@ class TrainStage(Screen[None]):
             Content.styled(f"[{text}]", "bold $accent") if name == self.part else Content.styled(f" {text} ", "dim")
             for name, text in names.items()
         ]
-        return Content("").join(parts)
+        return Content.assemble(("tab", "bold $accent"), *parts)
 
     def _show_curves(self) -> None:
         """The curves and the gradients by layer, where they are shown."""
@@ -298,12 +300,13 @@ class TrainStage(Screen[None]):
         attention, head = self.chosen.of(heads.attentions)
         view = heads.view(attention, head)
         tile = view.tile(range(view.rows.size), range(view.columns.size))
-        title = f"{attention.group} · layer {attention.layer} · head {head} · step {heads.step:,}"
-        self.query_one("#head").border_title = Content(visible(title))
+        pane = self.query_one("#head")
+        pane.border_title = Content(visible(f"{attention.group} · layer {attention.layer} · head {head}"))
+        pane.border_subtitle = f"step {heads.step:,}"
         self.query_one(MatrixPane).show_matrix(view, WEIGHT, tile, Place(), title="", note="rows queries, columns keys")
         strip, tiles = self.query_one(HeadStrip), heads.weights[attention.name]
         strip.show(list(tiles), head, WEIGHT)
-        room = self.query_one("#head").content_size.height - len(tiles[0]) - BESIDE_STRIP
+        room = pane.content_size.height - len(tiles[0]) - BESIDE_STRIP
         strip.display = len(tiles) > 1 and (len(tiles[0]) + 1) // 2 <= room
 
     def show_outputs(self) -> None:
