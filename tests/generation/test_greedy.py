@@ -22,6 +22,7 @@ from tui_transformer.generation.writing import Writer
 from tui_transformer.model import Model
 
 FAMILIES = ("gpt2", "gpt_neox", "llama", "qwen2", "qwen3", "bart", "marian", "t5")
+WINDOWS = ("mistral-window", "qwen2-window")
 COPIED = (STOP, START, "forced_eos_token_id")
 
 
@@ -47,7 +48,7 @@ def written(model: Model, case: dict[str, Any], settings: Settings) -> list[int]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", (*FAMILIES, *WINDOWS))
 def test_greedy_text_is_the_references(family: str, dtype: str) -> None:
     model = Model.load(REFERENCES / family, device="cpu", dtype=dtype)
     for case in cases(family):

@@ -22,6 +22,7 @@ LAYERS = {
     "qwen2": ((*PROJECTIONS, *TURNED, *ATTENTION, "residual"), GATED),
     "qwen3": ((*PROJECTIONS, *NORMALISED, *TURNED, *ATTENTION, "residual"), GATED),
 }
+LAYERS |= {"mistral-window": LAYERS["llama"], "qwen2-window": LAYERS["qwen2"]}
 EMBEDDING = {"gpt2": ["embedding.tokens", "embedding.positions", "embedding.output"]}
 
 
