@@ -48,7 +48,7 @@ def written(model: Model, case: dict[str, Any], settings: Settings) -> list[int]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("family", (*FAMILIES, *WINDOWS))
+@pytest.mark.parametrize("family", [*FAMILIES, *WINDOWS])
 def test_greedy_text_is_the_references(family: str, dtype: str) -> None:
     model = Model.load(REFERENCES / family, device="cpu", dtype=dtype)
     for case in cases(family):
