@@ -340,7 +340,7 @@ async def test_the_text_at_the_end_says_what_it_was_before() -> None:
         await explorer.settled()
         await at(explorer, "text")
         before = explorer.session.base["output.probabilities"][0]
-        assert "before the edits" in explorer.text
+        assert "before: without the edits" in explorer.text
         assert re.search(rf"^ *│? *before .* {before.max():.1%}", explorer.text, re.MULTILINE), explorer.text
 
 

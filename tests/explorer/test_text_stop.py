@@ -35,5 +35,5 @@ async def test_the_coldest_takes_the_most_likely_word_alone():
 async def test_a_model_that_tells_lines_apart_has_one_answer():
     async with exploring(NARROW, model="question", text="what did the old sailor hide ?") as explorer:
         explorer.stage.go(Position(TEXT))
-        await explorer.shown("at the first token, where it is trained to answer")
+        await explorer.shown("at the first token, where this model answers")
         assert explorer.text.count("statement") == 1

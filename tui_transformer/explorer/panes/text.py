@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from rich.cells import set_cell_size
 from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding, BindingType
@@ -19,16 +18,18 @@ from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.session import LOSS, PROBABILITIES, TEXT, Session
 from tui_transformer.learning.answering import answers_first
-from tui_transformer.text.display import visible
+from tui_transformer.text.display import fit, visible
 
-WORD_WIDTH = 12
+WORD_WIDTH, LIKELY_WIDTH = 12, 10
+"""Cells of a token, and of one that is likely in its place."""
+
 MOST_LIKELY = 3
 MOST_ROWS = 200
 SORTING = 20
 """Operations that sorting takes, per cell."""
 
 MOST_LIKELY_WORDS = "The most likely word at every place"
-AT_THE_FIRST = "The most likely word at the first token, where it is trained to answer"
+AT_THE_FIRST = "The most likely word at the first token, where this model answers"
 EDITED = "\nbefore: without the edits"
 
 TEMPERATURES = (0.0, *(tenth / 10 for tenth in range(1, 11)), 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0)
@@ -98,7 +99,7 @@ def _shown(found: Sequence[tuple[Likely, ...]], word: Callable[[int], str]) -> l
 
 
 def _column(word: str, share: float) -> str:
-    return f"  {set_cell_size(visible(word), WORD_WIDTH)} {share:6.1%}"
+    return f" {fit(word, LIKELY_WIDTH)} {share:6.1%}"
 
 
 def ending_cost(session: Session) -> int:
@@ -111,15 +112,15 @@ def ending_cost(session: Session) -> int:
 def written_ending(session: Session, report: Report, temperature: float = 1.0) -> Text:
     """Detokenized text and guesses."""
     end, quiet, strong = ending(session, report, temperature), Style(dim=True), Style(bold=True)
-    text = Text("The token IDs as text again\n", quiet).append(f"{visible(end.sentence)}\n\n", strong)
+    text = Text().append("The token IDs as text again\n", quiet).append(f"{visible(end.sentence)}\n\n", strong)
     text.append(f"{AT_THE_FIRST if end.first else MOST_LIKELY_WORDS}\n", quiet)
     text.append(f"{visible(end.most_likely)}\n\n", strong)
     text.append(f"{_formula(temperature)}{EDITED if session.edits else ''}\n", quiet)
     for guess in end.guesses:
-        text.append(set_cell_size(visible(guess.token), WORD_WIDTH), strong)
+        text.append(fit(guess.token, WORD_WIDTH), strong)
         text.append(f"{guess.likely}\n", Style())
         if guess.before:
-            text.append(f"{set_cell_size('  before', WORD_WIDTH)}{guess.before}\n", quiet)
+            text.append(f"{fit('  before', WORD_WIDTH)}{guess.before}\n", quiet)
     return text
 
 
@@ -160,16 +161,16 @@ def written_loss(session: Session, report: Report, temperature: float = 1.0) -> 
     """The loss, and what every position adds to it; no temperature has a part in it."""
     loss, quiet, strong = session.go_back(report).loss, Style(dim=True), Style(bold=True)
     counted = sum(target != NOT_COUNTED for target in session.loss_targets)
-    text = Text("loss ", quiet).append(f"{loss:.6g}", strong)
+    text = Text().append("loss ", quiet).append(f"{loss:.6g}", strong)
     text.append(f"  = mean of −ln p(target) over {counted:,} of {len(session.loss_targets):,} positions\n\n", quiet)
-    names = "".join(set_cell_size(name, WORD_WIDTH + 2) for name in ("token", "target"))
+    names = "".join(fit(name, WORD_WIDTH + 2) for name in ("token", "target"))
     text.append(f"{names}{'p(target)':>10}{'−ln p':>9}\n", quiet)
     for miss in misses(session):
-        text.append(set_cell_size(visible(miss.token), WORD_WIDTH) + "  ", strong)
+        text.append(fit(miss.token, WORD_WIDTH) + "  ", strong)
         if miss.share is None:
             text.append("−1: not counted\n", quiet)
             continue
-        text.append(set_cell_size(visible(miss.target), WORD_WIDTH) + "  ", Style())
+        text.append(fit(miss.target, WORD_WIDTH) + "  ", Style())
         text.append(
             f"{miss.share:10.2%}{-np.log(miss.share):9.3f}\n" if miss.share else f"{0:10.2%}{'∞':>9}\n", Style()
         )
