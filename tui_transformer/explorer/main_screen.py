@@ -23,7 +23,8 @@ from tui_transformer.explorer.screens.prompt import PromptScreen
 from tui_transformer.explorer.screens.tour import TourPanel
 from tui_transformer.explorer.session import VOCABULARY, Session
 from tui_transformer.explorer.stage import Stage
-from tui_transformer.guide.texts import Stop, tour, tours
+from tui_transformer.explorer.touring import tour_of
+from tui_transformer.guide.texts import Stop, tour
 from tui_transformer.model import Model
 from tui_transformer.report.comparison import TOLERANCE
 from tui_transformer.text.vocabulary import built_in_vocabularies
@@ -279,8 +280,10 @@ class MainScreen(Stage):
         if self.tour_stops:
             self._leave_tour()
             return
-        known = self.session.model.name if self.session.model.name in tours() else "encoder"
-        name = "gradients" if self.session.backward else known
+        name = tour_of(self.session)
+        if name is None:
+            self.say(f"there is no tour of {self.session.model.name}: --model question has one")
+            return
         self.tour_stops, self.tour_place = tour(name), 0
         self.mount(TourPanel(id="tour"))
         self.call_after_refresh(self._show_tour_stop)

@@ -281,7 +281,7 @@ class Session:
         return self._checked(replace(self, model=model, text=text, ids=None, edits=(), targets=None))
 
     def for_tour(self, stop: Stop) -> Session:
-        """The session with the vocabulary, positions and sentence that a stop of the tour is about.
+        """The session with the vocabulary, positions, sentence and target that a stop of the tour is about.
 
         Raises:
             InputError: The model cannot be set so.
@@ -293,10 +293,12 @@ class Session:
         if stop.positions is not None and getattr(self.model.config, "positions", None) != stop.positions:
             changes["positions"] = stop.positions
         text = self.text if stop.sentence is None else stop.sentence
-        if not changes and text == self.text:
+        target = self.decoder_text if stop.target is None else stop.target
+        if not changes and (text, target) == (self.text, self.decoder_text):
             return self
         model = self.model.changed(**changes) if changes else self.model
-        return self._checked(replace(self, model=model, text=text, ids=None, edits=(), targets=None))
+        same = replace(self, model=model, edits=(), targets=None)
+        return self._checked(replace(same, text=text, ids=None, decoder_text=target, decoder_ids=None))
 
     def with_edits(self, *edits: Change) -> Session:
         """More cells set, in place of earlier edits of the same cells.

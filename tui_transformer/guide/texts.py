@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_transformer.errors import InputError
+from tui_transformer.trained import about
 
 ROOT = Path(__file__).parent
 ENGLISH = "en"
@@ -47,8 +48,8 @@ class StepText:
 class Stop:
     """One stop of a tour: what the panel says, and what the screen shows meanwhile.
 
-    `step` is a step name; with `*` it is a pattern, and the first step that matches is meant. None leaves a thing
-    as it is.
+    `step` is a step name; with `*` it is a pattern, and the first step that matches is meant. `target` is what a
+    decoder beside an encoder has written. None leaves a thing as it is.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Stop:
     row: int | None = None
     column: int | None = None
     sentence: str | None = None
+    target: str | None = None
     vocabulary: str | None = None
     positions: str | None = None
     action: Action | None = None
@@ -87,7 +89,8 @@ def tours() -> tuple[str, ...]:
 def tour(name: str = "encoder", language: str = ENGLISH) -> tuple[Stop, ...]:
     """The stops of a tour, in order.
 
-    A translation gives the titles and texts; where the stops lead is read from the English file alone.
+    A translation gives the titles and texts; where the stops lead is read from the English file alone. In the texts
+    of a model that comes with the program, `{loss:.4f}` and the like are the numbers of its `about.toml`.
 
     Raises:
         InputError: if there is no such tour.
@@ -95,7 +98,7 @@ def tour(name: str = "encoder", language: str = ENGLISH) -> tuple[Stop, ...]:
     if name not in tours():
         raise InputError(f"no tour is named {name!r}; choose one of: {', '.join(tours())}")
     english, words = (_toml(folder / "tours" / f"{name}.toml") for folder in (ROOT / ENGLISH, _folder(language)))
-    return tuple(_stops(english, _flat(words)))
+    return tuple(_stops(english, _flat(words), about(name)))
 
 
 def help_text(topic: str, language: str = ENGLISH) -> str:
@@ -143,12 +146,20 @@ def _cross_attention(texts: Texts) -> Texts:
     return {key: {**text, **texts.get(key, {})} for key, text in same.items()}
 
 
-def _stops(table: Mapping[str, Any], words: Texts) -> Iterator[Stop]:
+def _stops(table: Mapping[str, Any], words: Texts, facts: Mapping[str, Any]) -> Iterator[Stop]:
     for name, own in table.items():
         if name != _EVERY_STOP:
-            said = {key: text for key, text in words.get(name, {}).items() if key in _WORDS}
-            spoken = {key: _joined(own[key]) for key in _WORDS} | said
+            english, said = {key: _joined(own[key]) for key in _WORDS}, words.get(name, {})
+            spoken = {key: _with_facts(said.get(key, text), text, facts) for key, text in english.items()}
             yield Stop(name=name, **(table.get(_EVERY_STOP, {}) | own | spoken))
+
+
+def _with_facts(text: str, english: str, facts: Mapping[str, Any]) -> str:
+    """A text with the numbers of its model filled in; the English one where it asks for what there is not."""
+    try:
+        return text.format_map(facts) if facts else text
+    except (AttributeError, IndexError, KeyError, ValueError):
+        return english.format_map(facts)
 
 
 def _flat(table: Mapping[str, Any], name: str = "") -> dict[str, dict[str, str]]:

@@ -12,7 +12,7 @@ SENTENCES = {
     "deutsch": "der Hund und das Kind sind im Haus.",
     "question": "where did the old sailor hide the map ?",
     "dates": "the 3rd of May 2021",
-    "copy": "q f a z m k q f a z m",
+    "copy": "q f a s m k q f a s m",
     "story": "Once there was a small girl called Mira, who lived",
 }
 WORDS = 6

@@ -18,6 +18,7 @@ from tui_transformer.explorer.edited import active
 from tui_transformer.explorer.panes.cell_lines import number, short_name
 from tui_transformer.explorer.scene import Scene
 from tui_transformer.explorer.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.explorer.touring import offer
 from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.text.display import visible
 
@@ -172,7 +173,7 @@ def matrix_title(session: Session, scene: Scene, *, wide: bool) -> str:
 
 def summary(session: Session, stop: str, scene: Scene | None, inks: Inks) -> Text:
     """The cell in one line, and below what the step is."""
-    line = Text("", inks.plain) if scene is None else _cell_line(session, scene, inks)
+    line = Text(offer(session, stop), inks.accent) if scene is None else _cell_line(session, scene, inks)
     return line.append(f"\n{step_words(session, stop).what}", inks.quiet)
 
 
@@ -237,7 +238,8 @@ def _key_width(shown: str, short: str) -> int:
 def about(session: Session, stop: str) -> str:
     """What a step is, what it is for and what to look at, as one paragraph each."""
     words = step_words(session, stop)
-    return "\n".join(part for part in (*_ways_back(session, stop), words.what, words.why, words.look) if part)
+    parts = (offer(session, stop), *_ways_back(session, stop), words.what, words.why, words.look)
+    return "\n".join(part for part in parts if part)
 
 
 def _ways_back(session: Session, stop: str) -> Iterator[str]:
