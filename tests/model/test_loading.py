@@ -168,11 +168,11 @@ def test_a_file_of_many_gigabytes_costs_its_header(tmp_path):
     if path.stat().st_blocks * 512 > 1 << 20:
         pytest.skip("this file system writes holes")
     tracemalloc.start()
-    started = time.perf_counter()
+    started = time.process_time()
     tensors = open_file(path)
     assert tensors.read("small", lambda tensor: tensor).tolist() == [1.5, -2.0]
     assert tensors.read("large", lambda tensor: tensor[-3:]).tolist() == [0.0, 0.0, 0.0]
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     assert tracemalloc.get_traced_memory()[1] < 1 << 22
     tracemalloc.stop()
 
