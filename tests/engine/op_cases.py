@@ -135,8 +135,8 @@ def sum_inputs(rng: Rng, parts: int) -> tuple[Given, ...]:
     return *(normal(rng, ROWS, MODEL) for _ in range(parts)), weight(rng, MODEL), weight(rng, MODEL)
 
 
-def rotated(rng: Rng, width: int, *frequencies: float) -> Case:
-    return Case(ops.Rotate(frequencies), (normal(rng, HEADS, ROWS, width), far_places(rng)))
+def rotated(rng: Rng, width: int, *frequencies: float, factor: float = 1.0) -> Case:
+    return Case(ops.Rotate(frequencies, factor), (normal(rng, HEADS, ROWS, width), far_places(rng)))
 
 
 def grouped_scores(rng: Rng, groups: int) -> Case:
@@ -187,6 +187,7 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "RMS norm of heads": lambda rng: Case(ops.RmsNorm(), (normal(rng, HEADS, ROWS, WIDTH), weight(rng, WIDTH))),
     "rotate": lambda rng: rotated(rng, 4, 1.0, 0.01),
     "rotate in part": lambda rng: rotated(rng, 5, 0.3, 0.02),
+    "rotate and scale": lambda rng: rotated(rng, 5, 0.3, 0.02, factor=1.2),
     "scale": lambda rng: Case(ops.Scale(0.3, "× 0.3"), (normal(rng, HEADS, ROWS, KEYS),)),
     "scores": lambda rng: Case(ops.Scores(), (normal(rng, HEADS, ROWS, WIDTH), normal(rng, HEADS, KEYS, WIDTH))),
     "scores of a single group": lambda rng: grouped_scores(rng, 1),

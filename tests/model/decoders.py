@@ -145,13 +145,13 @@ def frequencies(width, theta=10000.0):
     return 1.0 / theta ** (np.arange(0, width, 2) / width)
 
 
-def turned(x, frequencies):
-    """x cos + concat(−x₂, x₁) sin over the first columns, as the published code has it."""
+def turned(x, frequencies, factor=1.0):
+    """(x cos + concat(−x₂, x₁) sin) times a factor over the first columns, as the published code has it."""
     angles = np.concatenate([np.outer(np.arange(x.shape[1]), frequencies)] * 2, axis=-1)
     width = angles.shape[1]
     turn, rest = x[..., :width], x[..., width:]
     swapped = np.concatenate([-turn[..., width // 2 :], turn[..., : width // 2]], axis=-1)
-    return np.concatenate([turn * np.cos(angles) + swapped * np.sin(angles), rest], axis=-1)
+    return np.concatenate([factor * (turn * np.cos(angles) + swapped * np.sin(angles)), rest], axis=-1)
 
 
 def linear(tensors, name, x):
@@ -196,7 +196,7 @@ def neox_logits(config, tensors, turns, *, parallel=True, activation=gelu):
     return norm("gpt_neox.final_layer_norm", x) @ tensors[f"{head}.weight"].T
 
 
-def llama_logits(config, tensors, turns, windows=(None, None)):
+def llama_logits(config, tensors, turns, windows=(None, None), factor=1.0):
     def norm(name, x):
         return rms_norm(x, tensors[f"{name}.weight"], config["rms_norm_eps"])
 
@@ -210,8 +210,8 @@ def llama_logits(config, tensors, turns, windows=(None, None)):
         attention, mlp = f"{layer}.self_attn", f"{layer}.mlp"
         states = norm(f"{layer}.input_layernorm", x)
         query, key, value = (heads(linear(tensors, f"{attention}.{name}_proj", states), width) for name in "qkv")
-        query = turned(head_norm(f"{attention}.q_norm", query), turns)
-        key = turned(head_norm(f"{attention}.k_norm", key), turns)
+        query = turned(head_norm(f"{attention}.q_norm", query), turns, factor)
+        key = turned(head_norm(f"{attention}.k_norm", key), turns, factor)
         pairs = [(query[h], key[h // share], value[h // share]) for h in range(len(query))]
         found = [attend(*pair, width**-0.5, windows[i]) for pair in pairs]
         x = x + linear(tensors, f"{attention}.o_proj", np.concatenate(found, axis=1))

@@ -108,9 +108,44 @@ def test_the_three_cases_of_llama3_scaling_all_occur():
     assert 0.125 < ratio[2] < 1.0
 
 
-@pytest.mark.parametrize("kind", ["yarn", "dynamic", "longrope", "proportional", None, ["linear"]])
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
+
+
+@pytest.mark.parametrize(
+    ("changes", "turns", "factor"),
+    [
+        ({}, [1.0, 0.377129108, 0.134652153, 0.043750003, 0.011603971, 0.00538608711], 1.138629436111989),
+        (
+            {"beta_fast": 4.0, "beta_slow": 0.5, "truncate": False},
+            [1.0, 0.464158893, 0.168793753, 0.0506643951, 0.011603971, 0.00538608711],
+            1.138629436111989,
+        ),
+        (
+            {"factor": 40.0, "original_max_position_embeddings": 4096, "mscale": 0.707, "mscale_all_dim": 1.0},
+            [1.0, 0.464158893, 0.215443447, 0.100000001, 0.0388733, 0.0145424344],
+            0.9210423553163399,
+        ),
+        ({"attention_factor": 1.5}, [1.0, 0.377129108, 0.134652153, 0.043750003, 0.011603971, 0.00538608711], 1.5),
+    ],
+)
+def test_yarn_is_that_of_another_implementation(tmp_path, changes, turns, factor):
+    """The numbers are what transformers 5.23.0 computes in float32."""
+    config, given = LLAMA | {"head_dim": 12}, {"head_dim": 12, "rope_scaling": YARN | changes}
+    rotary = model_of(tmp_path, **given).config.rope_parameters.rotary(12)
+    np.testing.assert_allclose(rotary.frequencies, turns, rtol=1e-6)
+    assert rotary.factor == pytest.approx(factor, rel=1e-12)
+    wanted = llama_logits(config, llama_tensors(config), np.array(rotary.frequencies), factor=rotary.factor)
+    np.testing.assert_allclose(logits(model_of(tmp_path, **given)), wanted, atol=1e-11)
+
+
+def test_yarn_takes_the_length_of_the_model_for_the_old_context_where_the_file_says_none(tmp_path):
+    given = {"rope_type": "yarn", "factor": 2.0}
+    assert model_of(tmp_path, rope_scaling=given).config.rope_parameters.original_max_position_embeddings == 16
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "longrope", "proportional", None, ["linear"]])
 def test_other_scalings_are_refused_by_name(tmp_path, kind):
-    with pytest.raises(InputError, match=r"rope_type .* is not known: use default, linear, llama3"):
+    with pytest.raises(InputError, match=r"rope_type .* is not known: use default, linear, llama3, yarn"):
         model_of(tmp_path, rope_scaling={"rope_type": kind, "factor": 2.0})
 
 
@@ -131,6 +166,12 @@ def test_other_scalings_are_refused_by_name(tmp_path, kind):
         ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "llama3 has no low_freq_factor"),
         ({"rope_scaling": {"rope_type": "llama3", **SCALED, "high_freq_factor": 1.0}}, "high_freq_factor 1.0"),
         ({"rope_scaling": {"type": "linear", "factor": 0.5}}, "factor 0.5"),
+        ({"rope_scaling": {"type": "yarn"}}, "yarn has no factor"),
+        ({"rope_scaling": YARN | {"beta_fast": -1}}, "beta_fast -1"),
+        ({"rope_scaling": YARN | {"attention_factor": "x"}}, "attention_factor 'x'"),
+        ({"rope_scaling": YARN | {"mscale": float("nan")}}, "mscale nan"),
+        ({"rope_scaling": YARN | {"truncate": 1}}, "truncate 1"),
+        ({"rope_scaling": YARN, "rope_theta": 1.0}, "rope_theta 1 "),
         ({"rope_scaling": "linear"}, "rope_parameters 'linear'"),
         ({"rope_parameters": {"full_attention": {"rope_theta": 5.0}}}, "rope_parameters"),
         ({"quantization_config": {"quant_method": "gptq"}}, "quantization_config"),

@@ -65,9 +65,15 @@ class Norm:
 
 @dataclass(frozen=True)
 class Rotary:
-    """Rotary positions (Su et al. 2021): the first `width` columns of a head are turned by place · frequency."""
+    """Rotary positions (Su et al. 2021): the first `width` columns of a head are turned by place · frequency.
+
+    Attributes:
+        frequencies: Of every pair of columns, in radians a token.
+        factor: What turned columns are multiplied by.
+    """
 
     frequencies: tuple[float, ...]
+    factor: float = 1.0
 
     @property
     def width(self) -> int:
@@ -191,8 +197,9 @@ def attention(
     if layout.head_norm is not None:
         query, key = (_head_norm(build, name, layout.head_norm, layout) for name in (query, key))
     if layout.rotary is not None:
-        query = build("query_rotated", Rotate(layout.rotary.frequencies), query, queries.places)
-        key = build("key_rotated", Rotate(layout.rotary.frequencies), key, keys.places)
+        turn = Rotate(layout.rotary.frequencies, layout.rotary.factor)
+        query = build("query_rotated", turn, query, queries.places)
+        key = build("key_rotated", turn, key, keys.places)
     if keys.kept is not None:
         key, value = (_extended(build, name, new, keys.kept) for name, new in (("key", key), ("value", value)))
     return _attend(build, query, key, value, queries, keys, layout, mask, bias)

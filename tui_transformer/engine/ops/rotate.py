@@ -18,11 +18,13 @@ class Rotate(Op):
     """Rotary positions (Su et al. 2021), column i paired with column i + half as in the published checkpoints.
 
     x'ᵢ = xᵢ cos θ − xᵢ₊ₕ sin θ and x'ᵢ₊ₕ = xᵢ₊ₕ cos θ + xᵢ sin θ with θ = place · frequencyᵢ, for the first 2h columns;
-    the rest stays. Inputs: x (heads × n × d_k), places (n).
+    the rest stays. Turned columns are multiplied by `factor` besides (Peng et al. 2023, §3.4). Inputs: x (heads × n ×
+    d_k), places (n).
     """
 
     chain: ClassVar[tuple[str, ...]] = ("∂y turned back: (∂y cos θ + ∂y' sin θ, ∂y' cos θ − ∂y sin θ)",)
     frequencies: tuple[float, ...]
+    factor: float = 1.0
 
     @property
     def half(self) -> int:
@@ -32,7 +34,8 @@ class Rotate(Op):
     @property
     def formula(self) -> str:
         """The turn of a pair."""
-        return "(x cos θ − x' sin θ, x' cos θ + x sin θ), θ = place · frequency"
+        turn = "(x cos θ − x' sin θ, x' cos θ + x sin θ)"
+        return f"{turn if self.factor == 1.0 else f'{self.factor:.4g} · {turn}'}, θ = place · frequency"
 
     def axes(self, *inputs: Axes) -> Axes:
         """Those of x."""
@@ -43,13 +46,14 @@ class Rotate(Op):
         return self._turn(backend, inputs[0], inputs[1], 1.0)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = R x with a rotation R; ∂x = Rᵀ ∂y turns back."""
+        """forward: y = R x with a rotation R (times the factor); ∂x = Rᵀ ∂y turns back."""
         return self._turn(backend, gradient, inputs[1], -1.0), None
 
     def _turn(self, backend: Backend, x: Array, places: Array, direction: float) -> Array:
         xp, h = backend.xp, self.half
         angles = places[:, None, :, None] * xp.asarray(self.frequencies, dtype=xp.float64)
-        cos, sin = xp.cos(angles).astype(x.dtype), (direction * xp.sin(angles)).astype(x.dtype)
+        cos, sin = self.factor * xp.cos(angles), self.factor * direction * xp.sin(angles)
+        cos, sin = cos.astype(x.dtype), sin.astype(x.dtype)
         first, second = x[..., :h], x[..., h : 2 * h]
         result = backend.empty(x.shape, x.dtype)
         result[..., :h] = first * cos - second * sin
@@ -84,8 +88,13 @@ class Rotate(Op):
             Value("θ", angle, note="place · frequency, radians"),
             Value("cos θ", math.cos(angle)),
             Value("sin θ", math.sin(angle)),
+            *self._factors(),
         )
-        return Working(items, cell.value * math.cos(angle) + sign * partner.value * math.sin(angle))
+        return Working(items, self.factor * (cell.value * math.cos(angle) + sign * partner.value * math.sin(angle)))
+
+    def _factors(self) -> tuple[Value, ...]:
+        """What the turned pair is multiplied by, where it is."""
+        return () if self.factor == 1.0 else (Value("factor", self.factor, note="of every turned column"),)
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
@@ -104,8 +113,9 @@ class Rotate(Op):
             Value("θ", angle, note="place · frequency, radians"),
             Value("cos θ", math.cos(angle)),
             Value("sin θ", math.sin(angle)),
+            *self._factors(),
         )
-        return Working(items, cell.value * math.cos(angle) + sign * partner.value * math.sin(angle))
+        return Working(items, self.factor * (cell.value * math.cos(angle) + sign * partner.value * math.sin(angle)))
 
     def flops(self, *inputs: Axes) -> int:
         """Two products and a sum a cell."""

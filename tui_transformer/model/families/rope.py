@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import one_of, shown, size_up_to
+from tui_transformer.model.checks import one_of, shown, size_up_to, truth
 from tui_transformer.model.config import LARGEST_SIZE
 from tui_transformer.model.layers import Rotary
 
@@ -23,10 +23,16 @@ class Rope:
         rope_type: A key of `SCALINGS`.
         rope_theta: θ of θ^(−2i/width).
         partial_rotary_factor: The part of a head's columns that is turned.
-        factor: How many times longer the context was made; with `linear` and `llama3`.
+        factor: How many times longer the context was made; with `linear`, `llama3` and `yarn`.
         low_freq_factor: With `llama3`: waves longer than the old context ÷ this are scaled.
         high_freq_factor: With `llama3`: waves shorter than the old context ÷ this are kept.
-        original_max_position_embeddings: With `llama3`: the old context, in tokens.
+        original_max_position_embeddings: With `llama3` and `yarn`: the old context, in tokens.
+        beta_fast: With `yarn`: waves that turn more often than this in the old context are kept.
+        beta_slow: With `yarn`: waves that turn less often than this in the old context are scaled.
+        truncate: With `yarn`: the two bounds are rounded to whole pairs of columns.
+        attention_factor: With `yarn`: what turned columns are multiplied by; None to work it out.
+        mscale: With `yarn`: with `mscale_all_dim`, what it is worked out from.
+        mscale_all_dim: The same.
 
     Raises:
         UsageError: A kind that is not implemented, or a number that cannot be.
@@ -39,6 +45,12 @@ class Rope:
     low_freq_factor: float = 1.0
     high_freq_factor: float = 4.0
     original_max_position_embeddings: int = 8192
+    beta_fast: float = 32.0
+    beta_slow: float = 1.0
+    truncate: bool = True
+    attention_factor: float | None = None
+    mscale: float = 0.0
+    mscale_all_dim: float = 0.0
 
     def __post_init__(self) -> None:
         one_of(tuple(SCALINGS))("rope_type", self.rope_type)
@@ -49,6 +61,15 @@ class Rope:
         _number("high_freq_factor", self.high_freq_factor, self.low_freq_factor, math.inf)
         if self.high_freq_factor == self.low_freq_factor:
             raise UsageError(f"high_freq_factor {shown(self.high_freq_factor)} is not larger than low_freq_factor")
+        for key in ("beta_fast", "beta_slow"):
+            _number(key, getattr(self, key), 0.0, math.inf)
+        if self.attention_factor is not None:
+            _number("attention_factor", self.attention_factor, 0.0, math.inf)
+        for key in ("mscale", "mscale_all_dim"):
+            _number(key, getattr(self, key) or 1.0, 0.0, math.inf)
+        truth("truncate", self.truncate)
+        if self.rope_type == "yarn" and self.rope_theta == 1.0:
+            raise UsageError("rope_theta 1 gives every pair of columns the same wave: yarn has nothing to tell apart")
         size_up_to(LARGEST_SIZE)("original_max_position_embeddings", self.original_max_position_embeddings)
 
     def width(self, head_width: int) -> int:
@@ -64,7 +85,9 @@ class Rope:
     def rotary(self, head_width: int) -> Rotary:
         """Frequency θ^(−2i/width) for every pair i of columns, scaled (Su et al. 2021, §3.2.2); in radians a token."""
         width, scaled = self.width(head_width), SCALINGS[self.rope_type]
-        return Rotary(tuple(scaled(self, self.rope_theta ** (-i / width)) for i in range(0, width, 2)))
+        frequencies = (self.rope_theta ** (-2 * pair / width) for pair in range(width // 2))
+        found = tuple(scaled(self, frequency, pair, width) for pair, frequency in enumerate(frequencies))
+        return Rotary(found, _yarn_factor(self) if self.rope_type == "yarn" else 1.0)
 
 
 def read_rope(
@@ -93,7 +116,7 @@ def read_rope(
     one_of(tuple(SCALINGS))("rope_type", kind)
     values.setdefault("rope_theta", _first(raw, theta, DEFAULT_THETA))
     values.setdefault("partial_rotary_factor", _first(raw, partial, whole))
-    if kind == "llama3":
+    if kind in ("llama3", "yarn"):
         old = raw.get("original_max_position_embeddings") or values.get("original_max_position_embeddings")
         values["original_max_position_embeddings"] = old or raw.get("max_position_embeddings")
     for key in NEEDED.get(kind, ()):
@@ -102,16 +125,20 @@ def read_rope(
     return Rope(rope_type=kind, **values)
 
 
-def _kept(_: Rope, frequency: float) -> float:
+Scaling = Callable[[Rope, float, int, int], float]
+"""The frequency of a pair of columns after scaling, from that before, the number of the pair, and the turned width."""
+
+
+def _kept(_rope: Rope, frequency: float, _pair: int, _width: int) -> float:
     return frequency
 
 
-def _linear(rope: Rope, frequency: float) -> float:
+def _linear(rope: Rope, frequency: float, _pair: int, _width: int) -> float:
     """Every frequency ÷ factor: position interpolation (Chen et al. 2023, equation 4)."""
     return frequency / rope.factor
 
 
-def _llama3(rope: Rope, frequency: float) -> float:
+def _llama3(rope: Rope, frequency: float, _pair: int, _width: int) -> float:
     """Long waves as `_linear`, short ones as they are, a mixture between (`apply_scaling` of Meta's Llama 3.1 code).
 
     With turns = old context · frequency ÷ 2π, how often the wave turns in the old context:
@@ -123,9 +150,47 @@ def _llama3(rope: Rope, frequency: float) -> float:
     return frequency * (share + (1.0 - share) / rope.factor)
 
 
-SCALINGS: Mapping[str, Callable[[Rope, float], float]] = {"default": _kept, "linear": _linear, "llama3": _llama3}
-NEEDED = {"linear": ("factor",), "llama3": ("factor", "low_freq_factor", "high_freq_factor")}
-NUMBERS = ("rope_theta", "partial_rotary_factor", *NEEDED["llama3"], "original_max_position_embeddings")
+def _yarn(rope: Rope, frequency: float, pair: int, width: int) -> float:
+    """Short waves as they are, long ones as `_linear`, a mixture between (Peng et al. 2023, §3.2 and §3.3).
+
+    The mixture grows evenly with the number of the pair, from the one that turns `beta_fast` times in the old context
+    to the one that turns `beta_slow` times; both as the published code rounds and cuts them.
+    """
+    low, high = _pair_that_turns(rope, rope.beta_fast, width), _pair_that_turns(rope, rope.beta_slow, width)
+    if rope.truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, width - 1)
+    share = min(max((pair - low) / (high - low if high != low else 0.001), 0.0), 1.0)
+    return frequency * (share / rope.factor + 1.0 - share)
+
+
+def _pair_that_turns(rope: Rope, turns: float, width: int) -> float:
+    """The pair i, a real number, with old context · θ^(−2i/width) ÷ 2π = turns."""
+    wanted = rope.original_max_position_embeddings / (turns * 2.0 * math.pi)
+    return width * math.log(wanted) / (2.0 * math.log(rope.rope_theta))
+
+
+def _yarn_factor(rope: Rope) -> float:
+    """0.1 ln(factor) + 1, unless the file says another (Peng et al. 2023, §3.4)."""
+    if rope.attention_factor is not None:
+        return rope.attention_factor
+    if rope.mscale and rope.mscale_all_dim:
+        return _magnified(rope.factor, rope.mscale) / _magnified(rope.factor, rope.mscale_all_dim)
+    return _magnified(rope.factor, 1.0)
+
+
+def _magnified(factor: float, scale: float) -> float:
+    return 0.1 * scale * math.log(factor) + 1.0
+
+
+SCALINGS: Mapping[str, Scaling] = {"default": _kept, "linear": _linear, "llama3": _llama3, "yarn": _yarn}
+NEEDED = {
+    "linear": ("factor",),
+    "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
+    "yarn": ("factor",),
+}
+OF_YARN = ("beta_fast", "beta_slow", "truncate", "attention_factor", "mscale", "mscale_all_dim")
+NUMBERS = ("rope_theta", "partial_rotary_factor", *NEEDED["llama3"], "original_max_position_embeddings", *OF_YARN)
 
 
 def _first(raw: Mapping[str, Any], keys: tuple[str, ...], default: float) -> Any:
