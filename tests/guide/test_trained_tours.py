@@ -1,0 +1,235 @@
+"""What the tours of the trained models say is worked out again: every weight, score and answer that they name."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tui_transformer.analysis.attention_rows import Reader
+from tui_transformer.analysis.attentions import attentions
+from tui_transformer.analysis.head_measures import head_measures
+from tui_transformer.engine.targets import parse
+from tui_transformer.engine.trace import Trace
+from tui_transformer.guide.texts import Stop, tour
+from tui_transformer.model import Model
+from tui_transformer.model.found import trained_models
+
+STOPS = {(name, stop.name): stop for name in trained_models() for stop in tour(name)}
+NUMBER = re.compile(r"\b[01]\.\d\d\b")
+"""A weight or a score; the facts of the first stop have more digits or a unit."""
+
+
+@cache
+def model(name: str) -> Model:
+    return Model.load(name, device="cpu")
+
+
+def trace(name: str, sentence: str | None, target: str | None = None) -> Trace:
+    return model(name).trace(sentence, **({} if target is None else {"decoder_text": target}))
+
+
+def cell(stop: Stop, found: Trace) -> Any:
+    values = found[stop.step]
+    index = (*((stop.head or 0,) if values.ndim == 3 else ()), stop.row, stop.column)
+    return values[index[-values.ndim :]]
+
+
+def named(text: str) -> list[str]:
+    return NUMBER.findall(text)
+
+
+def ablated(found: Trace, *targets: str) -> Trace:
+    return found.edited(tuple(edit for name in targets for edit in parse(name).edits(found.program)))
+
+
+def answer(found: Trace) -> str:
+    """What `question` says."""
+    return model("question").word(int(found["output.probabilities"][0].argmax()))
+
+
+@pytest.mark.parametrize(("name", "stop"), STOPS, ids=map("-".join, STOPS))
+def test_a_stop_leads_to_a_cell_and_its_first_number_is_that_cell(name: str, stop: str) -> None:
+    at = STOPS[name, stop]
+    found = trace(name, at.sentence, at.target)
+    assert at.step in {"vocabulary", "text", *(step.name for step in found.program.steps)}
+    numbers = [] if stop == "model" else named(at.text)
+    if numbers:
+        assert f"{cell(at, found):.2f}" == numbers[0]
+
+
+@pytest.mark.parametrize("name", trained_models())
+def test_every_sentence_of_a_tour_is_made_of_known_words(name: str) -> None:
+    for stop in tour(name):
+        assert not any(token.unknown for token in model(name).encode(stop.sentence or "").tokens)
+
+
+# Question
+
+
+@pytest.mark.parametrize(
+    ("stop", "said"),
+    {
+        "answer": "question",
+        "only_mark": "question",
+        "full_stop": "statement",
+        "question_word": "question",
+        "inside": "statement",
+        "order": "question",
+        "other_order": "statement",
+    }.items(),
+)
+def test_a_sentence_of_the_tour_has_the_answer_that_it_says(stop: str, said: str) -> None:
+    assert answer(trace("question", STOPS["question", stop].sentence)) == said
+
+
+def test_the_answer_is_in_the_column_of_the_word() -> None:
+    assert model("question").word(STOPS["question", "answer"].column or 0) == "question"
+
+
+def test_without_both_heads_the_mark_is_lost_and_with_one_it_is_not() -> None:
+    stop = STOPS["question", "only_mark"]
+    found = trace("question", stop.sentence)
+    heads = [f"head:encoder.0.self_attention:{head}" for head in (2, 3)]
+    assert [answer(ablated(found, head)) for head in heads] == ["question", "question"]
+    assert answer(ablated(found, *heads)) == "statement"
+    assert named(stop.text)[1] == f"{found[stop.step][3, 0, stop.column]:.2f}"
+
+
+def test_most_rows_look_at_the_mark() -> None:
+    stop = STOPS["question", "mark"]
+    to_mark = trace("question", stop.sentence)[stop.step][stop.head, :, stop.column]
+    assert np.mean(to_mark > 0.5) > 0.6
+
+
+def test_without_a_mark_the_head_for_the_end_looks_at_the_last_word() -> None:
+    stop = STOPS["question", "full_stop"]
+    row = trace("question", (stop.sentence or "").rstrip(" ."))[stop.step][stop.head, 0]
+    assert row.argmax() == len(row) - 1
+
+
+def test_two_sentences_have_the_same_words() -> None:
+    one, other = (STOPS["question", name].sentence or "" for name in ("order", "other_order"))
+    assert sorted(one.split()) == sorted(other.split())
+
+
+# Dates
+
+
+@pytest.mark.parametrize("stop", [stop for name, stop in STOPS if name == "dates"])
+def test_the_target_of_a_stop_is_what_the_model_would_write(stop: str) -> None:
+    at = STOPS["dates", stop]
+    likely = trace("dates", at.sentence, at.target)["output.probabilities"].argmax(axis=1)
+    assert "".join(map(model("dates").word, likely[:-1].tolist())) == at.target
+
+
+@pytest.mark.parametrize(
+    ("sentence", "written"), [("May 3, 21", "2021"), ("May 3, 81", "1981"), ("July 30, 49", "2049")]
+)
+def test_the_first_digit_of_a_short_year_is_looked_at_for_the_century(sentence: str, written: str) -> None:
+    found = trace("dates", sentence, f"{written}-05-03")
+    assert found[STOPS["dates", "century"].step][3, 0].argmax() == len(sentence) - 2
+    first = found["output.probabilities"][:2].argmax(axis=1).tolist()
+    assert "".join(map(model("dates").word, first)) == written[:2]
+
+
+def test_digits_of_the_day_are_found_as_those_of_the_year() -> None:
+    stop = STOPS["dates", "digits"]
+    weights = trace("dates", stop.sentence, stop.target)[stop.step][stop.head]
+    assert [weights[row].argmax() for row in (8, 9)] == [10, 11]
+    assert weights[[8, 9], [10, 11]].min() > 0.9
+
+
+# Copy
+
+
+def scores(of: Model, sentence: str | None) -> dict[str, tuple[float, ...]]:
+    """The induction scores of the heads of every layer."""
+    found = of.trace(sentence)
+    layers = head_measures(found, attentions(found.program), Reader(of.vocabulary))
+    return {layer.attention.name: layer.values["induction"] for layer in layers}
+
+
+def test_the_induction_score_is_what_the_measure_gives() -> None:
+    stop = STOPS["copy", "score"]
+    found = scores(model("copy"), stop.sentence)[stop.step]
+    assert named(stop.text)[1] == f"{found[stop.head or 0]:.2f}"
+    assert [head for head, score in enumerate(found) if score > 0.6] == [0, 1, 3]
+
+
+def test_an_untrained_model_has_no_induction_head() -> None:
+    sizes = {"layers": 2, "d_model": 64, "heads": 4, "positions": "learned", "max_length": 48}
+    random = Model.load("decoder", vocabulary=model("copy").vocabulary, device="cpu", **sizes)
+    assert max(map(max, scores(random, STOPS["copy", "score"].sentence).values())) < 0.3
+
+
+def test_without_layer_0_the_induction_head_finds_nothing() -> None:
+    stop = STOPS["copy", "two_layers"]
+    found = trace("copy", stop.sentence)
+    without = ablated(found, *(f"head:decoder.0.self_attention:{head}" for head in range(4)))
+    assert named(stop.text)[1] == f"{cell(stop, without):.2f}"
+
+
+@pytest.mark.parametrize(("head", "copied"), [(0, True), (2, False), (3, False)])
+def test_a_head_is_needed_or_not_whatever_its_score(head: int, copied: bool) -> None:
+    sentence = STOPS["copy", "needed"].sentence or ""
+    ids = model("copy").encode(sentence).ids
+    without = ablated(trace("copy", sentence), f"head:decoder.1.self_attention:{head}")
+    half = len(ids) // 2
+    shares = without["output.probabilities"][range(half, len(ids) - 1), ids[half + 1 :]]
+    assert (shares.max() > 0.1) == copied
+
+
+def test_the_second_time_every_letter_is_the_most_likely_one() -> None:
+    ids = model("copy").encode(STOPS["copy", "known"].sentence or "").ids
+    likely = trace("copy", STOPS["copy", "known"].sentence)["output.probabilities"].argmax(axis=1)
+    half = len(ids) // 2
+    assert likely[half:-1].tolist() == list(ids[half + 1 :])
+
+
+# Story
+
+
+def story(stop: str) -> tuple[Stop, Trace, dict[str, int]]:
+    words = model("story").vocabulary
+    assert words is not None
+    at = STOPS["story", stop]
+    return at, trace("story", at.sentence), words.ids
+
+
+def test_the_names_of_girls_share_nearly_all_after_a_girl_called() -> None:
+    at, found, ids = story("girl")
+    girls = [ids[f"Ġ{name}"] for name in ("Mira", "Anna", "Lila", "Nora", "Ida")]
+    assert at.column in girls
+    assert found["output.probabilities"][at.row, girls].sum() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("stop", "row", "word", "most"),
+    [("name", 27, "ĠMira", 0.01), ("name", 45, "ĠMira", 0.01), ("thing", 40, "Ġred", 0.5), ("friend", 51, "Ġdog", 0.1)],
+)
+def test_without_its_head_a_word_is_forgotten_and_without_another_it_is_not(
+    stop: str, row: int, word: str, most: float
+) -> None:
+    at, found, ids = story(stop)
+    attention = at.step.removesuffix(".weights")
+    shares = [ablated(found, f"head:{attention}:{head}")["output.probabilities"][row, ids[word]] for head in range(4)]
+    assert shares[at.head or 0] < most
+    assert found["output.probabilities"][row, ids[word]] > 0.95
+
+
+def test_the_stop_without_the_head_names_the_word_that_is_forgotten() -> None:
+    at, found, ids = story("without")
+    assert at.column == ids["ĠMira"]
+    others = [f"head:decoder.{layer}.self_attention:{head}" for layer in range(3) for head in range(4)]
+    likely = {name: ablated(found, name)["output.probabilities"][at.row, at.column] for name in others}
+    assert [name for name, share in likely.items() if share < 0.5] == ["head:decoder.2.self_attention:0"]
+
+
+def test_another_friend_helps_in_another_story() -> None:
+    at = STOPS["story", "friend"]
+    found = trace("story", (at.sentence or "").replace("dog", "crow"))
+    assert model("story").word(int(found["output.probabilities"][-1].argmax())) == "Ġcrow"
