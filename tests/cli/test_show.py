@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -153,3 +154,10 @@ def test_sizes_and_choices_reach_the_model(run: Run) -> None:
 def test_the_version_is_printed(run: Run) -> None:
     ended = run("--version")
     assert (ended.code, ended.out) == (0, f"tui-transformer {__version__}\n")
+
+
+def test_a_query_without_a_visible_key_has_a_weight_of_0_and_says_so(run: Run) -> None:
+    out = run("show", WEIGHTS, "--model", "question", "--ids", "0,0", "--explain", "1,1").out
+    assert re.search(r"Σ e\^s +0  no key is visible", out)
+    assert re.search(r"weight +0  not 0 ÷ 0 but 0", out)
+    assert "stored      0\n" in out

@@ -7,7 +7,8 @@ import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.explorer.panes.cell import CellPane
-from tui_transformer.views.step_view import index_of
+from tui_transformer.explorer.position import Position
+from tui_transformer.views.step_view import Place, index_of
 
 UNLIKE = {
     "norm": "pre",
@@ -150,3 +151,14 @@ async def test_the_arrows_move_the_cell_and_its_working():
         assert any("waves 1" in line for line in lines(explorer))
         await explorer.press("G", "end")
         assert (explorer.stage.position.place.row, explorer.stage.position.place.column) == (7, 7)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_a_query_without_a_visible_key_has_zeros_and_says_so(size):
+    async with exploring(size, model="question", ids=(0, 0)) as explorer:
+        explorer.stage.go(Position("encoder.0.self_attention.weights", Place(0, 1, 1)))
+        await explorer.press("4")
+        assert explorer.stage.scene.working.stored == 0
+        await explorer.shown("a row without a visible key sums to 0")
+        await explorer.press("5")
+        await explorer.shown("no key is visible", "not 0 ÷ 0 but 0")

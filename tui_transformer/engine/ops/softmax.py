@@ -60,7 +60,8 @@ class Softmax(Op):
         cell = sources[0].operand(*index)
         top = float(row.values.max())
         if top == -math.inf:
-            return Working((Value("s", cell.value, cell, "every key is masked: the row is 0"),), 0.0)
+            none = Value("Σ e^s", 0.0, note="no key is visible")
+            return Working((Value("s", cell.value, cell), none, Value("weight", 0.0, note="not 0 ÷ 0 but 0")), 0.0)
         total = Sum("Σ e^(s − max)", (row,), np.exp(row.values - top), "e^(s−max)")
         share = math.exp(cell.value - top)
         items = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
@@ -143,7 +144,15 @@ def group_title(group: str) -> str:
 
 def scale_note(scene: Scene) -> str:
     """What is to be known of the colours."""
-    return scene.hidden or ("every row sums to 1" if scene.view.formula == SOFTMAX else "")
+    if scene.hidden or scene.view.formula != SOFTMAX:
+        return scene.hidden
+    return "a row without a visible key sums to 0" if _without_keys(scene) else "every row sums to 1"
+
+
+def _without_keys(scene: Scene) -> bool:
+    """Whether a row that is drawn has no visible key."""
+    values = scene.tile.values
+    return values.shape[1] == scene.view.columns.size and bool(np.isnan(values).all(axis=1).any())
 
 
 def step_words(session: Session, stop: str) -> StepText:
