@@ -34,6 +34,9 @@ OF_THE_COMMAND = ("out", "resume", "log", "recipe")
 _WRITTEN = {"file": "FILE", "task": "--task"}
 OF_A_NEW_MODEL = ("architecture", *SIZES)
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+LOG = "log.jsonl"
+"""In the folder of a run whose log has no other place."""
+
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BETWEEN_DRAWINGS = 0.1
 
@@ -54,10 +57,11 @@ def run(file: Path | None, given: Given) -> None:
         note(f"{visible(str(out))} holds no run yet: this one begins at step 0")
     if not resumes:
         settings = _complete(out, settings, given.get("recipe"))
-    with contextlib.closing(Run.resume(out, settings) if resumes else Run.start(out, Settings(**settings))) as begun:
-        log = Log(given["log"], begun.trainer.step) if "log" in given else None
-        with contextlib.closing(log) if log else contextlib.nullcontext():
-            _see_through(begun, log)
+    with (
+        contextlib.closing(Run.resume(out, settings) if resumes else Run.start(out, Settings(**settings))) as begun,
+        contextlib.closing(Log(given.get("log", begun.folder / LOG), begun.trainer.step)) as log,
+    ):
+        _see_through(begun, log, given.get("log"))
 
 
 def _settings(file: Path | None, given: Given) -> dict[str, Any]:
@@ -91,7 +95,7 @@ def _by_recipe(out: Path, settings: dict[str, Any], name: str) -> dict[str, Any]
     return {**found.settings, **settings, "file": str(text)}
 
 
-def _see_through(begun: Run, log: Log | None) -> None:
+def _see_through(begun: Run, log: Log, named: Path | None) -> None:
     """Make the steps that are left, and tell the result."""
     trainer = begun.trainer
     if trainer.done:
@@ -103,19 +107,18 @@ def _see_through(begun: Run, log: Log | None) -> None:
             last = _step(begun, log, progress)
             if stop:
                 progress.close()
-                _stopped(begun, log, stop[0])
+                _stopped(begun, named, stop[0])
     if last is not None:
         _tell(begun.folder, *last)
 
 
-def _step(begun: Run, log: Log | None, progress: Progress) -> tuple[Record, Measured | None]:
+def _step(begun: Run, log: Log, progress: Progress) -> tuple[Record, Measured | None]:
     """A step; at times also validation and a checkpoint."""
     trainer = begun.trainer
     record = trainer.advance()
     due = trainer.done or record.step % trainer.settings.between_saves == 0
     measured = trainer.validate() if due else None
-    if log is not None:
-        log.write(record, measured)
+    log.write(record, measured)
     if due:
         begun.save()
     progress.show(record, measured)
@@ -173,11 +176,11 @@ def _stopping() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _stopped(begun: Run, log: Log | None, number: int) -> NoReturn:
+def _stopped(begun: Run, log: Path | None, number: int) -> NoReturn:
     """Save, say how to go on, and end as a signal does."""
     begun.save()
     words = ["tui-transformer", "train", "--resume", "--out", str(begun.folder)]
-    words += ["--log", str(log.path)] if log else []
+    words += ["--log", str(log)] if log else []
     note(f"stopped after step {begun.trainer.step:,}, which is saved; go on with: {shlex.join(words)}")
     raise typer.Exit(128 + number)
 

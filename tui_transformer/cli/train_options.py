@@ -30,7 +30,11 @@ _RUN = {
     ),
     "out": _option(Path, "The folder of the run, and of the model.", metavar="FOLDER"),
     "resume": (Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in --out.")], False),
-    "log": _option(Path, "A line a step; lines of steps that are made again are replaced.", metavar="FILE.csv|.jsonl"),
+    "log": _option(
+        Path,
+        "A line a step; log.jsonl in the folder of the run by default. Lines of steps made again are replaced.",
+        metavar="FILE.csv|.jsonl",
+    ),
     "steps": _option(int, "Steps of the optimiser.  [default: 1000]"),
     "batch": _option(int, "Examples of a batch.  [default: 32]"),
     "accumulate": _option(int, "Batches of a step.  [default: 1]"),
