@@ -103,6 +103,16 @@ class ExplorerApp(App[None]):
     def _runner(self, screen: Screen[Any], action: str) -> Callable[[], Any]:
         return lambda: screen.run_action(action)
 
+    def action_command_palette(self) -> None:
+        """Open the palette."""
+        from tui_transformer.explorer.screens.commands import SMALLEST, Commands, has_room
+
+        if not has_room(self.size):
+            room = f"{SMALLEST.width} × {SMALLEST.height}"
+            self.notify(f"the palette needs a terminal of {room}: make it larger", severity="warning", markup=False)
+        elif not any(isinstance(screen, Commands) for screen in self.screen_stack):
+            self.push_screen(Commands(id="--command-palette"))
+
     def action_next_theme(self) -> None:
         """The other of the two themes of the program."""
         names = [theme.name for theme in THEMES]

@@ -1,0 +1,117 @@
+"""Keys at random, in every screen and in terminals of any size: nothing raises, and the explorer still ends with q."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driving import Explorer, exploring
+from test_hostile_text import ESCAPES, MARKUP, STRANGE, check_screen
+
+from tui_transformer.explorer.actions import ACTIONS
+
+pytestmark = pytest.mark.slow
+
+ENDING = ("q", "ctrl+z")
+OPENING = (*"HKRLWAPVFdBbv?,t/xTw", "ctrl+l", "ctrl+p")
+IN_SCREENS = (
+    *("enter", "escape", "tab", "shift+tab", "up", "down", "left", "right", "home", "end", "pageup", "pagedown"),
+    *(
+        "space",
+        "backspace",
+        "delete",
+        "ctrl+u",
+        "ctrl+a",
+        "g",
+        "G",
+        "j",
+        "k",
+        "h",
+        "l",
+        "r",
+        "[",
+        "]",
+        "0",
+        "-",
+        ".",
+        ":",
+    ),
+    *("ctrl+s", "+", "*", "é", "漢", "\\", "'"),
+)
+SIZES = ((160, 45), (100, 30), (80, 24), (40, 12), (12, 5), (5, 3), (1, 1), (300, 100))
+REFERENCES = Path(__file__).parents[1] / "references"
+MODELS: Mapping[str, Mapping[str, Any]] = {
+    "trained": {"model": "question"},
+    "decoder": {"model": "decoder", "sizes": {"layers": 2}},
+    "encoder-decoder": {"model": "encoder-decoder"},
+    "attention": {"model": "attention"},
+    "one token": {"model": "encoder", "text": "waves"},
+    "gpt2": {"model": str(REFERENCES / "gpt2")},
+    "t5": {"model": str(REFERENCES / "t5")},
+    "bert": {"model": str(REFERENCES / "bert")},
+}
+
+
+def keys(seed: int, count: int) -> Iterator[str]:
+    """Keys that open screens, and keys that do something in them."""
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    usual = [key for action in ACTIONS for key in action.keys.split(",") if key not in ENDING]
+    for _ in range(count):
+        yield chance.choice(chance.choice((OPENING, usual, IN_SCREENS, IN_SCREENS)))
+
+
+async def press_at_random(explorer: Explorer, seed: int, count: int) -> None:
+    """Press keys, some of them before the last one is done, and change the size now and then."""
+    chance = random.Random(seed)  # noqa: S311
+    pressed: list[str] = []
+    for key in keys(seed, count):
+        pressed.append(key)
+        try:
+            explorer.send(key)
+            if chance.random() < 0.7:
+                await explorer.handled()
+            if chance.random() < 0.04:
+                size = chance.choice(SIZES)
+                pressed.append(str(size))
+                await explorer.resize(*size)
+            if chance.random() < 0.1:
+                await explorer.handled()
+                check_screen(explorer)
+        except BaseException:
+            print("pressed:", *pressed[-40:])  # noqa: T201 - what led there
+            raise
+
+
+async def ends_with_q(explorer: Explorer) -> None:
+    """Leave whatever is open, and the explorer."""
+    for _ in range(12):
+        await explorer.keys("escape")
+    assert explorer.app.screen is explorer.stage, explorer.text
+    explorer.send("q")
+    await explorer.until(lambda: explorer.app._exit)
+    assert explorer.app._exception is None
+    assert explorer.app.failure is None
+    assert (explorer.app.return_code or 0) == 0
+
+
+@pytest.mark.parametrize("seed", [1])
+@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS.keys())
+async def test_keys_at_random_break_nothing(options, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    async with exploring((100, 30), **options) as explorer:
+        await press_at_random(explorer, seed, 300)
+        await ends_with_q(explorer)
+
+
+async def test_keys_at_random_with_a_hostile_vocabulary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    words = [word.replace("\x00", "") for word in (*MARKUP, *ESCAPES, *STRANGE)]
+    (tmp_path / "[red]odd.txt").write_text(" ".join(words), encoding="utf-8")
+    for model in ("encoder", "decoder", "encoder-decoder"):
+        options = {"model": model, "vocab": str(tmp_path / "[red]odd.txt"), "text": " ".join(words[:12])}
+        async with exploring((100, 30), **options) as explorer:
+            await press_at_random(explorer, 3, 250)
+            await ends_with_q(explorer)

@@ -1,0 +1,23 @@
+"""The command palette, where the terminal has room for its list."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.command import CommandPalette
+from textual.geometry import Size
+
+SMALLEST = Size(20, 10)
+
+
+class Commands(CommandPalette):
+    """Textual's palette, which cannot be used where none of its lines is seen."""
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Leave where the terminal has become too small."""
+        if not has_room(event.size) and self.is_current:
+            self.dismiss()
+
+
+def has_room(size: Size) -> bool:
+    """Whether the palette's list has a line."""
+    return size.width >= SMALLEST.width and size.height >= SMALLEST.height
