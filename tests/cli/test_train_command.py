@@ -59,6 +59,14 @@ def test_a_run_tells_its_result_and_is_a_model(run: Run, text: Path, tmp_path: P
     assert run("trace", "--out", "a.npz", "--model", "run/checkpoints/000000", "--text", "Once").code == 0
 
 
+def test_a_log_that_was_given_no_place_is_in_the_folder_of_the_run(run: Run, text: Path, tmp_path: Path) -> None:
+    options = ("--out", "run", "--steps", "3")
+    assert run("train", str(text), "--task", "next-word", *options, *SMALL).code == 0
+    assert run("train", "--resume", "--out", "run", "--steps", "5").code == 0
+    lines = (tmp_path / "run" / "log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [1, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
