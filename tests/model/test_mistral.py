@@ -54,12 +54,12 @@ def test_windows_of_dropped_weights_and_explanations_know_the_mask(tmp_path, bud
         column: [item.note for item in trace.explain_cell(masked, (0, 5, column)).items][1:] for column in range(8)
     }
     outside, inside, after = (
-        "the key is outside the window of 3",
+        "outside the window of 3",
         "the query may look here",
         "the key comes after the query",
     )
     assert [note for (note,) in notes.values()] == [outside] * 3 + [inside] * 3 + [after] * 2
-    assert trace.program.step(masked).op.formula == "−∞ after the query, 3 or more before it and on padding"
+    assert trace.program.step(masked).op.formula == "−∞ outside the last 3 keys, on padding"
 
 
 def test_padding_is_outside_the_window_of_real_tokens_only(tmp_path):

@@ -17,7 +17,7 @@ from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 class Mask(Op):
     """Scores, with −∞ for padding keys and, where `causal`, for keys after the query (Vaswani et al. 2017, §3.2.3).
 
-    With a `window` W a query sees W keys, its own and those right before it (Beltagy et al. 2020, §3.1; Jiang et al.
+    Causal with a `window` W, a query sees W keys, its own and those right before it (Beltagy et al. 2020, §3.1; Jiang et al.
     2023, §2): keys W or more places before the query have −∞ too.
 
     Inputs: scores (h × n × m), places of the queries (n), places of the keys (m), visible keys (m).
@@ -32,9 +32,9 @@ class Mask(Op):
     @property
     def formula(self) -> str:
         """Which masks there are."""
-        before = "" if self.window is None else f"{self.window:,} or more before it"
-        hidden = list(filter(None, ("after the query" if self.causal else "", before)))
-        return "−∞ " + " and ".join((*filter(None, [", ".join(hidden)]), "on padding"))
+        if self.window is not None:
+            return f"−∞ outside the last {self.window} keys, on padding"
+        return "−∞ after the query and on padding" if self.causal else "−∞ on padding"
 
     def axes(self, *inputs: Axes) -> Axes:
         """Those of the scores."""
@@ -80,7 +80,7 @@ class Mask(Op):
         reasons = {
             "the key is padding": not visible.cell(column),
             "the key comes after the query": self.causal and distance < 0,
-            f"the key is outside the window of {self.window}": self.window is not None and distance >= self.window,
+            f"outside the window of {self.window}": self.window is not None and distance >= self.window,
         }
         return [reason for reason, holds in reasons.items() if holds]
 
