@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import REFERENCES, Run
+from safetensors.numpy import load_file, save_file
 
 from tui_transformer.analysis.effects import effects
 from tui_transformer.cli.progress import CLEAR, counted
@@ -192,3 +195,13 @@ def test_what_cannot_be_is_one_line(run: Run, arguments: tuple[str, ...], code: 
     assert (ended.code, ended.out) == (code, "")
     assert says in ended.err
     assert ended.err.count("\n") == 1
+
+
+def test_answers_that_overflow_are_null_in_json(run: Run, tmp_path: Path) -> None:
+    weights = {name: array * np.float32(1e30) for name, array in load_file(f"{GPT2}/model.safetensors").items()}
+    save_file(weights, tmp_path / "model.safetensors")
+    shutil.copy(f"{GPT2}/config.json", tmp_path)
+    ended = run("ablate", "--model", ".", "--ids", "4,5,6", "--format", "json")
+    assert (ended.code, ended.err) == (0, "")
+    before = json.loads(ended.out)["answers"][0]["before"]
+    assert [guess["probability"] for guess in before] == [None] * len(before)

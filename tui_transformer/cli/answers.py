@@ -39,7 +39,7 @@ class Answer:
     @property
     def data(self) -> list[dict[str, Any]]:
         """As JSON can hold it."""
-        return [{"id": guess.token, "token": guess.word, "probability": guess.share} for guess in self.guesses]
+        return [{"id": guess.token, "token": guess.word, "probability": finite(guess.share)} for guess in self.guesses]
 
 
 def has_answers(trace: Trace) -> bool:
