@@ -17,8 +17,8 @@ from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 class Mask(Op):
     """Scores, with −∞ for padding keys and, where `causal`, for keys after the query (Vaswani et al. 2017, §3.2.3).
 
-    Causal with a `window` W, a query sees W keys, its own and those right before it (Beltagy et al. 2020, §3.1; Jiang et al.
-    2023, §2): keys W or more places before the query have −∞ too.
+    Causal with a `window` W, a query sees W keys, its own and those right before it (Beltagy et al. 2020, §3.1; Jiang
+    et al. 2023, §2): keys W or more places before the query have −∞ too.
 
     Inputs: scores (h × n × m), places of the queries (n), places of the keys (m), visible keys (m).
     """
