@@ -16,8 +16,8 @@ from textual.message import Message
 from textual.screen import Screen
 
 from tui_transformer import crash
-from tui_transformer.explorer.actions import ACTIONS
 from tui_transformer.explorer.main_screen import MainScreen
+from tui_transformer.explorer.palette import commands_of
 from tui_transformer.explorer.preferences import Preferences
 from tui_transformer.explorer.session import Session
 from tui_transformer.explorer.themes import THEMES
@@ -91,17 +91,11 @@ class ExplorerApp(App[None]):
         self.worker.stop()
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Every action, and what every Textual program has."""
-        for action in ACTIONS:
-            yield SystemCommand(
-                action.title, f"key: {action.shown or action.keys}", self._runner(screen, action.action)
-            )
+        """Every action of the screen, and what every Textual program has."""
+        yield from commands_of(screen, self.get_key_display)
         for command in super().get_system_commands(screen):
             if command.title not in ("Quit", "Keys"):
                 yield command
-
-    def _runner(self, screen: Screen[Any], action: str) -> Callable[[], Any]:
-        return lambda: screen.run_action(action)
 
     def action_command_palette(self) -> None:
         """Open the palette."""

@@ -1,0 +1,49 @@
+"""The command palette lists what can be done on the screen that is shown."""
+
+from __future__ import annotations
+
+import pytest
+from driving import NARROW, exploring
+
+from tui_transformer.explorer.actions import ACTIONS
+from tui_transformer.explorer.generate.actions import ACTIONS as WRITING
+from tui_transformer.explorer.position import Position
+from tui_transformer.explorer.session import TEXT
+
+
+def commands(explorer):
+    return {each.title: each for each in explorer.app.get_system_commands(explorer.app.screen)}
+
+
+async def test_the_main_screen_has_all_its_actions_and_those_of_the_pane():
+    async with exploring(NARROW) as explorer:
+        assert list(commands(explorer))[: len(ACTIONS)] == [action.title for action in ACTIONS]
+        assert commands(explorer)["Next head"].help == "key: ]"
+        explorer.stage.go(Position(TEXT))
+        await explorer.press("4")
+        explorer.app.call_later(commands(explorer)["Lower temperature"].callback)
+        await explorer.shown("T = 0.9")
+
+
+@pytest.mark.parametrize(
+    ("key", "title"),
+    [("H", "Order by the next measure"), ("K", ""), ("L", ""), ("R", ""), ("A", "")],
+)
+async def test_a_screen_of_its_own_has_its_actions_and_not_those_of_the_main_one(key, title):
+    async with exploring(NARROW) as explorer:
+        await explorer.press(key)
+        found = commands(explorer)
+        assert "Next step" not in found
+        assert "Back to the main screen" in found
+        assert title in found or not title
+        explorer.app.call_later(found["Back to the main screen"].callback)
+        await explorer.until(lambda: explorer.app.screen is explorer.stage)
+
+
+async def test_the_screen_that_writes_has_its_actions():
+    async with exploring(NARROW, model="decoder") as explorer:
+        await explorer.press("W")
+        titles = [action.title for action in WRITING if action.keys]
+        assert list(commands(explorer))[: len(titles)] == titles
+        explorer.app.call_later(commands(explorer)["Write the next token, or go on to it"].callback)
+        await explorer.shown("1 written")
