@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from tui_transformer.analysis.progress import Report, prepared, silent
 from tui_transformer.analysis.residual_norm import START
 from tui_transformer.engine.backend import Array, Host
@@ -78,6 +80,7 @@ class Lens:
         """How many tokens there are."""
         return self.steps[-1].axes[0].size
 
+    @np.errstate(all="ignore")
     def spell(
         self, trace: Trace, depth: Depth, rows: range, top: int = 1, *, item: int = 0, report: Report = silent
     ) -> Spelled:
@@ -112,6 +115,7 @@ class Lens:
         highest = picked[:, :1]
         return at, xp.exp(picked - highest) / xp.exp(logits - highest).sum(axis=-1, keepdims=True)
 
+    @np.errstate(all="ignore")
     def logits(self, trace: Trace, depth: Depth, rows: range, item: int = 0) -> Array:
         """Tokens × vocabulary, on the device: the last steps run on the stream at a depth."""
         width = trace.program.shape(depth.step)[-1]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.ops import Extend
@@ -98,6 +100,7 @@ class OneToken:
         read = {name: weights.get(name, shape_of(axes)) for name, axes in program.weights.items() if name in wanted}
         return cls(weights.backend, tuple(reversed(steps)), kept, read)
 
+    @np.errstate(all="ignore")
     def run(
         self, givens: Mapping[str, Host], before: Mapping[str, Array], rooms: Rooms
     ) -> tuple[Array, dict[str, Array]]:

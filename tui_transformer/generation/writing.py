@@ -256,13 +256,17 @@ class Writer:
         cache = self._cache.cut(kept)
         logits, arrays = self._one(ids, cache) if 0 < kept == len(ids) - 1 else self._several(ids, cache)
         self._cache, self._ids = (Cache(arrays, len(ids)), ids) if self.settings.use_cache else (Cache(), ())
-        return np.asarray(self.model.backend.to_host(logits)[0, -1])
+        found = np.asarray(self.model.backend.to_host(logits)[0, -1])
+        if not np.isfinite(found.max()):
+            raise InputError(f"{self.model.name}: the logits of the next token overflow: try --dtype float64")
+        return found
 
     def _one(self, ids: Ids, cache: Cache) -> tuple[Array, Mapping[str, Array]]:
         """Of one token after those that are kept."""
         _, givens = self.model.inputs_after(cache.length, *self._inputs(ids))
         return self._step.run(givens, cache.arrays, self._rooms)
 
+    @np.errstate(all="ignore")
     def _several(self, ids: Ids, cache: Cache) -> tuple[Array, Mapping[str, Array]]:
         """Of many tokens at once: only the logits of the last are worked out."""
         trace = self.model.trace_after(cache.arrays, cache.length, *self._inputs(ids), budget=0)
