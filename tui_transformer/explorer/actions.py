@@ -90,3 +90,31 @@ ACTIONS = (
     Action("back", "escape", "back", "Back one level; ends a computation"),
     Action("suspend", "ctrl+z", "app.suspend_process", "Suspend (fg comes back)"),
 )
+
+ALWAYS = ("beside", "help", "quit")
+"""What the line of keys ends with, however short it is; the first only where something is beside."""
+
+KEY_LINE = (
+    "step.next",
+    "step.back",
+    "head.next",
+    "layer.next",
+    "sentence.edit",
+    "tour",
+    "backward",
+    "compare",
+    "generate",
+    "heads.all",
+    "train",
+    "cell.edit",
+    "lens",
+    "ablate",
+    "settings",
+    "vocabulary.open",
+    "weights",
+    "sublayer.next",
+    "patch",
+    "chart.next",
+    "export",
+)
+"""What stands before it, as far as there is room: the most useful first."""

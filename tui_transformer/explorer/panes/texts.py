@@ -14,7 +14,7 @@ from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.ops import Parameter, Softmax
-from tui_transformer.explorer.actions import ACTIONS
+from tui_transformer.explorer.actions import ACTIONS, ALWAYS, KEY_LINE, Action
 from tui_transformer.explorer.edited import active
 from tui_transformer.explorer.panes.cell_lines import number, short_name
 from tui_transformer.explorer.scene import Scene
@@ -219,29 +219,23 @@ def tabs(names: Sequence[str], active: str, inks: Inks) -> Text:
 
 def keys(width: int, inks: Inks, *, beside: bool = False) -> Text:
     """As many keys as fit, each with its word; help and quit always, and what is for two matrices where there are."""
-    wanted = [action for action in ACTIONS if action.short and (beside or action.id != "beside")]
-    always = [action for action in wanted if action.id in ("help", "quit", "beside")]
-    room = width - 1 - sum(_key_width(action.shown, action.short) for action in always)
+    named = {action.id: action for action in ACTIONS}
+    always = [named[name] for name in ALWAYS if beside or name != "beside"]
+    room = width - 1 - sum(map(_key_width, always))
     chosen = []
-    for action in wanted:
-        needed = _key_width(action.shown, action.short)
-        if action in always:
-            chosen.append(action)
-        elif needed <= room:
-            room -= needed
+    for action in map(named.__getitem__, KEY_LINE):
+        if _key_width(action) <= room:
+            room -= _key_width(action)
             chosen.append(action)
     line = Text(" ", inks.plain)
-    for action in [
-        *(action for action in chosen if action not in always),
-        *sorted(always, key=lambda action: action.id != "beside"),
-    ]:
+    for action in (*chosen, *always):
         line.append(action.shown, inks.accent).append(f" {action.short}  ", inks.quiet)
     line.no_wrap = True
     return line
 
 
-def _key_width(shown: str, short: str) -> int:
-    return cell_len(shown) + cell_len(short) + 3
+def _key_width(action: Action) -> int:
+    return cell_len(action.shown) + cell_len(action.short) + 3
 
 
 def about(session: Session, stop: str) -> str:

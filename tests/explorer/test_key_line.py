@@ -1,0 +1,25 @@
+"""The line of keys: the most useful that fit, help and quit always."""
+
+from __future__ import annotations
+
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+
+from tui_transformer.explorer.actions import ACTIONS, ALWAYS, KEY_LINE
+
+
+def test_every_key_of_the_line_has_a_word():
+    named = {action.id: action for action in ACTIONS}
+    for name in (*KEY_LINE, *ALWAYS):
+        assert named[name].short
+        assert named[name].shown
+
+
+@pytest.mark.parametrize(
+    ("size", "last"), [(WIDE, "L lens"), (MEDIUM, "b backward"), (NARROW, "/ sentence"), (SMALL, "[ ] head")]
+)
+async def test_the_most_useful_keys_come_first(size, last):
+    async with exploring(size) as explorer:
+        line = explorer.text.splitlines()[-1]
+        assert line.startswith(" space next  ")
+        assert line.rstrip().endswith(f"{last}  ? help  q quit")
