@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.text import counting
+from tui_transformer.text import byte_pairs, counting
 from tui_transformer.text.build import (
     SPECIALS,
     build_bpe,
@@ -264,3 +266,24 @@ def test_a_word_of_a_million_letters_is_learned_from_in_parts() -> None:
     tokenizer = tokenizer_for(built)
     assert tokenizer.decode(tokenizer.encode("aaaa the cat").ids) == "aaaa the cat"
     assert "a" * 512 in built.words
+
+
+def test_a_signal_is_heard_while_byte_pairs_are_learned() -> None:
+    still_wanted: list[bool] = []
+
+    def work(wanted: Callable[[object], bool]) -> None:
+        while wanted(None):
+            time.sleep(0.01)
+        still_wanted.append(wanted(None))
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        with pytest.raises(InterruptedError):
+            byte_pairs._interruptible(work)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert still_wanted == [False]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from itertools import takewhile
 
 from tui_transformer.text.specials import Specials
 from tui_transformer.text.tokenizer_file import PieceVocabulary, built_vocabulary
 
 LONGEST_WORD = 1000
 """Characters without a space, or spaces, that are looked at together: learning from a word takes its length squared."""
+
+WAIT = 0.1
+"""Seconds between two looks whether the work is done."""
 
 _LONG = re.compile(rf"\S{{{LONGEST_WORD}}}|\s{{{LONGEST_WORD}}}")
 
@@ -31,7 +36,8 @@ def learn(lines: Iterator[str], size: int, min_frequency: int, specials: Special
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    rust.train_from_iterator((part for line in lines for part in _parts(line)), trainer)
+    parts = (part for line in lines for part in _parts(line))
+    _interruptible(lambda wanted: rust.train_from_iterator(takewhile(wanted, parts), trainer))
     return built_vocabulary(rust, "built", specials)
 
 
@@ -43,3 +49,29 @@ def _parts(line: str) -> Iterator[str]:
             yield line[start : found.end()]
             start = found.end()
     yield line[start:]
+
+
+def _interruptible(work: Callable[[Callable[[object], bool]], None]) -> None:
+    """Do work on another thread: the library hears no signals, this thread does.
+
+    Args:
+        work: Given a function that says whether more of its input is wanted.
+    """
+    ended, failed = threading.Event(), list[Exception]()
+
+    def run() -> None:
+        try:
+            work(lambda _: not ended.is_set())
+        except Exception as error:  # noqa: BLE001 - raised below
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(WAIT)
+    finally:
+        ended.set()
+        thread.join(WAIT)
+    if failed:
+        raise failed[0]
