@@ -25,7 +25,7 @@ WIDE, NARROW = (160, 45), (80, 24)
 SENTENCE = "The waves crashed forcefully against the shore!"
 ATTENTION = "encoder.0.self_attention"
 FONT = "DejaVu Sans Mono"
-SETTLED = 0.3
+SETTLED = 0.15
 """Seconds after which nothing moves: heads and chart follow the cell after a moment."""
 
 
@@ -37,8 +37,11 @@ class Scene:
         stop: Where to step to.
         keys: What is pressed there.
         size: Columns and lines of the terminal.
-        model: A built-in model.
-        sizes: Its settings.
+        model: A built-in or trained model.
+        sizes: Settings of a built-in one.
+        text: The sentence; by default the model's own.
+        first: What is pressed before stepping there.
+        steps: Steps that a run makes after the keys, before it is paused.
         theme: The program's dark or light one.
         color: Whether the terminal has colours.
     """
@@ -48,6 +51,9 @@ class Scene:
     size: tuple[int, int] = WIDE
     model: str = "encoder"
     sizes: Mapping[str, Any] = field(default_factory=dict)
+    text: str | None = None
+    first: tuple[str, ...] = ()
+    steps: int = 0
     theme: str = "tui-dark"
     color: bool = True
 
@@ -55,23 +61,41 @@ class Scene:
 TO_CELL = (*["down"] * 4, *["right"] * 6)
 MIDDLE = {"d_model": 64, "heads": 4, "layers": 2, "d_ff": 256}
 
+COPY = "decoder.1.self_attention"
+HEAD = "right_square_bracket"
+TO_MARK = (HEAD, HEAD, *["right"] * 8)
+STORY = "Once there was a small girl called Mira, who lived by the sea with a dog. One day Mira found a red kite."
+REPEATED = (*["down"] * 7, *["right"] * 2)
+STATEMENT = "the old sailor will hide the map"
+QUESTION = "will the old sailor hide the map"
+TO_QUESTION = ("d", "enter", "ctrl+u", *QUESTION.replace(" ", "␣"), "enter")
+
 SCENES = {
-    "attention": Scene(f"{ATTENTION}.weights", ("right_square_bracket", "right_square_bracket", *TO_CELL)),
+    "default": Scene(f"{ATTENTION}.weights", TO_MARK, model="question"),
+    "first": Scene("vocabulary", model="question"),
+    "narrow": Scene(f"{ATTENTION}.weights", TO_MARK, NARROW, "question"),
+    "answer": Scene("text", model="question"),
+    "tour": Scene("vocabulary", ("t", *["right"] * 5), model="question"),
+    "dates": Scene("decoder.1.cross_attention.weights", ("t", *["right"] * 3), model="dates"),
+    "heads": Scene(f"{COPY}.weights", ("H",), model="copy"),
+    "lens": Scene("decoder.2.self_attention.weights", ("L",), model="story", text=STORY),
+    "generate": Scene("tokens", ("W", *["space"] * 12), model="story", text=STORY),
+    "train": Scene("vocabulary", ("ctrl+l", "down", "right", "ctrl+s"), model="question", steps=150),
+    "backward": Scene(f"{COPY}.weights", REPEATED, model="copy", first=("b", "enter")),
+    "compare": Scene(f"{ATTENTION}.weights", model="question", text=STATEMENT, first=TO_QUESTION),
+    "attention": Scene(f"{ATTENTION}.weights", (HEAD, HEAD, *TO_CELL), text=SENTENCE),
     "positions": Scene("embedding.positions", ("down", "down", "right", "right"), sizes=MIDDLE),
     "cell": Scene(f"{ATTENTION}.scaled", (*TO_CELL, "enter", "enter", "enter"), sizes=MIDDLE),
     "masked": Scene("decoder.0.self_attention.weights", TO_CELL, model="decoder", sizes=MIDDLE),
     "feed-forward": Scene("encoder.0.feed_forward.activation", ("down", "right")),
-    "narrow": Scene(f"{ATTENTION}.weights", TO_CELL, NARROW),
-    "narrow-cell": Scene(f"{ATTENTION}.weights", (*TO_CELL, "5"), NARROW),
-    "light": Scene(f"{ATTENTION}.weights", TO_CELL, theme="tui-light"),
-    "no-colour": Scene(f"{ATTENTION}.weights", TO_CELL, color=False),
-    "vocabulary": Scene("vocabulary", ("down", "down")),
-    "end": Scene("text"),
+    "narrow-cell": Scene(f"{ATTENTION}.weights", (*TO_MARK, "5"), NARROW, "question"),
+    "light": Scene(f"{ATTENTION}.weights", TO_MARK, model="question", theme="tui-light"),
+    "no-colour": Scene(f"{ATTENTION}.weights", TO_MARK, model="question", color=False),
     "settings": Scene("embedding.output", ("comma",)),
     "help": Scene(f"{ATTENTION}.weights", ("question_mark",)),
-    "tour": Scene("vocabulary", ("t", *["space"] * 6)),
     "attention-example": Scene(f"{ATTENTION}.weights", ("down", "right"), model="attention"),
 }
+KEYS = {"␣": "space"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -86,8 +110,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as home:
         use_terminal(home)
+        out = options.out.resolve()
+        os.chdir(home)
         for name in options.names or SCENES:
-            write(options.out / name, asyncio.run(take(SCENES[name])))
+            write(out / name, asyncio.run(take(SCENES[name])))
             print(options.out / f"{name}.png")  # noqa: T201 - the answer of the command
 
 
@@ -103,10 +129,11 @@ async def take(scene: Scene) -> str:
     app = _app(scene)
     async with app.run_test(size=scene.size) as pilot:
         await _settle(pilot)
+        await _press(pilot, scene.first)
         await _step_to(pilot, scene.stop)
-        for key in scene.keys:
-            await pilot.press(key)
-        await _settle(pilot)
+        await _press(pilot, scene.keys)
+        if scene.steps:
+            await _train(pilot, scene.steps)
         return self_contained(app.export_screenshot())
 
 
@@ -119,9 +146,8 @@ def _app(scene: Scene) -> ExplorerApp:
     from tui_transformer.explorer.run import open_session
     from tui_transformer.model.options import ModelOptions
 
-    text = None if scene.model == "attention" else SENTENCE
     options = ModelOptions(scene.model, device="cpu", sizes=scene.sizes)
-    return ExplorerApp(open_session(options, text, None), Preferences(scene.theme))
+    return ExplorerApp(open_session(options, scene.text, None), Preferences(scene.theme))
 
 
 async def _step_to(pilot: Pilot[Any], stop: str) -> None:
@@ -133,6 +159,23 @@ async def _step_to(pilot: Pilot[Any], stop: str) -> None:
         raise LookupError(f"the model has no stop {stop}")
     while screen.position.stop != stop:
         await pilot.press("space")
+
+
+async def _press(pilot: Pilot[Any], keys: Sequence[str]) -> None:
+    """Press keys, each when what the one before asked for is there."""
+    for key in keys:
+        await pilot.press(KEYS.get(key, key))
+        await _settle(pilot)
+
+
+async def _train(pilot: Pilot[Any], steps: int) -> None:
+    """Let the run that was opened make steps, and pause it."""
+    training = pilot.app.training  # type: ignore[attr-defined]
+    await pilot.press("space")
+    while training.status.step < steps:
+        await pilot.pause(SETTLED)
+    await pilot.press("space")
+    await pilot.pause(2)
 
 
 async def _settle(pilot: Pilot[Any]) -> None:
