@@ -241,7 +241,19 @@ def test_a_text_that_has_changed_is_refused(tmp_path):
         Run.resume(tmp_path / "run", {})
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"settings": 3, "text": ""}', '{"settings": {"steps": 0}, "text": ""}'])
+DAMAGED_SETTINGS = (
+    "",
+    "{}",
+    '{"settings": 3, "text": ""}',
+    '{"settings": [], "text": ""}',
+    '{"settings": {"steps": 0}, "text": ""}',
+    '{"settings": {"task": "next-word", "file": 5}, "text": ""}',
+    '{"settings": {"task": "next-word", "file": "a", "sizes": 5}, "text": ""}',
+    '{"settings": {"task": ["next-word"], "file": "a"}, "text": ""}',
+)
+
+
+@pytest.mark.parametrize("content", DAMAGED_SETTINGS)
 def test_damaged_settings_are_one_line(tmp_path, content):
     run = tmp_path / "run"
     Run.start(run, small(tmp_path)).close()
@@ -256,6 +268,14 @@ def test_a_damaged_checkpoint_is_one_line(tmp_path, name):
     Run.start(tmp_path / "run", small(tmp_path)).close()
     (tmp_path / "run" / "checkpoints" / "000000" / name).write_bytes(b"{")
     with pytest.raises(InputError, match=name.replace(".", r"\.")):
+        Run.resume(tmp_path / "run", {})
+
+
+@pytest.mark.parametrize("step", ["-1", "1e999", '"x"', "null", "5"])
+def test_a_state_of_another_step_is_one_line(tmp_path, step):
+    Run.start(tmp_path / "run", small(tmp_path)).close()
+    (tmp_path / "run" / "checkpoints" / "000000" / "state.json").write_text(f'{{"step": {step}, "learning_rate": 1}}')
+    with pytest.raises(InputError, match=r"state\.json: not the state of step 0"):
         Run.resume(tmp_path / "run", {})
 
 

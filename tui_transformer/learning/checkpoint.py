@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import os
 import re
 import secrets
@@ -175,8 +176,10 @@ def _read_settings(folder: Path) -> tuple[Settings, str]:
     raw = read_json(folder / RUN, _LARGEST)
     try:
         return Settings.from_json(raw["settings"]), str(raw["text"])
-    except (KeyError, AttributeError, UsageError) as error:
+    except UsageError as error:
         raise InputError(f"{shown_path(folder / RUN)}: {error}: the file is damaged") from error
+    except (KeyError, AttributeError, TypeError, ValueError) as error:
+        raise InputError(f"{shown_path(folder / RUN)}: not the settings of a run: the file is damaged") from error
 
 
 def _same(settings: Settings, given: Mapping[str, Any]) -> Settings:
@@ -312,10 +315,9 @@ def _state(trainer: Trainer) -> dict[str, Any]:
 def _restored(place: Path, settings: Settings, lines: list[str]) -> Trainer:
     raw = read_json(place / STATE, _LARGEST)
     model = Model.load(place, device=settings.device, dtype=settings.dtype)
-    try:
-        step, rate = int(raw["step"]), float(raw["learning_rate"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{shown_path(place / STATE)}: the file is damaged") from error
+    step, rate = raw.get("step"), raw.get("learning_rate")
+    if step != int(place.name) or not isinstance(rate, float | int) or not 0 <= rate < math.inf:
+        raise InputError(f"{shown_path(place / STATE)}: not the state of step {int(place.name)}: the file is damaged")
     return trainer(settings, model, lines, step=step, learning_rate=rate, state=_arrays(place / ARRAYS, model.backend))
 
 

@@ -105,7 +105,10 @@ class Settings:
         Raises:
             UsageError: They are not whole, or cannot be.
         """
-        known = {each.name for each in dataclasses.fields(cls)}
+        known = {each.name: each.type for each in dataclasses.fields(cls)}
+        texts = [value for key, value in raw.items() if known.get(key) == "str"]
+        if not all(isinstance(value, str) for value in texts) or not isinstance(raw.get("sizes", {}), dict):
+            raise UsageError("not the settings of a run")
         try:
             return cls(**{key: value for key, value in raw.items() if key in known})
         except TypeError as error:
