@@ -151,3 +151,43 @@ def test_likely_tokens_are_in_order_and_have_both_probabilities() -> None:
     assert sum(candidate.probability for candidate in likely) == pytest.approx(1)
     assert sum(candidate.alone for candidate in likely) == pytest.approx(1)
     assert state.of(likely[7].token) == likely[7]
+
+
+class EndedError(Exception):
+    """What a watch raises to end a pass."""
+
+
+def test_a_pass_can_be_ended_before_any_step_and_nothing_of_it_stays(model: Model) -> None:
+    source, prompt = writer(model), () if model.has_decoder else (5, 6, 7)
+    wanted = states(model, GREEDY)
+    told: list[str] = []
+    begun = source.begin(prompt, lambda step: told.append(step.name))
+    assert told
+    assert len(told) == len(set(told))
+    after: list[str] = []
+    source.next(begun, before=lambda step: after.append(step.name))
+    assert after
+    for last in (1, len(after) // 2, len(after)):
+        source.begin(prompt)
+        counted = iter(range(last - 1))
+
+        def end(step: object, counted: object = counted) -> None:
+            if next(counted, None) is None:
+                raise EndedError
+
+        with pytest.raises(EndedError):
+            source.next(begun, before=end)
+        assert source.next(begun).logits == pytest.approx(wanted[1].logits, rel=1e-12)
+    fresh = writer(model)
+    with pytest.raises(EndedError):
+        fresh.begin(prompt, end)
+    assert [state.candidate for state in fresh.run(fresh.begin(prompt))] == [state.candidate for state in wanted]
+
+
+def test_the_values_of_a_pass_can_be_watched_too(model: Model) -> None:
+    source = writer(model)
+    *_, last = source.run(source.begin(() if model.has_decoder else (5, 6, 7)))
+    source.begin((9,))
+    told: list[str] = []
+    source.trace(last, before=lambda step: told.append(step.name))
+    assert told

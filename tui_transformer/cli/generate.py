@@ -188,7 +188,8 @@ class Told:
         """Tokens, how fast, memory of the cache, and why it ended."""
         count = f"{self.tokens:,} token" + "s" * (self.tokens != 1)
         rate = f", then {(self.tokens - 1) / self.later:.1f} tokens/s" if self.later else ""
-        return " · ".join((count, f"first after {self.first:.2f} s{rate}", self._memory(), end))
+        first = f"first after {self.first:.2f} s{rate}" if self.first else ""
+        return " · ".join(filter(None, (count, first, self._memory(), end)))
 
     def _memory(self) -> str:
         writer = self.writer

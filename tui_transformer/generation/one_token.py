@@ -15,6 +15,7 @@ from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.ops import Extend
 from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.trace import Watch
 from tui_transformer.engine.weights import Weights
 from tui_transformer.generation.cache import LOGITS, kept_steps
 
@@ -102,11 +103,16 @@ class OneToken:
 
     @np.errstate(all="ignore")
     def run(
-        self, givens: Mapping[str, Host], before: Mapping[str, Array], rooms: Rooms
+        self, givens: Mapping[str, Host], kept: Mapping[str, Array], rooms: Rooms, before: Watch | None = None
     ) -> tuple[Array, dict[str, Array]]:
-        """The logits (B × 1 × v) and what is kept, from the inputs for one token and what was kept before."""
-        values = {**self.weights, **before, **{name: self._on_device(given) for name, given in givens.items()}}
+        """The logits (B × 1 × v) and what is kept, from the inputs for one token and what was kept before it.
+
+        `before` is called with every step that is about to run, and may raise to end it.
+        """
+        values = {**self.weights, **kept, **{name: self._on_device(given) for name, given in givens.items()}}
         for step in self.steps:
+            if before is not None:
+                before(step)
             operands = [values[name] for name in step.inputs]
             if type(step.op) is Extend:
                 values[step.name] = rooms.extended(step.name, *operands)

@@ -14,7 +14,7 @@ import numpy as np
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.keep import DEFAULT_BUDGET
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.trace import Trace, Watch
 from tui_transformer.errors import InputError
 from tui_transformer.generation.cache import LOGITS, Cache, cache_shapes, kept_steps
 from tui_transformer.generation.defaults import defaults_of
@@ -154,8 +154,10 @@ class Writer:
         behind = takewhile(lambda token: token.special and token.start == token.end, reversed(found.tokens))
         return replace(found, tokens=found.tokens[: len(found.tokens) - sum(1 for _ in behind)])
 
-    def begin(self, prompt: Sequence[int] = ()) -> State:
+    def begin(self, prompt: Sequence[int] = (), before: Watch | None = None) -> State:
         """The state after a prompt; of an encoder–decoder, after its start token where nothing is given.
+
+        `before` is called with every step that is about to run, and may raise to end it.
 
         Raises:
             InputError: No prompt, IDs outside the vocabulary, or more than the model reads.
@@ -163,7 +165,7 @@ class Writer:
         ids = tuple(prompt) or self._start()
         if not ids:
             raise InputError("there is nothing to write on from: give a text or at least one token ID")
-        return self._state(ids, len(ids))
+        return self._state(ids, len(ids), before)
 
     def _start(self) -> Ids:
         """What a decoder beside an encoder begins with."""
@@ -171,12 +173,13 @@ class Writer:
         start = self.model.config.start_id if given is None else given
         return (start or 0,) if self.model.has_decoder else ()
 
-    def next(self, state: State, token: int | None = None) -> State:
+    def next(self, state: State, token: int | None = None, before: Watch | None = None) -> State:
         """The state one token later.
 
         Args:
             state: Any state of this writer, not only the last one.
             token: Chosen by hand; by default the one that the settings choose.
+            before: As in `begin`.
 
         Raises:
             InputError: The model reads no more tokens, or there is no such token.
@@ -185,7 +188,7 @@ class Writer:
             raise InputError(
                 f"{self.model.name} reads {self.model.config.max_length:,} tokens: there is no room for more"
             )
-        return self._state((*state.ids, state.candidate if token is None else token), state.prompt)
+        return self._state((*state.ids, state.candidate if token is None else token), state.prompt, before)
 
     def again(self, state: State) -> State:
         """The same state under the settings and rules that the writer has now; nothing is computed by the model."""
@@ -210,10 +213,13 @@ class Writer:
 
     # What was computed
 
-    def trace(self, state: State, budget: int = DEFAULT_BUDGET) -> Trace:
-        """The values of the pass that gave a state: of its computed rows, with the kept ones before them."""
+    def trace(self, state: State, budget: int = DEFAULT_BUDGET, before: Watch | None = None) -> Trace:
+        """The values of the pass that gave a state: of its computed rows, with the kept ones before them.
+
+        Where those are not kept any more they are computed again, with `before` as in `begin`.
+        """
         if _common(self._ids, state.ids) < state.kept:
-            self._compute(state.ids[: state.kept], 0)
+            self._compute(state.ids[: state.kept], 0, before)
         cache = self._cache.cut(state.kept)
         return self.model.trace_after(cache.arrays, cache.length, *self._inputs(state.ids), budget=budget)
 
@@ -244,34 +250,38 @@ class Writer:
         """Token IDs as the model takes them: of the source first, where there is one."""
         return ([self.source], [ids]) if self.source else ([ids],)
 
-    def _state(self, ids: Ids, prompt: int) -> State:
+    def _state(self, ids: Ids, prompt: int, before: Watch | None) -> State:
         """The state of a sequence, of which only what is not kept is computed."""
         started = time.perf_counter()
         kept = min(_common(self._ids, ids), len(ids) - 1) if self.settings.use_cache else 0
-        logits = self._compute(ids, kept)
+        logits = self._compute(ids, kept, before)
         return self._decided(ids, prompt, logits, (len(ids) - kept, kept, time.perf_counter() - started))
 
-    def _compute(self, ids: Ids, kept: int) -> Host:
+    def _compute(self, ids: Ids, kept: int, before: Watch | None) -> Host:
         """The logits of the last token; keys and values of all are kept from now on."""
         cache = self._cache.cut(kept)
-        logits, arrays = self._one(ids, cache) if 0 < kept == len(ids) - 1 else self._several(ids, cache)
+        run = self._one if 0 < kept == len(ids) - 1 else self._several
+        logits, arrays = run(ids, cache, before)
         self._cache, self._ids = (Cache(arrays, len(ids)), ids) if self.settings.use_cache else (Cache(), ())
         found = np.asarray(self.model.backend.to_host(logits)[0, -1])
         if not np.isfinite(found.max()):
             raise InputError(f"{self.model.name}: the logits of the next token overflow: try --dtype float64")
         return found
 
-    def _one(self, ids: Ids, cache: Cache) -> tuple[Array, Mapping[str, Array]]:
+    def _one(self, ids: Ids, cache: Cache, before: Watch | None) -> tuple[Array, Mapping[str, Array]]:
         """Of one token after those that are kept."""
         _, givens = self.model.inputs_after(cache.length, *self._inputs(ids))
-        return self._step.run(givens, cache.arrays, self._rooms)
+        return self._step.run(givens, cache.arrays, self._rooms, before)
 
     @np.errstate(all="ignore")
-    def _several(self, ids: Ids, cache: Cache) -> tuple[Array, Mapping[str, Array]]:
+    def _several(self, ids: Ids, cache: Cache, before: Watch | None) -> tuple[Array, Mapping[str, Array]]:
         """Of many tokens at once: only the logits of the last are worked out."""
         trace = self.model.trace_after(cache.arrays, cache.length, *self._inputs(ids), budget=0)
         steps, head = kept_steps(trace.program), trace.program.step(LOGITS)
-        states, *arrays = trace.arrays([head.inputs[0], *steps.values()])
+        wanted = [trace.program.aliases.get(name, name) for name in (head.inputs[0], *steps.values())]
+        trace.plan = replace(trace.plan, names=frozenset(wanted) & trace.program.by_name.keys())
+        trace.compute(trace.plan.names, before)
+        states, *arrays = trace.arrays(wanted)
         weights = trace.arrays(head.inputs[1:])
         logits = head.op.forward(trace.backend, states[:, -1:], *weights)  # B × n × d → B × 1 × v
         return logits, dict(zip(steps, arrays, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tui_transformer.engine.trace import Watch
 from tui_transformer.explorer.generate.choices import shares_of
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import State, Writer
@@ -72,14 +73,16 @@ class Draft:
         """Looking at another place."""
         return replace(self, place=max(min(place, len(self.states) - 1), 0))
 
-    def written(self, token: int | None = None) -> Draft:
+    def written(self, token: int | None = None, before: Watch | None = None) -> Draft:
         """One token after the place, chosen by hand or by the settings; what was after it is left out.
+
+        `before` is called with every step that is about to run, and may raise to end it.
 
         Raises:
             InputError: There is no room for it.
         """
         self.writer.settings = self.settings
-        state, place = self.writer.next(self.state, token), self.place + 1
+        state, place = self.writer.next(self.state, token, before), self.place + 1
         share = float(shares_of(self.state)[state.ids[-1]])
         shares = (*self.shares[: self.place], share)
         return replace(self, states=(*self.states[:place], state), shares=shares, place=place)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from textual import on
 
+from tui_transformer.engine.trace import Watch
 from tui_transformer.explorer.asking import AT_ONCE
 from tui_transformer.explorer.generate.draft import Draft
 from tui_transformer.explorer.generate.look import Look, look
@@ -34,15 +35,14 @@ class WritingStage(GenerateStage):
         self._goes_on = False
         self._waiting: deque[Callable[[], None]] = deque(maxlen=MOST_WAITING)
 
-    def _change(self, change: Callable[[Draft], Draft], what: str, *, push: bool = False) -> None:
-        """Another draft, made from this one."""
+    def _change(self, change: Callable[[Draft, Watch], Draft], what: str, *, push: bool = False) -> None:
+        """Another draft, made from this one; esc ends it before the next step."""
         draft = self.draft
         if draft is None or self._writing:
             return
 
         def work(task: Task) -> Draft:
-            task.report(what)
-            return change(draft)
+            return change(draft, lambda step: task.report(f"{what}: {step.name}"))
 
         self._write(work, push=push)
 
@@ -95,7 +95,7 @@ class WritingStage(GenerateStage):
             self._goes_on = False
             self.say(f"the text ends: {draft.state.finished}")
         else:
-            self._change(Draft.written, f"token {len(draft.ids) + 1:,}")
+            self._change(lambda draft, before: draft.written(before=before), f"token {len(draft.ids) + 1:,}")
 
     def action_backward(self) -> None:
         """Look at the distribution that the token before was chosen from."""
@@ -146,7 +146,7 @@ class WritingStage(GenerateStage):
             self._go(draft.place + 1)
         else:
             what = f"token {len(draft.state.ids) + 1:,}"
-            self._change(lambda draft: draft.written(token), what, push=True)
+            self._change(lambda draft, before: draft.written(token, before), what, push=True)
 
     @on(TokenText.Chosen)
     def _clicked(self, event: TokenText.Chosen) -> None:

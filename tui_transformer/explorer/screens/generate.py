@@ -85,7 +85,7 @@ class GenerateScreen(WritingStage):
 
     def _use(self, settings: Settings | None) -> None:
         if settings is not None and self.draft is not None and settings != self.draft.settings:
-            self._change(lambda draft: draft.chosen_by(settings), "the distribution", push=True)
+            self._change(lambda draft, _: draft.chosen_by(settings), "the distribution", push=True)
 
     def action_sentence(self) -> None:
         """Ask for another prompt; of an encoder–decoder for another source."""
@@ -118,9 +118,9 @@ class GenerateScreen(WritingStage):
         prompt = session.encoding.ids if target is None else target.ids
 
         def work(task: Task) -> Draft:
-            task.report(f"{len(prompt):,} tokens of the prompt")
             writer.settings = settings
-            return Draft(writer, settings, (writer.begin(prompt),))
+            begun = writer.begin(prompt, lambda step: task.report(f"{len(prompt):,} tokens of the prompt: {step.name}"))
+            return Draft(writer, settings, (begun,))
 
         self._write(work, push=True)
 
