@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+from driving import MEDIUM, NARROW, PATIENCE, SMALL, WIDE, Explorer, exploring
 from reference import REFERENCES
 from test_hostile_text import KINDS, check_screen
 
 from tui_transformer import Model
 from tui_transformer.engine.keep import readable
+from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.screens.generate import GenerateScreen
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.generation.sampling import Settings
@@ -327,3 +329,29 @@ async def test_strange_words_are_written_harmlessly(words: list[str], tmp_path: 
         for key in ("space", "space", "down", "enter", "left", "right", "space"):
             await explorer.press(key)
             check_screen(explorer)
+
+
+async def test_esc_ends_a_long_prompt_before_its_next_step(monkeypatch):
+    reached, going = [], threading.Event()
+    compute = Trace.compute
+
+    def slowly(trace, names=None, before=None):
+        def watch(step):
+            reached.append(step.name)
+            if step.name.endswith(".scores"):
+                going.wait(PATIENCE)
+            before(step)
+
+        compute(trace, names, watch)
+
+    async with exploring(NARROW, model="decoder", sizes={"layers": 3}) as explorer:
+        with monkeypatch.context() as patched:
+            patched.setattr(Trace, "compute", slowly)
+            await explorer.keys("W")
+            await explorer.until(lambda: reached and reached[-1] == "decoder.0.self_attention.scores")
+            await explorer.shown("8 tokens of the prompt: decoder.0.self_attention.")
+            explorer.send("escape")
+            await explorer.until(lambda: explorer.app.screen is explorer.stage)
+            going.set()
+            await explorer.settled()
+        assert reached[-1] == "decoder.0.self_attention.scores"
