@@ -14,7 +14,7 @@ SHORTEST, LONGEST = 6, 14
 
 
 def lines(count: int, seed: int = 0) -> Iterator[str]:
-    """Lines such as `q f a z m q f a z m`: a sequence, and again."""
+    """Lines such as `q f a v m q f a v m`: a sequence, and again."""
     random = Random(seed)  # noqa: S311 - the same lines for the same seed, nothing secret
     for _ in range(count):
         sequence = " ".join(random.choices(TOKENS, k=random.randint(SHORTEST, LONGEST)))
