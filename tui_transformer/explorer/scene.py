@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tui_transformer.analysis.token_kinds import NOTHING, Hidden
-from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Explanation, Value
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.trace import Trace
@@ -24,7 +23,6 @@ from tui_transformer.views.step_view import (
     extremes,
     index_of,
     scale_for,
-    thumbnail,
     tile_extremes,
     view_of,
 )
@@ -35,9 +33,6 @@ LOOKING = 4
 
 WORD_ROWS = 40
 """Rows that are fetched at first of a matrix whose rows have to be worked out over the whole vocabulary."""
-
-THUMB_ROWS, THUMB_COLUMNS = 12, 24
-MOST_THUMBS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,18 +192,6 @@ def _masked_step(trace: Trace, name: str) -> str | None:
     """The masked scores that a step of attention weights is made from."""
     step = trace.program.by_name.get(name)
     return step.inputs[0] if step is not None and step.square and isinstance(step.op, Softmax) else None
-
-
-def thumbnails(session: Session, name: str, report: Callable[[str], None]) -> tuple[Host, ...]:
-    """The heads of a step, small; none where there is only one."""
-    axes = session.trace.program.axes(name)
-    if len(axes) != 3 or axes[0].size < 2:
-        return ()
-    found = []
-    for head in range(min(axes[0].size, MOST_THUMBS)):
-        report(f"head {head}")
-        found.append(thumbnail(session.trace, name, head, THUMB_ROWS, THUMB_COLUMNS))
-    return tuple(found)
 
 
 def _range(trace: Trace, name: str, tile: Tile, *, shared: bool) -> tuple[float, float]:

@@ -11,12 +11,14 @@ from tui_transformer.analysis.renormalized import renormalized
 from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.hiding import hidden_keys
-from tui_transformer.explorer.scene import MOST_THUMBS, THUMB_COLUMNS, THUMB_ROWS, Scene
+from tui_transformer.explorer.scene import Scene
 from tui_transformer.explorer.session import Session
 from tui_transformer.views.step_view import small, thumbnail
 from tui_transformer.views.view import Scale
 
 Report = Callable[[str], None]
+THUMB_ROWS, THUMB_COLUMNS = 12, 24
+MOST_THUMBS = 64
 
 
 @dataclass(frozen=True, eq=False)
