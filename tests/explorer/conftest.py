@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,11 @@ FOLDERS = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A terminal with all colours, and folders of the user that are empty."""
+    """A terminal with all colours, and folders of the user that are empty.
+
+    What a program keeps out of collections for as long as it runs would stay here for all tests.
+    """
+    monkeypatch.setattr(gc, "freeze", lambda: None)
     for name in [name for name in os.environ if name == "NO_COLOR" or name.startswith("TEXTUAL_")]:
         if name != "TEXTUAL_SNAPSHOT_TEMPDIR":
             monkeypatch.delenv(name)

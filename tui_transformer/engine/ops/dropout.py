@@ -33,7 +33,7 @@ class Dropout(Op):
         return inputs[0]
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        """x · kept ÷ (1 − p)."""
+        """What was kept of x, ÷ (1 − p)."""
         x, kept = inputs
         result = backend.xp.multiply(x, kept, out=backend.like(x) if out is None else out)
         result *= self._factor
