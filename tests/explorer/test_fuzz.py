@@ -12,6 +12,7 @@ from driving import Explorer, exploring
 from test_hostile_text import ESCAPES, MARKUP, STRANGE, check_screen
 
 from tui_transformer.explorer.actions import ACTIONS
+from tui_transformer.explorer.screens.pick import PickScreen
 
 pytestmark = pytest.mark.slow
 
@@ -88,7 +89,10 @@ async def press_at_random(explorer: Explorer, seed: int, count: int) -> None:
 async def ends_with_q(explorer: Explorer) -> None:
     """Leave whatever is open, and the explorer."""
     for _ in range(12):
-        await explorer.keys("escape")
+        if explorer.app.screen is not explorer.stage:
+            leaves = isinstance(explorer.app.screen, PickScreen)  # how training is to be left
+            await explorer.keys("enter" if leaves else "escape")
+    await explorer.keys("escape")
     assert explorer.app.screen is explorer.stage, explorer.text
     explorer.send("q")
     await explorer.until(lambda: explorer.app._exit)

@@ -108,6 +108,15 @@ async def test_the_first_line_of_the_step_list_is_its_top_in_a_model_that_begins
         assert explorer.stop in explorer.session.stops
 
 
+async def test_enter_and_a_double_click_in_the_step_list_stay_at_the_step():
+    async with exploring(WIDE) as explorer:
+        await explorer.press("2", "down", "enter")
+        assert explorer.place[0] == 2
+        await explorer.pilot.click("#steps", offset=(4, 2), times=2)
+        await explorer.settled()
+        assert explorer.place[0] == 2
+
+
 async def test_a_click_on_a_closed_layer_opens_it():
     async with exploring(WIDE, sizes={"layers": 3}) as explorer:
         lines = explorer.text.splitlines()

@@ -452,8 +452,8 @@ class Stage(Layout):
     def _head_chosen(self, event: HeadStrip.HeadChosen) -> None:
         self.go_to_head(event.head)
 
-    @on(StepsPane.Chosen)
-    def _step_chosen(self, event: StepsPane.Chosen) -> None:
+    @on(StepsPane.Visited)
+    def _step_chosen(self, event: StepsPane.Visited) -> None:
         self.trail.clear()
         self.go(self.position.at(event.chosen))
 

@@ -30,7 +30,7 @@ class StepsPane(LineList):
     }
     """
 
-    class Chosen(Message):
+    class Visited(Message):
         """The user went to a stop in the list."""
 
         def __init__(self, stop: str) -> None:
@@ -59,7 +59,7 @@ class StepsPane(LineList):
     @on(LineList.Moved)
     def _moved(self, event: LineList.Moved) -> None:
         event.stop()
-        self.post_message(self.Chosen(self._entered(event.index)))
+        self.post_message(self.Visited(self._entered(event.index)))
 
     def _entered(self, index: int) -> str:
         """The stop that a line leads to; from the line beside it, a heading is passed."""
