@@ -170,7 +170,7 @@ def test_hidden_files_of_the_user_in_a_run_stay(tmp_path):
     assert [path.read_text() for path in kept] == ["mine"] * 3
 
 
-@pytest.mark.parametrize("name", ["a" * 300, "text.txt/run"])
+@pytest.mark.parametrize("name", ["a" * 300, "text.txt/run", "a\0b"])
 def test_a_folder_that_cannot_be_is_one_line(tmp_path, name):
     (tmp_path / "text.txt").write_text("a")
     with pytest.raises(InputError, match=r"cannot be|no folder"):

@@ -152,7 +152,7 @@ def checkpoints(folder: Path) -> list[Path]:
     """The checkpoints of a run, from the first on; each is a folder that opens as a model."""
     try:
         found = [path for path in (folder / CHECKPOINTS).iterdir() if _NUMBER.fullmatch(path.name)]
-    except OSError:
+    except (OSError, ValueError):
         return []
     return sorted(found, key=lambda path: int(path.name))
 
@@ -217,8 +217,9 @@ def check_new(folder: Path, file: str = "") -> None:
             raise InputError(f"{shown_path(folder)} is no folder: choose another --out") from error
         except FileNotFoundError:
             raise
-        except OSError as error:
-            raise InputError(f"{shown_path(folder)} cannot be read ({error.strerror}): choose another --out") from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InputError(f"{shown_path(folder)} cannot be read ({reason}): choose another --out") from error
 
 
 class Lock:
