@@ -20,7 +20,7 @@ pytestmark = [
 ]
 PATIENCE = 30.0
 PROMPT = "READY>"
-PROGRAM = "-m tui_transformer"
+PROGRAM = "-m tui_transformer --model encoder"
 CRASHING = """
 from tui_transformer.explorer import main_screen
 from tui_transformer.cli.main import main
@@ -127,7 +127,7 @@ def test_a_signal_ends_it_in_order(terminal: Terminal, number: signal.Signals, c
 
 def test_a_crash_leaves_a_short_message_and_a_report(terminal: Terminal):
     (terminal.folder / "crashing.py").write_text(CRASHING)
-    terminal.explore("crashing.py")
+    terminal.explore("crashing.py --model encoder")
     terminal.keys("m")
     terminal.ended(1)
     screen = terminal.screen()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import write_whole
+from tui_transformer.files import is_file, write_whole
 from tui_transformer.learning.checkpoint import Run, check_new, is_run, newest_checkpoint, settings_of
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.learning.settings import UNITS, Settings
@@ -164,7 +164,7 @@ def _file(text: str) -> Path:
     if not text.strip():
         raise InputError("the text's path is empty: give the path of a text file")
     path = path_of(text)
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"{shown_path(path)} is no file: give the path of a text file")
     return path
 
