@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -10,13 +9,19 @@ from tui_transformer.explorer.panes.vocabulary import VocabularyPane
 from tui_transformer.text.vocabulary import Vocabulary
 
 WEIGHT = "embedding.tokens.weight"
-PAUSE = 0.5
-"""Seconds within which a key is answered, on a machine that does other things, too."""
 
 
 def word_list(path: Path, count: int) -> str:
     path.write_text(" ".join(f"word{i}" for i in range(1, count)))
     return str(path)
+
+
+def words_asked_for(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The IDs of all words that are asked for from now on."""
+    asked: list[int] = []
+    word = Vocabulary.word
+    monkeypatch.setattr(Vocabulary, "word", lambda self, number: asked.append(number) or word(self, number))
+    return asked
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW, SMALL])
@@ -62,36 +67,31 @@ async def test_a_large_vocabulary_opens_and_scrolls_and_calls_for_what_is_on_scr
 ):
     path = word_list(tmp_path / "large.txt", count)
     async with exploring(NARROW, vocab=path, text="word1 word2 word3") as explorer:
-        asked: list[int] = []
-        word = Vocabulary.word
-        monkeypatch.setattr(Vocabulary, "word", lambda self, number: asked.append(number) or word(self, number))
+        asked = words_asked_for(monkeypatch)
         for keys, last in (
             (["end"], count - 1),
             (["home"], 0),
             (["pagedown"] * 5, explorer.stage.query_one(VocabularyPane).entries.size.height * 5 - 5),
         ):
-            started = time.thread_time()
             await explorer.keys(*keys)
-            assert time.thread_time() - started < PAUSE * len(keys)
             assert f"{last}  " in explorer.text
         assert len(asked) < 1000
-        started = time.thread_time()
         await explorer.keys("f", "7")
         await explorer.keys("7")
-        assert time.thread_time() - started < 4 * PAUSE
         assert f"{sum('77' in str(i) for i in range(count)):,} found" in explorer.text
 
 
 @pytest.mark.parametrize("size", [pytest.param(WIDE, marks=pytest.mark.slow), NARROW])
-async def test_a_large_vocabulary_is_stepped_through_without_a_pause(size, tmp_path):
+async def test_a_large_vocabulary_is_stepped_through_with_what_is_on_screen_only(
+    size, tmp_path, monkeypatch: pytest.MonkeyPatch
+):
     path = word_list(tmp_path / "large.txt", 250_000)
     async with exploring(size, vocab=path, text="word1 word2 word3 word249999") as explorer:
-        slowest = 0.0
+        asked = words_asked_for(monkeypatch)
         for key in ["space"] * 25 + ["backspace"] * 25 + ["]", "end", "G", "5", "down", "1", "4", "6", "c", "c", "4"]:
-            started = time.thread_time()
+            before = len(asked)
             await explorer.keys(key)
-            slowest = max(slowest, time.thread_time() - started)
-        assert slowest < PAUSE
+            assert len(asked) - before < 2000
         await explorer.press("f", *"word249999", "enter", "enter")
         assert explorer.stage.position.place.row == 249_999
         await explorer.press("G", "w", "e", "escape")

