@@ -211,44 +211,104 @@ def test_eight_bit_floats_are_refused(folder):
     assert f"model.safetensors: tensor {TENSOR} is stored as F8_E4M3" in refusal(folder)
 
 
-HEADERS: dict[str, Callable[[dict[str, Any]], object]] = {
-    "offsets past the end": lambda header: header[TENSOR].update(data_offsets=[10**9, 10**9 + 256]),
-    "offsets turned round": lambda header: header[TENSOR].update(data_offsets=header[TENSOR]["data_offsets"][::-1]),
-    "negative offsets": lambda header: header[TENSOR].update(data_offsets=[-256, 0]),
-    "overlap": lambda header: header[TENSOR].update(data_offsets=[0, 256]),
-    "size that does not fit": lambda header: header[TENSOR].update(shape=[8, 9]),
-    "huge shape": lambda header: header[TENSOR].update(shape=[2**62, 2**62]),
-    "unknown type": lambda header: header[TENSOR].update(dtype="F7"),
-    "no offsets": lambda header: header[TENSOR].pop("data_offsets"),
-    "text for a shape": lambda header: header[TENSOR].update(shape="8"),
+HEADERS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "offsets past the end": (
+        lambda header: header["output.logits.weight"].update(data_offsets=[10**9, 10**9 + 256]),
+        "are of no tensor, before tensor output.logits.weight",
+    ),
+    "offsets turned round": (
+        lambda header: header[TENSOR].update(data_offsets=header[TENSOR]["data_offsets"][::-1]),
+        f"the data_offsets of tensor {TENSOR} cannot be [",
+    ),
+    "negative offsets": (
+        lambda header: header[TENSOR].update(data_offsets=[-256, 0]),
+        f"the data_offsets of tensor {TENSOR} cannot be [-256, 0]",
+    ),
+    "overlap": (
+        lambda header: header[TENSOR].update(data_offsets=[0, 256]),
+        f"tensors embedding.tokens.weight and {TENSOR} overlap",
+    ),
+    "gap": (lambda header: header.pop(TENSOR), "are of no tensor, before tensor encoder.0.self_attention.value.weight"),
+    "size that does not fit": (
+        lambda header: header[TENSOR].update(shape=[8, 9]),
+        f"tensor {TENSOR} is 8 × 9 of F32, which is 288 bytes, but has 256",
+    ),
+    "type that does not fit": (
+        lambda header: header[TENSOR].update(dtype="F16"),
+        f"tensor {TENSOR} is 8 × 8 of F16, which is 128 bytes, but has 256",
+    ),
+    "huge shape": (lambda header: header[TENSOR].update(shape=[2**62, 2**62]), "bytes, but has 256"),
+    "impossible shape": (lambda header: header[TENSOR].update(shape=[0, 2**63]), f"the shape of tensor {TENSOR} can"),
+    "endless shape": (
+        lambda header: header[TENSOR].update(shape=[8, 8] + [1] * 9999),
+        f"the shape of tensor {TENSOR} cannot be [8, 8, 1, 1, 1, 1, ...]",
+    ),
+    "no offsets": (
+        lambda header: header[TENSOR].pop("data_offsets"),
+        f"the data_offsets of tensor {TENSOR} cannot be None",
+    ),
+    "text for a shape": (
+        lambda header: header[TENSOR].update(shape="8"),
+        f"the shape of tensor {TENSOR} cannot be '8'",
+    ),
+    "a list": (
+        lambda header: header.update({TENSOR: list(header[TENSOR].values())}),
+        f"tensor {TENSOR} has no dtype",
+    ),
+    "escapes": (lambda header: header.update({"\x1b[2J": 1}), r"tensor '\x1b[2J' has no dtype"),
 }
 
 
-@pytest.mark.parametrize("change", HEADERS.values(), ids=HEADERS)
-def test_a_header_that_lies_is_refused(folder, change):
+@pytest.mark.parametrize(("change", "says"), HEADERS.values(), ids=HEADERS)
+def test_a_header_that_lies_is_refused(folder, change, says):
     with_header(folder, change)
-    assert "model.safetensors: not a whole safetensors file (" in refusal(folder)
+    text = refusal(folder)
+    assert "model.safetensors: not a whole safetensors file (" in text
+    assert says in text
 
 
-CONTENTS: dict[str, Callable[[bytes], bytes]] = {
-    "empty": lambda raw: b"",
-    "four bytes": lambda raw: raw[:4],
-    "cut in the header": lambda raw: raw[:100],
-    "cut in the data": lambda raw: raw[:-1],
-    "longer than it says": lambda raw: raw + b"\0",
-    "header length too large": lambda raw: struct.pack("<Q", 1 << 40) + raw[8:],
-    "header length wrong": lambda raw: struct.pack("<Q", 17) + raw[8:],
-    "largest header length": lambda raw: b"\xff" * 8 + raw[8:],
-    "header not JSON": lambda raw: raw[:8] + b"x" * (len(raw) - 8),
-    "a pickle": lambda raw: b"\x80\x04\x95" + b"\0" * 200,
+def test_a_tensor_that_comes_twice_is_refused(folder):
+    raw = (folder / "model.safetensors").read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8 : 8 + length])
+    text = (json.dumps(header)[:-1] + f', "{TENSOR}": ' + json.dumps(header[TENSOR]) + "}").encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + raw[8 + length :])
+    assert f"its header has {TENSOR} twice" in refusal(folder)
+
+
+def test_a_type_that_is_not_known_is_named(folder):
+    with_header(folder, lambda header: header[TENSOR].update(dtype="F7"))
+    assert f"model.safetensors: tensor {TENSOR} is stored as F7: only F64, F32, F16, BF16" in refusal(folder)
+
+
+def test_a_pointer_in_place_of_the_weights_is_told(folder):
+    (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n")
+    assert "model.safetensors: a pointer of Git LFS, not the weights" in refusal(folder)
+
+
+CONTENTS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "empty": (lambda raw: b"", "its header would end at byte 8, and the file has 0"),
+    "four bytes": (lambda raw: raw[:4], "and the file has 4"),
+    "cut in the header": (lambda raw: raw[:100], "and the file has 100"),
+    "cut in the data": (lambda raw: raw[:-1], "tensor output.logits.weight ends at byte "),
+    "longer than it says": (lambda raw: raw + b"\0", "are of no tensor, at the end"),
+    "header length too large": (lambda raw: struct.pack("<Q", 1 << 40) + raw[8:], "its header would end at byte"),
+    "header length wrong": (lambda raw: struct.pack("<Q", 17) + raw[8:], "its header is not JSON"),
+    "largest header length": (lambda raw: b"\xff" * 8 + raw[8:], "its header would end at byte"),
+    "header not JSON": (lambda raw: raw[:8] + b"x" * (len(raw) - 8), "its header is not JSON"),
+    "header too deep": (lambda raw: struct.pack("<Q", 1 << 20) + b"[" * (1 << 20), "its header is not JSON"),
+    "header a list": (lambda raw: struct.pack("<Q", 2) + b"[]", "its header is not a JSON object"),
+    "a pickle": (lambda raw: b"\x80\x04\x95" + b"\0" * 200, "its header would end at byte"),
 }
 
 
-@pytest.mark.parametrize("change", CONTENTS.values(), ids=CONTENTS)
-def test_a_damaged_file_is_refused(folder, change):
+@pytest.mark.parametrize(("change", "says"), CONTENTS.values(), ids=CONTENTS)
+def test_a_damaged_file_is_refused(folder, change, says):
     path = folder / "model.safetensors"
     path.write_bytes(change(path.read_bytes()))
-    assert "model.safetensors: not a whole safetensors file (" in refusal(folder)
+    text = refusal(folder)
+    assert "model.safetensors: not a whole safetensors file (" in text
+    assert says in text
 
 
 def test_an_odd_header_length_is_read_the_same(folder):

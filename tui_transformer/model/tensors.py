@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,8 @@ import numpy as np
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
-from tui_transformer.files import check_regular, read_json
+from tui_transformer.files import read_json
+from tui_transformer.model.header import read_header
 
 LARGEST_INDEX = 1 << 26
 
@@ -102,26 +102,10 @@ def open_file(path: Path) -> Tensors:
     Raises:
         InputError: The file is missing, cut, or not what it says.
     """
-    from safetensors import SafetensorError, safe_open
-
-    check_regular(path)
-    try:
-        with safe_open(path, framework="np"):
-            pass
-    except (SafetensorError, OSError, ValueError) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise InputError(f"{path}: not a whole safetensors file ({reason}): copy it again") from error
+    entries = read_header(path)
     data = np.memmap(path, dtype=np.uint8, mode="r")
-    length = int.from_bytes(data[:8].tobytes(), "little")
-    header = json.loads(data[8 : 8 + length].tobytes())
-    header.pop("__metadata__", None)
-    start = 8 + length
     return Tensors(
-        path,
-        {
-            name: Tensor(path, data, entry["dtype"], tuple(entry["shape"]), *(start + i for i in entry["data_offsets"]))
-            for name, entry in header.items()
-        },
+        path, {name: Tensor(path, data, at.kind, at.shape, at.start, at.stop) for name, at in entries.items()}
     )
 
 
