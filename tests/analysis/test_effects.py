@@ -81,6 +81,13 @@ def test_padding_is_no_answer():
     assert counted_positions(trace) == range(3)
 
 
+def test_a_model_that_tells_lines_apart_answers_at_the_first_token():
+    model = Model.load("question", device="cpu")
+    trace = model.trace("the old sailor hid the map ?")
+    assert answer_positions(trace, folder=model.folder) == range(1)
+    assert answer_positions(trace, range(3, 4), folder=model.folder) == range(3, 4)
+
+
 def test_effects_come_one_at_a_time_and_only_what_lies_downstream_runs():
     trace = trace_of("vanilla-decoder")
     trace.compute()

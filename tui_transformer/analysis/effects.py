@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from tui_transformer.engine.parts import BLOCK_CELLS
 from tui_transformer.engine.targets import Target
 from tui_transformer.engine.trace import Trace, Watch
 from tui_transformer.errors import InputError
+from tui_transformer.learning.answering import answers_first
 
 LOGITS = "output.logits"
 Block = tuple[Region, Host]
@@ -93,8 +95,12 @@ def answer_step(trace: Trace) -> str:
     return LOGITS if LOGITS in trace.program.by_name else trace.program.steps[-1].name
 
 
-def answer_positions(trace: Trace, positions: range | None = None, item: int = 0) -> range:
+def answer_positions(
+    trace: Trace, positions: range | None = None, item: int = 0, *, folder: Path | None = None
+) -> range:
     """The positions that are asked for; by default the last real token, or all of them where there are no logits.
+
+    Where the model of `folder` was trained to answer at its first token alone, that is the default.
 
     Raises:
         InputError: There is no such position.
@@ -103,7 +109,9 @@ def answer_positions(trace: Trace, positions: range | None = None, item: int = 0
     axis: Axis = trace.program.axes(name)[-2]
     if positions is None:
         real = counted_positions(trace, item)
-        return range(real.stop - 1, real.stop) if name == LOGITS else real
+        if name != LOGITS:
+            return real
+        return real[:1] if answers_first(folder) else real[-1:]
     if not 0 <= positions.start < positions.stop <= axis.size:
         raise InputError(f"there is no position {positions.stop - 1}: use 0 to {axis.size - 1}")
     return positions

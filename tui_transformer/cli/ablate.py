@@ -62,7 +62,7 @@ def run(flags: Flags, request: Request) -> None:
 def _ranking(session: Session, request: Request, positions: range | None) -> Ranking:
     trace = session.trace
     targets = every(trace.program, request.each or "head")
-    positions = answer_positions(trace, positions)
+    positions = answer_positions(trace, positions, folder=session.model.folder)
     found = list(counted(effects(trace, targets, mean=request.mean, positions=positions), targets))
     found.sort(key=lambda pair: -pair[1].size)
     before = list(answers(session, trace, positions)) if has_answers(trace) else []

@@ -17,7 +17,11 @@ app.add_typer(vocabularies, name="vocab")
 
 Position = Annotated[
     str | None,
-    typer.Option("--position", metavar="N|last|all", help="Where the answer is read; by default the last token."),
+    typer.Option(
+        "--position",
+        metavar="N|last|all",
+        help="Where the answer is read; by default where the model answers, mostly the last token.",
+    ),
 ]
 Targets = Annotated[
     str | None,

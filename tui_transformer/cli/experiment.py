@@ -47,7 +47,7 @@ def run(session: Session, what: Sequence[str], edits: Sequence[Change], position
         InputError: An edit cannot be made, or there is no such position.
     """
     trace, edited = session.trace, session.trace.edited(edits)
-    positions = answer_positions(trace, positions)
+    positions = answer_positions(trace, positions, folder=session.model.folder)
     for each in (trace, edited):
         each.compute(before=lambda step: show(step.name))
     reached = trace.program.downstream(edit.name for edit in edited.edits)

@@ -45,10 +45,10 @@ class Answers:
 
 
 def answers(before: Session, after: Session, report: Report) -> Answers:
-    """The answer at the last real token before and after edits; `report` may raise to end it."""
+    """The answer where the model gives it, before and after edits; `report` may raise to end it."""
     for session in (before, after):
         session.trace.compute((answer_step(session.trace),), before=lambda step: report(step.name))
-    positions = answer_positions(before.trace)
+    positions = answer_positions(before.trace, folder=before.model.folder)
     found = effect(before.trace, after.trace)
     if found.change is None:
         return Answers(answer_step(before.trace), (), (), found)

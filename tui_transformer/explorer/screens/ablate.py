@@ -46,7 +46,7 @@ class AblateScreen(Overview):
     | {, } | The layer of positions and neurons. |
     | z | Sets to 0, or to the mean over the positions. |
     | r | Reverses the order. |
-    | p | Reads the answer at the last position, or at all. |
+    | p | Reads the answer at its position, or at all. |
     | space | Goes on where a computation was ended. |
     | enter | Makes the ablation in the main screen. |
     | esc | Ends the computation; then leaves. |
@@ -58,7 +58,14 @@ class AblateScreen(Overview):
         Binding("left_curly_bracket", "place(-1)", "Layer", show=False, id="ablate.back", tooltip="The layer before"),
         Binding("z", "mean", "0 or mean", show=False, id="ablate.mean", tooltip="Set to 0, or to the mean"),
         Binding("r", "reverse", "Reverse", show=False, id="ablate.reverse", tooltip="Reverse the order"),
-        Binding("p", "positions", "Positions", show=False, id="ablate.positions", tooltip="Last position, or all"),
+        Binding(
+            "p",
+            "positions",
+            "Positions",
+            show=False,
+            id="ablate.positions",
+            tooltip="Where the model answers, or all positions",
+        ),
         Binding("space", "go_on", "Go on", show=False, id="ablate.go-on", tooltip="Go on where it was ended"),
         Binding("escape", "end", "End", show=False, id="ablate.end", tooltip="End the computation; then leave"),
     ]
@@ -77,7 +84,7 @@ class AblateScreen(Overview):
         self.scopes = list(scopes(program))
         self.at = 0
         self.mean = self.reverse = self.ended = self.moved = False
-        self.positions = answer_positions(self.session.trace)
+        self.positions = self._answer
         self.search = Search(self.session, (), self.mean, self.positions)
         self.writer = Writer(self.session, ())
         self._largest = 0.0
@@ -109,6 +116,11 @@ class AblateScreen(Overview):
         self.begin()
 
     # Finding
+
+    @property
+    def _answer(self) -> range:
+        """Where the model answers."""
+        return answer_positions(self.session.trace, folder=self.session.model.folder)
 
     @property
     def program(self) -> Program:
@@ -265,10 +277,9 @@ class AblateScreen(Overview):
         self.show_lines()
 
     def action_positions(self) -> None:
-        """The last position, or all."""
+        """The position of the answer, or all."""
         if self.search.in_words:
-            last, every = answer_positions(self.session.trace), counted_positions(self.session.trace)
-            self.positions = every if self.positions == last else last
+            self.positions = counted_positions(self.session.trace) if self.positions == self._answer else self._answer
             self.begin()
 
     def action_go_on(self) -> None:
