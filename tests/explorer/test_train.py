@@ -24,7 +24,8 @@ from tui_transformer.explorer.screens import train
 from tui_transformer.explorer.screens.train import TrainScreen
 from tui_transformer.explorer.training.line import TrainingLine
 from tui_transformer.learning import checkpoint
-from tui_transformer.learning.checkpoint import Run, checkpoints
+from tui_transformer.learning.checkpoint import checkpoints
+from tui_transformer.learning.run import Run
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model import Model
 

@@ -12,9 +12,9 @@ from driving import WIDE, Explorer, exploring
 from tui_transformer.explorer.screens import train
 from tui_transformer.explorer.screens.train import TrainScreen
 from tui_transformer.explorer.training.driver import Training
-from tui_transformer.learning.checkpoint import Run
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.learning.log import Log
+from tui_transformer.learning.run import Run
 from tui_transformer.learning.settings import Settings
 
 SMALL = {"d_model": 8, "heads": 2, "layers": 1}
@@ -35,10 +35,7 @@ def trained(folder: Path, task: str = "pairs", made: int | None = None, **more: 
     run = Run.start(folder / "run", settings(folder, task, **more))
     log = Log(run.folder / "log.jsonl", 0)
     while not run.trainer.done and run.trainer.step != made:
-        record = run.trainer.advance()
-        log.write(record, None)
-        if record.step % run.trainer.settings.between_saves == 0:
-            run.save()
+        run.step(log, lambda *_: None)
     log.close()
     run.close()
     return run.folder

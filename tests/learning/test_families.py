@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from runs import text_file
 
-from tui_transformer.learning.checkpoint import Run
+from tui_transformer.learning.run import Run
 from tui_transformer.learning.settings import Settings
 from tui_transformer.model import Model
 

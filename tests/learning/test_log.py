@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
+import resource
+from collections.abc import Iterator
 
 import pytest
 
@@ -72,11 +75,29 @@ def test_a_name_says_the_format(tmp_path):
         check_new(tmp_path / "log.txt")
 
 
-def test_a_log_on_a_full_disk_is_one_line(tmp_path):
-    log = Log(tmp_path / "log.csv", 0)
-    log._file.close()
-    log._file = open("/dev/full", "w")  # noqa: SIM115, PTH123
-    with pytest.raises(InputError, match="No space left on device"):
-        log.write(record(1), None)
-    with pytest.raises(OSError, match="No space"):
-        log.close()
+@contextlib.contextmanager
+def at_most(size: int) -> Iterator[None]:
+    """No file may grow beyond a size."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_line_for_which_there_is_no_room_comes_with_the_next(tmp_path, suffix):
+    path, whole = tmp_path / f"log{suffix}", tmp_path / f"whole{suffix}"
+    log, other = Log(path, 0), Log(whole, 0)
+    log.write(record(1), None)
+    before = path.read_bytes()
+    with at_most(len(before) + 10), pytest.raises(InputError, match=r"log\S+: cannot be written: File too large"):
+        log.write(record(2), None)
+    assert path.read_bytes() == before
+    log.write(record(3), None)
+    log.close()
+    for step in (1, 2, 3):
+        other.write(record(step), None)
+    other.close()
+    assert path.read_bytes() == whole.read_bytes()

@@ -10,8 +10,8 @@ import pytest
 from tui_transformer.engine.backend import numpy_backend
 from tui_transformer.engine.loss import cross_entropy
 from tui_transformer.errors import UsageError
-from tui_transformer.learning.checkpoint import Run
 from tui_transformer.learning.recipes import RECIPES, recipe
+from tui_transformer.learning.run import Run
 from tui_transformer.learning.settings import Settings
 
 FEW = {"lines": 300, "batch": 4}

@@ -13,8 +13,9 @@ from runs import small
 from safetensors.numpy import load_file
 
 from tui_transformer.errors import InputError
-from tui_transformer.learning import checkpoint
-from tui_transformer.learning.checkpoint import Run, checkpoints, newest_checkpoint
+from tui_transformer.learning import run as run_module
+from tui_transformer.learning.checkpoint import checkpoints, newest_checkpoint
+from tui_transformer.learning.run import Run
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model import Model
 
@@ -145,7 +146,7 @@ def test_what_was_unfinished_is_removed_and_the_top_is_made_the_newest(tmp_path)
     run = Run.start(tmp_path / "run", small(tmp_path))
     losses(run, 2)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(checkpoint, "_publish", lambda *_: None)  # killed right before
+        patched.setattr(run_module, "publish", lambda *_: None)  # killed right before
         run.save()
     run.close()
     unfinished = tmp_path / "run" / "checkpoints" / ".000004.0123abcd"

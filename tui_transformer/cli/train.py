@@ -22,11 +22,12 @@ from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.train_options import Given
 from tui_transformer.engine.keep import readable
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.learning.checkpoint import Run, check_new, is_run
 from tui_transformer.learning.log import Log
 from tui_transformer.learning.log import check_new as check_new_log
 from tui_transformer.learning.loop import Measured, Record, Trainer
 from tui_transformer.learning.recipes import recipe as by_name
+from tui_transformer.learning.run import Run, check_new
+from tui_transformer.learning.run_file import is_run
 from tui_transformer.learning.settings import Settings
 from tui_transformer.text.display import fit, visible
 
@@ -101,28 +102,15 @@ def _see_through(begun: Run, log: Log, named: Path | None) -> None:
     if trainer.done:
         raise InputError(f"all {trainer.step:,} steps are made: go on with more, as --steps {2 * trainer.step}")
     note(_about(trainer))
-    progress, last = Progress(trainer.settings.steps, trainer.step), None
+    progress = Progress(trainer.settings.steps, trainer.step)
     with _stopping() as stop, contextlib.closing(progress):
         while not trainer.done:
-            last = _step(begun, log, progress)
+            begun.step(log, progress.show)
             if stop:
                 progress.close()
                 _stopped(begun, named, stop[0])
-    if last is not None:
-        _tell(begun.folder, *last)
-
-
-def _step(begun: Run, log: Log, progress: Progress) -> tuple[Record, Measured | None]:
-    """A step; at times also validation and a checkpoint."""
-    trainer = begun.trainer
-    record = trainer.advance()
-    due = trainer.done or record.step % trainer.settings.between_saves == 0
-    measured = trainer.validate() if due else None
-    log.write(record, measured)
-    if due:
-        begun.save()
-    progress.show(record, measured)
-    return record, measured
+    if progress.last is not None:
+        _tell(begun.folder, *progress.last)
 
 
 def _about(trainer: Trainer) -> str:
@@ -197,6 +185,7 @@ class Progress:
     started: float = field(default_factory=time.monotonic)
     told: float = 0.0
     open: bool = False
+    last: tuple[Record, Measured | None] | None = None
 
     @property
     def rewrites(self) -> bool:
@@ -205,6 +194,7 @@ class Progress:
 
     def show(self, record: Record, measured: Measured | None) -> None:
         """Tell how far it is."""
+        self.last = record, measured
         now, line = time.monotonic(), self._line(record)
         if measured is not None:
             line += f" · validation loss {measured.loss:.4f} · accuracy {measured.accuracy:.3f}"

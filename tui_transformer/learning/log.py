@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import write_whole
@@ -66,19 +67,30 @@ class Log:
         head, self._line = FORMATS[path.suffix]
         self.path = path
         write_whole(path, (head + "".join(_before(path, head, step))).encode())
-        self._file: TextIO = path.open("a", encoding="utf-8")
+        self._file = path.open("ab", buffering=0)
+        self._waiting = b""
 
     def write(self, record: Record, measured: Measured | None) -> None:
-        """Add a line.
+        """Add a line. One that cannot be written is added with the next.
 
         Raises:
-            InputError: It cannot be written.
+            InputError: It cannot be written; the file ends with a whole line.
         """
+        self._waiting += self._line(record, measured).encode()
         try:
-            self._file.write(self._line(record, measured))
-            self._file.flush()
+            self._add(self._waiting)
         except OSError as error:
             raise InputError(f"{self.path}: cannot be written: {error.strerror}") from error
+        self._waiting = b""
+
+    def _add(self, lines: bytes) -> None:
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            while lines:
+                lines = lines[self._file.write(lines) :]
+        except OSError:
+            self._file.truncate(end)
+            raise
 
     def close(self) -> None:
         """Close the file."""
@@ -96,6 +108,8 @@ def check_new(path: Path) -> None:
             raise InputError(f"{path}: cannot be written: there is no folder {path.parent}") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{path}: cannot be written: nothing may be written in {path.parent}")
     if size:
         raise InputError(f"{path} exists: remove it, or choose another --log")
 

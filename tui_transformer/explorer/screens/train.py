@@ -18,7 +18,7 @@ from tui_transformer.explorer.training.line import TrainingLine
 from tui_transformer.explorer.training.plan import Plan
 from tui_transformer.explorer.training.stage import TrainStage
 from tui_transformer.guide.texts import help_text
-from tui_transformer.learning.checkpoint import is_run
+from tui_transformer.learning.run_file import is_run
 from tui_transformer.model import Model
 from tui_transformer.text.display import visible
 

@@ -16,9 +16,9 @@ from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.training.curve import LOGS, Curves
 from tui_transformer.explorer.training.looks import Looks
-from tui_transformer.learning.checkpoint import Run
 from tui_transformer.learning.log import Log
 from tui_transformer.learning.loop import Measured, Record
+from tui_transformer.learning.run import Run
 from tui_transformer.model import Model
 
 Result = TypeVar("Result")
@@ -172,7 +172,7 @@ class Training:
             self._turn(work)
         except (InputError, MemoryError) as error:
             self._allowed = 0
-            self._say(problem=str(error) or "not enough memory", state="paused" if self.run else "ended")
+            self._say(problem=str(error) or "not enough memory", state="paused" if self.run else "ended", doing="")
             self._over = self._over or self.run is None
         if doing:
             self._say(doing="")
@@ -227,37 +227,25 @@ class Training:
     # A step
 
     def _step(self) -> None:
-        """One step as the shell makes it: at times also validation and a checkpoint."""
+        """One step as the shell makes it."""
         run, looks = self.run, self.looks
         assert run is not None  # noqa: S101 - steps are allowed once the run is open
         assert looks is not None  # noqa: S101
-        started, trainer = time.perf_counter(), run.trainer
-        record = trainer.advance()
-        self._allowed = 0 if trainer.done else self._allowed - 1
-        due = trainer.done or record.step % trainer.settings.between_saves == 0
-        measured = self._validated(run) if due else None
-        self.curves.add(record, measured)
-        self._note(record, measured)
-        self._write(run, record, measured)
-        if due:
-            run.save()
+        started = time.perf_counter()
+        run.step(self._log_of(run), self._made, lambda: self._say(doing="validating"))
         if not self._allowed:
             self._rest()
             return
         looks.after(time.perf_counter() - started)
         self._count(run, time.perf_counter() - started)
 
-    def _validated(self, run: Run) -> Measured | None:
-        self._say(doing="validating")
-        measured = run.trainer.validate()
-        self._say(doing="")
-        return measured
-
-    def _note(self, record: Record, measured: Measured | None) -> None:
-        """Say what the step was; the screen is not told of every step."""
-        trainer = self.run.trainer if self.run else None
-        rate = trainer.rate(record.step + 1) if trainer else 0.0
-        now = replace(self.status, step=record.step, record=record, next_rate=rate)
+    def _made(self, record: Record, measured: Measured | None) -> None:
+        """Say what a step was; the screen is not told of every one."""
+        assert self.run is not None  # noqa: S101 - its step it is
+        trainer = self.run.trainer
+        self._allowed = 0 if trainer.done else self._allowed - 1
+        self.curves.add(record, measured)
+        now = replace(self.status, step=record.step, record=record, next_rate=trainer.rate(record.step + 1), doing="")
         self.status = now if measured is None else replace(now, measured=(record.step, measured))
 
     def _count(self, run: Run, seconds: float) -> None:
@@ -265,12 +253,12 @@ class Training:
         before = self.status.seconds or seconds
         self.status = replace(self.status, seconds=before + RECENT * (seconds - before), saved=run.saved)
 
-    def _write(self, run: Run, record: Record, measured: Measured | None) -> None:
-        """Add a line to the log in the run's folder, the one that is there already or a new one."""
+    def _log_of(self, run: Run) -> Log:
+        """The log in the run's folder, the one that is there already or a new one."""
         if self._log is None:
             path = next((run.folder / name for name in LOGS if (run.folder / name).exists()), run.folder / LOGS[0])
-            self._log = Log(path, record.step - 1)
-        self._log.write(record, measured)
+            self._log = Log(path, run.trainer.step)
+        return self._log
 
     # The model as it is
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.training.curve import logged
 from tui_transformer.explorer.training.sample import LONGEST, Examples, Heads, Sample, heads_of, written
-from tui_transformer.learning.checkpoint import checkpoints, settings_of
+from tui_transformer.learning.checkpoint import checkpoints
 from tui_transformer.learning.data import lines_of, read_data
+from tui_transformer.learning.run_file import settings_of
 from tui_transformer.model import Model
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.samples import sample_sentence

@@ -11,8 +11,10 @@ from typing import Any
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import is_file, write_whole
-from tui_transformer.learning.checkpoint import Run, check_new, is_run, newest_checkpoint, settings_of
+from tui_transformer.learning.checkpoint import newest_checkpoint
 from tui_transformer.learning.corpora import lines_of
+from tui_transformer.learning.run import Run, check_new
+from tui_transformer.learning.run_file import is_run, settings_of
 from tui_transformer.learning.settings import UNITS, Settings
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.text.files import shown_path
