@@ -36,6 +36,7 @@ FUNCTIONS = (
     "sin",
     "sqrt",
     "subtract",
+    "take_along_axis",
     "tanh",
     "where",
     "zeros_like",
@@ -129,7 +130,7 @@ for _name in BINARY:
         setattr(Array, _special, _function)
 for _name in COMPARISONS:
     setattr(Array, f"__{_name}__", _comparison(_name))
-for _name in ("shape", "dtype", "size", "ndim", "nbytes"):
+for _name in ("shape", "dtype", "size", "ndim", "nbytes", "flags"):
     setattr(Array, _name, property(operator.attrgetter(f"_values.{_name}")))
 
 

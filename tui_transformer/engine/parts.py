@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from tui_transformer.engine.axis import Region, slices, within
 from tui_transformer.engine.backend import Array, Backend
@@ -38,11 +39,18 @@ class Parts:
 
     def large(self, name: str) -> bool:
         """Whether a step is never made whole on the way to others: it is dropped, and more than a block."""
-        return self.dropped(name) and math.prod(self.program.shape(name)) * self.batch > BLOCK_CELLS
+        return name in self._over_a_block and self.dropped(name)
+
+    @cached_property
+    def _over_a_block(self) -> frozenset[str]:
+        """The steps that are large unless they are kept."""
+        steps = (step for step in self.program.steps if step.windowed)
+        return frozenset(step.name for step in steps if math.prod(step.shape) * self.batch > BLOCK_CELLS)
 
     def in_blocks(self, step: Step) -> bool:
         """Whether a step reads something that is too large to be made at once."""
-        return len(step.axes) > 1 and any(self.large(source) for source in step.inputs)
+        few = self._over_a_block.isdisjoint(step.inputs)
+        return not few and len(step.axes) > 1 and any(self.large(source) for source in step.inputs)
 
     def remade(self, step: Step) -> list[Step]:
         """The inputs that are computed, and let go, while a step is made in blocks."""

@@ -25,7 +25,7 @@ class Step:
     inputs: tuple[str, ...]
     axes: Axes
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
         """The result's shape, without a batch axis."""
         return shape_of(self.axes)
@@ -41,12 +41,12 @@ class Step:
         parts = self.name.split(".")
         return ".".join(parts[:2]) if len(parts) > 2 and parts[1].isdigit() else self.sublayer
 
-    @property
+    @cached_property
     def square(self) -> bool:
         """Whether the array grows with queries × keys."""
         return {"query", "key"} <= {axis.name for axis in self.axes}
 
-    @property
+    @cached_property
     def windowed(self) -> bool:
         """Whether the array may be too large to be made whole: queries × keys, or tokens × vocabulary."""
         return self.square or any(axis.name == "vocabulary" for axis in self.axes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap, Counter
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -112,6 +112,10 @@ class Trace:
         step = self.program.step(name)
         self._ready(self._sources_of(step), before)
 
+    def check_room(self, names: Sequence[str]) -> None:
+        """Raise InputError where the weights that are still to be read for these steps do not fit into memory."""
+        self._check_room(self._order([self.program.aliases.get(name, name) for name in names], self._recent))
+
     def pending(self, names: Sequence[str]) -> int:
         """Floating-point operations that it would take to have these steps."""
         steps = self._order([self.program.aliases.get(name, name) for name in names], self._recent)
@@ -216,8 +220,9 @@ class Trace:
     @np.errstate(all="ignore")
     def _compute(self, names: Sequence[str], *, discard: bool = False, before: Watch | None = None) -> dict[str, Array]:
         """Compute steps in order, keep those of the plan, and drop every other value after its last reader."""
-        values = ChainMap[str, Array]({}, self._recent)
+        values = dict(self._recent)
         order = self._order(names, values)
+        self._check_room(order)
         readers = Counter(source for step in order for source in self._reads(step))
         if not discard:
             readers.update(names)
@@ -230,6 +235,14 @@ class Trace:
                 if not readers[name]:
                     values.pop(name, None)
         return {} if discard else {name: self._value(name, values) for name in names}
+
+    def _check_room(self, order: Iterable[Step]) -> None:
+        """Raise InputError where the weights of these steps do not fit into memory, before any is read."""
+        weights = self.program.weights
+        if not self.weights.held.keys() >= weights.keys():
+            tables = {step.inputs[1] for step in order if step.op.looks_up and self._apart(step.inputs[1])}
+            names = {name for step in order for name in self._reads(step) if name in weights} - tables
+            self.weights.check_room({name: self.program.shape(name) for name in names})
 
     def _order(self, names: Sequence[str], there: Mapping[str, Array]) -> list[Step]:
         """The steps that have to run for these, in order; those that are there already stop the search."""
@@ -249,26 +262,40 @@ class Trace:
             return ()
         return self._parts.sources(step) if self._parts.in_blocks(step) else step.inputs
 
-    def _run(self, step: Step, values: ChainMap[str, Array], readers: Counter[str]) -> Array:
+    def _run(self, step: Step, values: Mapping[str, Array], readers: Counter[str]) -> Array:
         """One step, kept if the plan says so."""
-        inputs = {name: self._value(name, values) for name in self._reads(step)}
         region, result = whole(step.shape), self._unedited(step)
         if result is None and self._parts.in_blocks(step):
-            result = self._parts.make(step, region, inputs)
+            result = self._parts.make(step, region, {name: self._value(name, values) for name in self._reads(step)})
         else:
             if result is None:
-                operands = (inputs[name] for name in step.inputs)
-                result = step.op.forward(self.backend, *operands, out=self._spare(step, values.maps[0], readers))
+                operands = self._operands(step, values)
+                result = step.op.forward(self.backend, *operands, out=self._spare(step, values, readers))
             result = changed(self.edits, step.name, self.backend, result, region)
         if self._keeps(step.name):
             self._store(step.name)[step.name] = result
         return result
 
+    def _operands(self, step: Step, values: Mapping[str, Array]) -> tuple[Array, ...]:
+        """What a step is computed from; of a large table in a file only the rows that are looked up."""
+        if step.op.looks_up and self._apart(step.inputs[1]):
+            ids, table = step.inputs
+            return self.weights.looked_up(table, self.program.shape(table), self._value(ids, values))
+        return tuple(self._value(name, values) for name in step.inputs)
+
+    def _apart(self, name: str) -> bool:
+        """Whether a name is of a weight that no edit reaches and of which a part can be read alone."""
+        weights = self.program.weights
+        return name in weights and name not in self._changed and self.weights.apart(name, self.program.shape(name))
+
     def _spare(self, step: Step, values: Mapping[str, Array], readers: Counter[str]) -> Array | None:
         """The first input, if the op may write over it: nobody keeps it and nobody else reads it."""
         first = step.inputs[0]
-        free = step.op.overwrites and first in values and not self._keeps(first) and readers[first] == 1
-        return values[first] if free and step.inputs.count(first) == 1 else None
+        fresh = first in values and first not in self._recent and not self._keeps(first)
+        free = step.op.overwrites and fresh and readers[first] == 1
+        if not free or step.inputs.count(first) > 1 or not values[first].flags.c_contiguous:
+            return None
+        return values[first]
 
     def _store(self, name: str) -> dict[str, Array]:
         """Where the value of a name is kept."""
@@ -317,6 +344,8 @@ class Trace:
 
     def _needed(self, name: str) -> list[str]:
         """What has to be there whole before a part of a value can be read."""
+        if self._apart(name):
+            return []
         return self._parts.sources(self.program.step(name)) if self._parts.dropped(name) else [name]
 
     def _sources_of(self, step: Step) -> list[str]:
@@ -333,6 +362,8 @@ class Trace:
 
     def _part(self, name: str, region: Region) -> Array:
         """A part of a step, with all items of the batch, or of a weight; only what it needs is computed."""
+        if self._apart(name):
+            return self.weights.part(name, self.program.shape(name), place(self.program, name, region))
         return self._read(name, region, self._ready(self._needed(name)))
 
     @np.errstate(all="ignore")

@@ -8,11 +8,9 @@ from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.blocks import by_cells
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.ops.base import Gradients, Op, passed_on
-
-BLOCK = 1 << 14
-"""Elements worked on at a time, so that the intermediate values stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +31,14 @@ class Gelu(Op):
         return inputs[0]
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        """Block by block on the CPU."""
-        x = inputs[0]
-        result = backend.like(x) if out is None else out
-        block = BLOCK if backend.device == "cpu" else x.size
-        source, target = x.reshape(-1), result.reshape(-1)
-        for start in range(0, x.size, block or 1):
-            part = source[start : start + block]
-            backend.xp.multiply(part, self._phi(backend, part), out=target[start : start + block])
-        return target.reshape(x.shape)
+        """The value times its share."""
+        result = backend.like(inputs[0]) if out is None else out
+
+        def weigh(x: Array, target: Array) -> None:
+            backend.xp.multiply(x, self._phi(backend, x), out=target)
+
+        by_cells(backend, weigh, inputs[0], result)
+        return result
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = x Φ(x); ∂x = Φ(x) + x φ(x) with the normal density φ."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.blocks import by_cells
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
@@ -32,8 +33,13 @@ class GeluTanh(Op):
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """X times its share."""
-        share = self._share(backend, inputs[0])
-        return backend.xp.multiply(inputs[0], share, out=share if out is None else out)
+        result = backend.like(inputs[0]) if out is None else out
+
+        def weigh(x: Array, target: Array) -> None:
+            backend.xp.multiply(x, self._share(backend, x), out=target)
+
+        by_cells(backend, weigh, inputs[0], result)
+        return result
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = x s(x); ∂x = s + x · 2 s (1 − s) · √(2/π) (1 + 3 · 0.044715 x²)."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.blocks import by_rows
 from tui_transformer.engine.explanation import Floats, Index, Source, Sum, Value, Working, added
 from tui_transformer.engine.ops.base import Gradients, Op, along_column, flat, single, whole_rows
 
@@ -43,16 +44,21 @@ class LayerNorm(Op):
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """Mean, difference, mean square, then in place."""
         x, gamma, beta = inputs
-        result, deviation = self._normalised(backend, x, out)
-        result /= deviation
-        result *= gamma
-        result += beta
+        result = backend.like(x) if out is None else out
+
+        def normalise(rows: Array, target: Array) -> None:
+            target /= self._centred(backend, rows, target)
+            target *= gamma
+            target += beta
+
+        by_rows(backend, normalise, x, result)
         return result
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = x̂ γ + β with x̂ = (x − μ) / √(σ² + ε)."""
         xp, (x, gamma) = backend.xp, inputs[:2]
-        normal, deviation = self._normalised(backend, x, None)
+        normal = backend.like(x)
+        deviation = self._centred(backend, x, normal)
         normal /= deviation
         toward_gamma = xp.einsum("ni,ni->i", flat(gradient), flat(normal))
         toward_x = xp.multiply(gradient, gamma, out=backend.like(gradient))
@@ -63,12 +69,12 @@ class LayerNorm(Op):
         toward_x /= deviation
         return toward_x, toward_gamma, flat(gradient).sum(axis=0)
 
-    def _normalised(self, backend: Backend, x: Array, out: Array | None) -> tuple[Array, Array]:
-        """Give x − μ, and √(σ² + ε) of every row."""
-        out = backend.like(x) if out is None else out
-        centred = backend.xp.subtract(x, x.mean(axis=-1, keepdims=True), out=out)
-        squares = backend.xp.einsum("...i,...i->...", centred, centred)[..., None]
-        return centred, backend.xp.sqrt(squares / x.shape[-1] + self.epsilon)
+    def _centred(self, backend: Backend, x: Array, out: Array) -> Array:
+        """Write x − μ into `out`, and give √(σ² + ε) of every row."""
+        mean = backend.xp.einsum("...i->...", x)[..., None] / x.shape[-1]
+        backend.xp.subtract(x, mean, out=out)
+        squares = backend.xp.einsum("...i,...i->...", out, out)[..., None]
+        return backend.xp.sqrt(squares / x.shape[-1] + self.epsilon)
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         """A row is normalised as a whole."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Axes, Region, Shape, whole
 from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.blocks import by_rows
 from tui_transformer.engine.explanation import Floats, Index, Source, Sum, Value, Working
 from tui_transformer.engine.ops.base import Gradients, Op, along_column, flat, single, whole_rows
 
@@ -35,8 +36,13 @@ class RmsNorm(Op):
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """Mean square, quotient, product."""
         x, gamma = inputs
-        result = backend.xp.divide(x, self._size(backend, x), out=backend.like(x) if out is None else out)
-        result *= gamma
+        result = backend.like(x) if out is None else out
+
+        def scale(rows: Array, target: Array) -> None:
+            backend.xp.divide(rows, self._size(backend, rows), out=target)
+            target *= gamma
+
+        by_rows(backend, scale, x, result)
         return result
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:

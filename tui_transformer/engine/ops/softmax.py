@@ -11,6 +11,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.blocks import by_rows
 from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working, product
 from tui_transformer.engine.ops.base import RESULT, Gradients, Op, whole_rows
 
@@ -35,13 +36,20 @@ class Softmax(Op):
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """The largest score is taken off first, so that no exponential overflows."""
-        xp, scores = backend.xp, inputs[0]
-        top = scores.max(axis=-1, keepdims=True)
-        top = xp.where(top == -math.inf, 0.0, top)
-        shares = xp.subtract(scores, top, out=backend.like(scores) if out is None else out)
-        xp.exp(shares, out=shares)
-        total = shares.sum(axis=-1, keepdims=True)
-        return xp.divide(shares, xp.where(total == 0.0, 1.0, total), out=shares)
+        xp, result = backend.xp, backend.like(inputs[0]) if out is None else out
+
+        def share(scores: Array, shares: Array) -> None:
+            largest = scores.argmax(axis=-1)  # many times faster than NumPy's max over short rows
+            top = xp.take_along_axis(scores, largest[:, None], axis=-1)
+            top[top == -math.inf] = 0.0
+            xp.subtract(scores, top, out=shares)
+            xp.exp(shares, out=shares)
+            total = xp.einsum("ij->i", shares)[:, None]
+            total[total == 0.0] = 1.0
+            xp.divide(shares, total, out=shares)
+
+        by_rows(backend, share, inputs[0], result)
+        return result
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = e^s / Σ e^s; ∂s = y · (∂y − Σ ∂y y)."""
