@@ -101,9 +101,10 @@ def test_batches_are_the_same_again_and_validation_is_apart(tmp_path, task):
     [
         ("next-word", "", "is empty"),
         ("next-word", " \n\n", "is empty"),
-        ("next-character", "a", "1 tokens"),
+        ("next-character", "a", "fewer than two tokens"),
         ("pairs", "a\tb\nno tab here\n", "line 2 has no tab"),
         ("pairs", "a\t\n", "line 1 has no tab"),
+        ("pairs", "a\tb\n" + "a " * 600_000 + "\tb\n", r"line 2 has 1,200,003 characters, the limit is 1,000,000"),
         ("classify", "a\tone label\nb\ttwo\n", "has spaces"),
         ("classify", "a\tx\nb\tx\n", "nothing to tell apart"),
     ],
@@ -113,6 +114,14 @@ def test_a_text_that_does_not_fit_is_named(tmp_path, task, text, says):
         read(tmp_path, task, text)
     assert "text.txt" in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("task", "examples"), [("next-word", 3), ("pairs", 2)])
+def test_a_line_that_is_read_in_parts_is_learned_from(tmp_path, monkeypatch, task, examples):
+    monkeypatch.setattr("tui_transformer.text.corpus.LONGEST_LINE", 8)
+    monkeypatch.setattr("tui_transformer.text.corpus.CHUNK", 8)
+    data = read(tmp_path, task, "one two three four five\tsix\na\tb\n", length=4)
+    assert len(data.rows) == examples
 
 
 def test_too_few_lines_to_validate_on(tmp_path):

@@ -133,16 +133,17 @@ def read_data(settings: Settings, lines: Sequence[str], tokenizer: Tokenizer, st
         rows = task.rows(lines, Reader(tokenizer, settings.length, start_id))
         if not task.whole:
             needed(words, words.pad_id, words.specials.padding)
-    least = 2 if settings.validation else 1
-    if len(rows) < least:
-        kind = "stretches of text" if task.whole else "lines"
-        raise InputError(
-            f"{shown_path(Path(settings.file))} gives {len(rows)} {kind}, too few to validate on some: "
-            "use a longer file, a smaller --length, or --validation 0"
-            if settings.validation
-            else f"{shown_path(Path(settings.file))} gives no {kind} to learn from"
-        )
+        _check_count(len(rows), settings, "stretch of text" if task.whole else "line")
     return Data(task, settings, words, rows)
+
+
+def _check_count(found: int, settings: Settings, kind: str) -> None:
+    """Raise InputError where there are too few examples."""
+    if not found:
+        raise InputError(f"no {kind} to learn from")
+    if found == 1 and settings.validation:
+        advice = "use a longer file, a smaller --length, or --validation 0"
+        raise InputError(f"one {kind} is too few to validate on some: {advice}")
 
 
 @contextlib.contextmanager

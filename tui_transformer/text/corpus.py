@@ -11,8 +11,8 @@ from tui_transformer.errors import InputError
 from tui_transformer.text.files import shown_path
 
 CHUNK = 1 << 18
-LONGEST_LINE = 1 << 20
-"""A longer line comes in parts, which end at a space where they can."""
+LONGEST_LINE = 1 << 19
+"""A longer line comes in parts, which end at a space where they can; no tokenizer refuses one of them."""
 
 _BYTE_ORDER_MARK = "\ufeff"
 

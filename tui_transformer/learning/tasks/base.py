@@ -11,11 +11,11 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.learning.batches import Row
 from tui_transformer.text.display import visible
-from tui_transformer.text.tokenizer import Tokenizer
+from tui_transformer.text.tokenizer import MAX_CHARACTERS, Tokenizer
 from tui_transformer.text.vocabulary import Vocabulary
 
 Lines = Sequence[str]
-"""The lines of a file, with their ends."""
+"""The lines of a file, with their ends; a very long one comes in parts."""
 
 Words = Callable[[Lines], Iterable[str]]
 Draw = Callable[[Row, np.random.Generator, Vocabulary], Row]
@@ -111,7 +111,7 @@ def stream(lines: Lines, tokenizer: Tokenizer) -> Host:
     parts = [np.array(ids, dtype=np.int32) for ids in map(tokenizer_ids(tokenizer), _pieces(lines))]
     found = np.concatenate(parts) if parts else np.zeros(0, np.int32)
     if found.size < 2:
-        raise InputError(f"the file has {found.size} tokens: a text to learn from needs more")
+        raise InputError("the file has fewer than two tokens: a text to learn from needs more")
     return found
 
 
@@ -167,8 +167,10 @@ def fields(line: str, number: int, what: str) -> tuple[str, str]:
     """The two parts of a line, at its last tab.
 
     Raises:
-        InputError: There is no tab, or nothing on one side of it.
+        InputError: There is no tab, or nothing on one side of it, or the line is too long.
     """
+    if len(line) > MAX_CHARACTERS:
+        raise InputError(f"line {number} has {len(line):,} characters, the limit is {MAX_CHARACTERS:,}: cut it")
     first, tab, second = line.rstrip("\r\n").rpartition("\t")
     if not tab or not first.strip() or not second.strip():
         raise InputError(f"line {number} has no tab between two texts: write {what}")
@@ -177,4 +179,15 @@ def fields(line: str, number: int, what: str) -> tuple[str, str]:
 
 def pairs(lines: Lines, what: str) -> Iterator[tuple[str, str]]:
     """The two parts of every line that is not empty."""
-    return (fields(line, number, what) for number, line in enumerate(lines, 1) if line.strip())
+    return (fields(line, number, what) for number, line in enumerate(_whole(lines), 1) if line.strip())
+
+
+def _whole(lines: Lines) -> Iterator[str]:
+    """The lines, long ones put together again of the parts in which they were read."""
+    parts: list[str] = []
+    for line in lines:
+        parts.append(line)
+        if line.endswith("\n"):
+            yield "".join(parts)
+            parts = []
+    yield "".join(parts)
