@@ -9,13 +9,13 @@ import pytest
 from reference import REFERENCES
 
 from tui_transformer.engine import backend as backend_module
-from tui_transformer.engine import parts
+from tui_transformer.engine import keep, parts
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.ops import Linear, Softmax, Unembed
 from tui_transformer.engine.pool import Pool
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.model import Model, loading
+from tui_transformer.model import Model
 from tui_transformer.views.step_view import extremes
 
 LOGITS, PROBABILITIES = "output.logits", "output.probabilities"
@@ -133,9 +133,9 @@ def test_no_more_than_a_few_rows_are_ever_there(action, monkeypatch):
 
 
 def test_a_large_vocabulary_is_not_refused_for_its_logits(monkeypatch):
-    monkeypatch.setattr(loading, "available_memory", lambda: LENGTH * WORDS * 2)
+    monkeypatch.setattr(keep, "available_memory", lambda: LENGTH * WORDS * 2)
     assert not large().trace(ids=[1] * LENGTH, budget=0).plan.names
-    monkeypatch.setattr(loading, "available_memory", lambda: 4 * LENGTH * WIDTH)
+    monkeypatch.setattr(keep, "available_memory", lambda: 4 * LENGTH * WIDTH)
     with pytest.raises(InputError, match="of memory"):
         large().trace(ids=[1] * LENGTH, budget=0)
 

@@ -256,9 +256,9 @@ def test_a_changed_model_keeps_both_stacks():
 
 
 def test_memory_is_counted_for_both_sequences(monkeypatch):
-    from tui_transformer.model import loading
+    from tui_transformer.engine import keep
 
     model = load()
-    monkeypatch.setattr(loading, "available_memory", lambda: 100)
+    monkeypatch.setattr(keep, "available_memory", lambda: 100)
     with pytest.raises(InputError, match="9 tokens need"):
         model.trace(ids=SOURCE_IDS, decoder_ids=TARGET_IDS)

@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from tui_transformer.engine import keep, weights
+from tui_transformer.engine.edits import Edit
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.model.found import Found, cache_folder, find_model, found_models
@@ -175,6 +177,68 @@ def test_a_file_of_many_gigabytes_costs_its_header(tmp_path):
     assert time.process_time() - started < 1
     assert tracemalloc.get_traced_memory()[1] < 1 << 22
     tracemalloc.stop()
+
+
+@pytest.fixture
+def large(tmp_path, monkeypatch) -> Model:
+    """Embeddings of more cells than are read at once, in bfloat16; the row of token 900 is not finite."""
+    monkeypatch.setattr(weights, "LARGE", 1 << 12)
+    Model.load("decoder", vocabulary="english", d_model=16, device="cpu").save(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    raw = {name: ("BF16", (array.view("<u4") >> 16).astype("<u2")) for name, array in tensors.items()}
+    raw[TABLE][1][900] = 0x7F80
+    write_raw(tmp_path / "model.safetensors", raw)
+    return Model.load(tmp_path, device="cpu")
+
+
+TABLE = "embedding.tokens.weight"
+ROWS = [3, 700, 3, 12]
+
+
+def test_of_a_large_table_only_the_rows_that_are_looked_up_are_read(large):
+    trace = large.trace(ids=ROWS)
+    found = np.array(trace["embedding.tokens"])
+    seen = trace.explain("embedding.tokens", row=1, column=2)
+    rows = trace.window(TABLE, (range(699, 701), range(16)))
+    assert TABLE not in large.weights.held
+    assert (seen.stored, rows[1, 2]) == (found[1, 2], found[1, 2])
+    with pytest.raises(InputError, match=f"tensor {TABLE} holds NaN or infinity"):
+        Model.load(large.folder, device="cpu").trace(ids=[899, 900])["embedding.tokens"]
+
+
+def test_a_row_that_is_looked_up_is_that_of_the_whole_table(large):
+    whole = Model.load(large.folder, device="cpu")
+    table = np.array(whole.weights.file.part(TABLE, slice(0, 900)))
+    whole.weights.held[TABLE] = table
+    for trace in (whole.trace(ids=ROWS), whole.trace(ids=[ROWS, ROWS[::-1]])):
+        other = large.trace(ids=ROWS if trace.batch == 1 else [ROWS, ROWS[::-1]])
+        assert np.array_equal(trace["decoder.0.output"], other["decoder.0.output"])
+
+
+def test_an_edited_table_is_read_whole(large):
+    edited = Model.load(large.folder, device="cpu").trace(ids=ROWS).edited([Edit(TABLE, (3, 2), 5.0)])
+    with pytest.raises(InputError, match=f"tensor {TABLE} holds NaN or infinity"):
+        edited.window(TABLE, (range(4), range(4)))
+
+
+def test_weights_that_do_not_fit_into_memory_are_refused_before_any_is_read(large, monkeypatch):
+    monkeypatch.setattr(weights, "_UNNOTICED", 0)
+    trace = large.trace(ids=ROWS)
+    monkeypatch.setattr(keep, "available_memory", lambda: 512)
+    assert trace["embedding.output"].shape == (4, 16)
+    with pytest.raises(InputError, match=r"the weights for this take, as float32, .* KiB of memory and 512 B are free"):
+        trace.compute()
+    assert large.weights.held == {}
+
+
+def test_weights_that_the_file_has_as_they_are_needed_take_no_memory(folder, monkeypatch):
+    monkeypatch.setattr(weights, "_UNNOTICED", 0)
+    model = Model.load(folder, device="cpu")
+    trace = model.trace(TEXT)
+    monkeypatch.setattr(keep, "available_memory", lambda: 0)
+    assert trace["output.logits"].shape == (8, 8)
+    with pytest.raises(InputError, match="as float64"):
+        model.changed(dtype="float64").weights.check_room({TENSOR: (8, 8)})
 
 
 # Several files

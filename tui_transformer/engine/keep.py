@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_transformer.engine.program import Program, Step
+from tui_transformer.errors import InputError
 
 MEBIBYTE = 1 << 20
 DEFAULT_BUDGET = 512 * MEBIBYTE
@@ -93,6 +94,13 @@ def available_memory() -> int:
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def check_memory(needed: int, what: str, advice: str) -> None:
+    """Raise InputError where more memory is needed than is free."""
+    free = available_memory()
+    if needed > free:
+        raise InputError(f"{what} {readable(needed)} of memory and {readable(free)} are free: {advice}")
 
 
 def readable(size: int) -> str:

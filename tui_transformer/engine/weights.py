@@ -6,29 +6,78 @@ import math
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.keep import MEBIBYTE, check_memory
 
 Reader = Callable[[str, Shape], Host]
 """Gives a weight of this name and shape as a host array."""
 
+LARGE = 1 << 22
+"""Cells of a weight above which a part of it is read alone."""
+
+
+class Stored(Protocol):
+    """The file that weights are read from."""
+
+    def part(self, name: str, index: Any) -> Host:
+        """The cells of a weight at an index, as floats; no others are read."""
+
+    def mapped(self, name: str, dtype: np.dtype[Any]) -> bool:
+        """Whether a weight is in the file as numbers of this type, so that reading it takes no memory."""
+
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """A weight is asked for by name and shape; the first time it is read and put on the device, then held."""
+    """A weight is asked for by name and shape; the first time it is read and put on the device, then held.
+
+    Attributes:
+        file: Where parts of large weights are read from as long as nobody has asked for the whole.
+    """
 
     backend: Backend
     read: Reader
     held: dict[str, Array] = field(default_factory=dict)
+    file: Stored | None = None
 
     def get(self, name: str, shape: Shape) -> Array:
         """The weight on the device."""
         if name not in self.held:
             self.held[name] = self.backend.floats(self.read(name, shape))
         return self.held[name]
+
+    def apart(self, name: str, shape: Shape) -> bool:
+        """Whether a part of a weight can be had for less than the whole."""
+        return self.file is not None and name not in self.held and math.prod(shape) > LARGE
+
+    def part(self, name: str, shape: Shape, index: Any) -> Array:
+        """The cells of a weight at an index, on the device; of one that can be had apart, nothing else is read."""
+        if self.file is None or not self.apart(name, shape):
+            return self.get(name, shape)[index]
+        return self.backend.floats(self.file.part(name, index))
+
+    def looked_up(self, name: str, shape: Shape, ids: Array) -> tuple[Array, Array]:
+        """The IDs as places among the rows of a table that they name, and those rows."""
+        rows, places = np.unique(self.backend.to_host(ids), return_inverse=True)
+        return self.backend.integers(places.reshape(ids.shape)), self.part(name, shape, rows)
+
+    def check_room(self, wanted: Mapping[str, Shape]) -> None:
+        """Raise InputError where weights would take more memory than is free; those that are held take none."""
+        if self.file is None or self.backend.device != "cpu":
+            return
+        dtype, file = self.backend.dtype, self.file
+        unread = (name for name in wanted if name not in self.held and not file.mapped(name, dtype))
+        needed = sum(math.prod(wanted[name]) for name in unread) * dtype.itemsize
+        if needed > _UNNOTICED:
+            check_memory(needed, f"the weights for this take, as {dtype},", "look at earlier steps, which need fewer")
+
+
+_UNNOTICED = 64 * MEBIBYTE
+"""So little is not worth asking the system what is free."""
 
 
 def random_weights(seed: int, deviation: float = 0.2) -> Reader:

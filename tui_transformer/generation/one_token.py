@@ -98,7 +98,9 @@ class OneToken:
             if step.name in wanted:
                 steps.append(step)
                 wanted.update(step.inputs)
-        read = {name: weights.get(name, shape_of(axes)) for name, axes in program.weights.items() if name in wanted}
+        shapes = {name: shape_of(axes) for name, axes in program.weights.items() if name in wanted}
+        weights.check_room(shapes)
+        read = {name: weights.get(name, shape) for name, shape in shapes.items()}
         return cls(weights.backend, tuple(reversed(steps)), kept, read)
 
     @np.errstate(all="ignore")

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tui_transformer.engine.axis import Shape, shape_of, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.weights import Reader
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import read_json, write_whole
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families import FAMILIES, Family, ModelConfig, family_of
 from tui_transformer.model.families.base import Stored, as_it_is
-from tui_transformer.model.tensors import Tensors, open_file, open_index
+from tui_transformer.model.tensors import STORED, Tensors, open_file, open_index
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
@@ -69,8 +70,34 @@ def refuse_pickled(path: Path) -> None:
         )
 
 
-def reader(tensors: Tensors, family: Family, config: ModelConfig, program: Program) -> Reader:
-    """Gives the weights of a program from a file.
+@dataclass(frozen=True, eq=False)
+class StoredWeights:
+    """The weights of a program in a file.
+
+    Attributes:
+        tensors: The file.
+        places: For each weight, the tensor that has it, and how it is taken of that.
+    """
+
+    tensors: Tensors
+    places: Mapping[str, Stored]
+
+    def whole(self, name: str, _: Shape) -> Host:
+        """A weight, as floats."""
+        return self.part(name, ...)
+
+    def part(self, name: str, index: Any) -> Host:
+        """The cells of a weight at an index, as floats; no others are read."""
+        place = self.places[name]
+        return self.tensors.read(place.name, lambda tensor: place.take(tensor)[index])
+
+    def mapped(self, name: str, dtype: np.dtype[Any]) -> bool:
+        """Whether a weight is in the file as numbers of this type."""
+        return STORED[self.tensors.find(self.places[name].name).kind].dtype == dtype.newbyteorder("<")
+
+
+def stored_weights(tensors: Tensors, family: Family, config: ModelConfig, program: Program) -> StoredWeights:
+    """The weights of a program in a file.
 
     Raises:
         InputError: The file lacks a weight, or has one in another shape or type; at once, before anything is read.
@@ -79,7 +106,7 @@ def reader(tensors: Tensors, family: Family, config: ModelConfig, program: Progr
     places = {name: _place(family, config, name, names) for name in program.weights}
     for name, axes in program.weights.items():
         _check_shape(tensors, places[name], shape_of(axes))
-    return lambda name, _: tensors.read(places[name].name, places[name].take)
+    return StoredWeights(tensors, places)
 
 
 def _place(family: Family, config: ModelConfig, name: str, names: frozenset[str]) -> Stored:

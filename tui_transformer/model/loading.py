@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tui_transformer.engine.backend import choose_backend
-from tui_transformer.engine.keep import available_memory, readable
+from tui_transformer.engine.keep import check_memory
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.weights import Reader, Weights, fixed_weights, random_weights
+from tui_transformer.engine.weights import Weights, fixed_weights, random_weights
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint
 from tui_transformer.model.checks import shown
@@ -71,13 +71,6 @@ def program_of(family: Family, config: ModelConfig, lengths: Lengths) -> Program
     return family.program(config, lengths)
 
 
-def check_memory(needed: int, what: str, advice: str) -> None:
-    """Raise InputError where more memory is needed than is free."""
-    free = available_memory()
-    if needed > free:
-        raise InputError(f"{what} {readable(needed)} of memory and {readable(free)} are free: {advice}")
-
-
 def _built_in(name: str, words: Words, at: Where, seed: int, sizes: Mapping[str, Any]) -> Parts:
     if not isinstance(seed, int) or seed < 0:
         raise UsageError(f"seed {shown(seed)} is not a whole number from 0")
@@ -90,7 +83,10 @@ def _built_in(name: str, words: Words, at: Where, seed: int, sizes: Mapping[str,
     start = {"start_id": known.ids.get("[BOS]", 0)} if name == "encoder-decoder" else {}
     given: dict[str, Any] = {"architecture": name, "vocab_size": known.size, "pad_id": known.pad_id, **start}
     config = Config(**given | dict(sizes))
-    return _assemble(name, VANILLA, config, random_weights(seed), known, at)._replace(seed=seed)
+    count = program_of(VANILLA, config, Lengths(1, 1)).weight_count()
+    backend = choose_backend(*at, small=count < SMALL)
+    check_memory(count * backend.dtype.itemsize, f"{count:,} weights need", "choose smaller sizes")
+    return Parts(name, VANILLA, config, Weights(backend, random_weights(seed)), tokenizer_for(known), seed)
 
 
 def _attention_example(at: Where, sizes: Mapping[str, Any]) -> Parts:
@@ -111,24 +107,23 @@ def _from_folder(where: str | Path, words: Words, at: Where) -> Parts:
     family, config = checkpoint.read_config(found.folder)
     tensors = checkpoint.open_tensors(found.folder)
     config = family.fitted(config, tensors.names)
-    read = checkpoint.reader(tensors, family, config, program_of(family, config, Lengths(1, 1)))
+    program = program_of(family, config, Lengths(1, 1))
+    stored = checkpoint.stored_weights(tensors, family, config, program)
     chosen = words or checkpoint.own_vocabulary(found.folder)
     known = None if chosen is None else _vocabulary(chosen)
-    return _assemble(found.name, family, config, read, known, at)._replace(folder=found.folder)
+    _check_vocabulary(known, config)
+    backend = choose_backend(*at, small=program.weight_count() < SMALL)
+    tokenizer = None if known is None else tokenizer_for(known)
+    return Parts(
+        found.name, family, config, Weights(backend, stored.whole, file=stored), tokenizer, folder=found.folder
+    )
 
 
-def _assemble(
-    name: str, family: Family, config: ModelConfig, read: Reader, words: Vocabulary | None, at: Where
-) -> Parts:
+def _check_vocabulary(words: Vocabulary | None, config: ModelConfig) -> None:
     if words is not None and words.rows > config.vocab_size:
         raise InputError(
             f"vocabulary {words.name} has {words.rows} words, the model {config.vocab_size} embedding rows"
         )
-    count = program_of(family, config, Lengths(1, 1)).weight_count()
-    backend = choose_backend(*at, small=count < SMALL)
-    check_memory(count * backend.dtype.itemsize, f"{count:,} weights need", "choose smaller sizes")
-    tokenizer = None if words is None else tokenizer_for(words)
-    return Parts(name, family, config, Weights(backend, read), tokenizer)
 
 
 def _vocabulary(where: str | Path | Vocabulary) -> Vocabulary:

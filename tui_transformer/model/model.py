@@ -13,7 +13,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import Array, Backend, Host
-from tui_transformer.engine.keep import DEFAULT_BUDGET
+from tui_transformer.engine.keep import DEFAULT_BUDGET, check_memory
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
@@ -29,7 +29,7 @@ from tui_transformer.model.inputs import (
     segments_of,
     without_past,
 )
-from tui_transformer.model.loading import Where, check_memory, program_of
+from tui_transformer.model.loading import Where, program_of
 from tui_transformer.text.pairs import encode_pair
 from tui_transformer.text.tokenizer import Encoding, Token, Tokenizer, check_length, target_tokenizer
 from tui_transformer.text.vocabulary import Vocabulary

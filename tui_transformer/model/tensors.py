@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,18 +18,30 @@ from tui_transformer.model.header import read_header
 LARGEST_INDEX = 1 << 26
 
 
+class Kind(NamedTuple):
+    """A stored type: what NumPy sees in the file, and the floats of that."""
+
+    dtype: np.dtype[Any]
+    floats: Callable[[Host], Host] = np.asarray
+
+
 def _bfloat16(numbers: Host) -> Host:
     """The upper halves of float32 numbers, as float32."""
-    return (numbers.astype(np.uint32) << 16).view(np.float32)
+    wide = numbers.astype(np.uint32)
+    wide <<= 16
+    return wide.view(np.float32)
 
 
-STORED: Mapping[str, tuple[str, Callable[[Host], Host]]] = {
-    "F64": ("<f8", np.asarray),
-    "F32": ("<f4", np.asarray),
-    "F16": ("<f2", np.asarray),
-    "BF16": ("<u2", _bfloat16),
+STORED: Mapping[str, Kind] = {
+    "F64": Kind(np.dtype("<f8")),
+    "F32": Kind(np.dtype("<f4")),
+    "F16": Kind(np.dtype("<f2")),
+    "BF16": Kind(np.dtype("<u2"), _bfloat16),
 }
-"""Stored types that can be read: as NumPy names what is in the file, and the numbers of that."""
+"""Stored types that can be read."""
+
+BLOCK = 1 << 22
+"""Numbers that are looked at together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +98,24 @@ class Tensors:
             InputError: It is missing, has a type that is not supported, or holds NaN or infinity.
         """
         tensor = self.find(name)
-        kind, floats = STORED[tensor.kind]
-        taken = take(tensor.data[tensor.start : tensor.stop].view(kind).reshape(tensor.shape))
+        kind = STORED[tensor.kind]
+        taken = take(tensor.data[tensor.start : tensor.stop].view(kind.dtype).reshape(tensor.shape))
         # A writer need not align its data, and arithmetic on unaligned numbers is slow: those are copied.
-        numbers = floats(np.require(taken, requirements="A"))
-        if not np.isfinite(numbers).all():
+        numbers = kind.floats(np.require(taken, requirements="A"))
+        if not _finite(numbers):
             raise InputError(
                 f"{tensor.path}: tensor {name} holds NaN or infinity: the file is damaged or was saved badly"
             )
         return numbers
+
+
+def _finite(numbers: Host) -> bool:
+    """Whether all are; many are looked at a block at a time, in the order in which they lie in memory."""
+    if numbers.size <= BLOCK:
+        return bool(np.isfinite(numbers).all())
+    outer = numbers.swapaxes(0, int(np.argmax(numbers.strides)))
+    rows = max(1, BLOCK * len(outer) // numbers.size)
+    return all(np.isfinite(outer[start : start + rows]).all() for start in range(0, len(outer), rows))
 
 
 def open_file(path: Path) -> Tensors:
