@@ -1,13 +1,8 @@
-"""Work on rows a block at a time: a block stays in the processor's cache, and every core takes some of them."""
+"""Work on rows a block at a time: a block stays in the processor's cache while several passes go over it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-
-import numpy as np
 
 from tui_transformer.engine.backend import Array, Backend
 
@@ -19,7 +14,7 @@ Work = Callable[..., None]
 
 
 def by_rows(backend: Backend, work: Work, *arrays: Array) -> None:
-    """Do work on all rows of these arrays: at once on a GPU and where they are few, else block by block.
+    """Do work on all rows of these arrays: at once on a GPU, else block by block.
 
     Args:
         backend: Where the arrays are.
@@ -27,49 +22,15 @@ def by_rows(backend: Backend, work: Work, *arrays: Array) -> None:
         arrays: Each … × columns, with as many rows; those that are written to are contiguous.
     """
     flat = [array.reshape(-1, array.shape[-1]) for array in arrays]
+    count = flat[0].shape[0]
     height = max(1, BLOCK // max(1, *(array.shape[1] for array in flat)))
-    starts = range(0, flat[0].shape[0], height)
-    if len(starts) <= 1 or backend.device != "cpu":
+    if backend.device != "cpu" or count <= height:
         work(*flat)
-    else:
-        _share(lambda start: work(*(array[start : start + height] for array in flat)), starts)
+        return
+    for start in range(0, count, height):
+        work(*(array[start : start + height] for array in flat))
 
 
 def by_cells(backend: Backend, work: Work, *arrays: Array) -> None:
     """As `by_rows`, for arrays of one shape in which no cell depends on another."""
     by_rows(backend, work, *(array.reshape(-1, 1) for array in arrays))
-
-
-def _share(work: Callable[[int], None], starts: range) -> None:
-    """Work on every block; this thread takes what the others have not begun."""
-    left = list(starts)
-
-    @np.errstate(all="ignore")
-    def take() -> None:
-        while left:
-            try:
-                start = left.pop()
-            except IndexError:
-                return
-            work(start)
-
-    others = [_helpers().submit(take) for _ in range(min(cores(), len(starts)) - 1)]
-    take()
-    for other in others:
-        if not other.cancel():
-            other.result()
-
-
-@cache
-def cores() -> int:
-    """How many threads compute: as many as the matrix products are allowed, or as there are cores for this process."""
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-        given = os.environ.get(name, "")
-        if given.isdecimal() and int(given) > 0:
-            return int(given)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@cache
-def _helpers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max(1, cores() - 1), "engine-rows")
