@@ -18,9 +18,11 @@ import typer
 from typer._click.exceptions import ClickException
 
 from tui_transformer import __version__
-from tui_transformer.cli.commands import app
+from tui_transformer.cli.lazy import Commands
 from tui_transformer.cli.options import Flags, takes_flags
 from tui_transformer.errors import InputError, UsageError
+
+app = typer.Typer(cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 NAME = "tui-transformer"
 EXPLORED = "question"

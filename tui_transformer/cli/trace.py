@@ -47,7 +47,6 @@ def run(flags: Flags, request: Request) -> None:
     names = [name for name in arrays if _matches(name, request.steps)]
     if not names:
         raise InputError(missing(list(arrays), request.steps or ""))
-    trace.check_room([name for name in names if name in trace])
     with writing(request.out) as file:
         as_npz.write(file, ((name, arrays[name]) for name in names))
     note(f"wrote {request.out}: {_counted(names)}, {_size(request.out)}")

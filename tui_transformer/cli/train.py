@@ -120,7 +120,7 @@ def _about(trainer: Trainer) -> str:
         trainer.model.config.summary,
         f"{sum(weight.size for weight in trainer.weights.values()):,} weights",
         f"vocabulary {trainer.data.vocabulary.size:,}",
-        f"{len(learned):,} examples, {len(held_out):,} to validate on",
+        f"examples: {len(learned):,} to learn from, {len(held_out):,} to validate on",
         f"a step takes up to {readable(trainer.memory)}",
         trainer.model.backend.name,
     )

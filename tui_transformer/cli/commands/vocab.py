@@ -1,4 +1,4 @@
-"""The commands below `vocab`: what each takes."""
+"""Look into vocabularies, build them, and split text into tokens."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import typer
 
 from tui_transformer.cli import completion
 
-vocabularies = typer.Typer(
-    rich_markup_mode=None, no_args_is_help=True, help="Look into vocabularies, build them, and split text into tokens."
+app = typer.Typer(
+    rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False, no_args_is_help=True, help=__doc__
 )
 Vocabulary = Annotated[
     str,
@@ -19,7 +19,7 @@ Vocabulary = Annotated[
 Named = Annotated[str, typer.Argument(metavar="NAME", autocompletion=completion.vocabularies)]
 
 
-@vocabularies.command("list")
+@app.command("list")
 def list_vocabularies() -> None:
     """List the vocabularies that come with the program."""
     from tui_transformer.cli.vocab import show_list
@@ -27,7 +27,7 @@ def list_vocabularies() -> None:
     show_list()
 
 
-@vocabularies.command("check")
+@app.command("check")
 def check_vocabulary(name: Annotated[str, typer.Argument(metavar="FILE")]) -> None:
     """Say what a vocabulary file holds: its kind, words, repeated words and special words."""
     from tui_transformer.cli.vocab import check
@@ -35,7 +35,7 @@ def check_vocabulary(name: Annotated[str, typer.Argument(metavar="FILE")]) -> No
     check(name)
 
 
-@vocabularies.command("show")
+@app.command("show")
 def show_vocabulary(
     name: Named,
     *,
@@ -48,7 +48,7 @@ def show_vocabulary(
     show_words(name, first, count)
 
 
-@vocabularies.command("search")
+@app.command("search")
 def search_vocabulary(
     query: Annotated[str, typer.Argument(metavar="TEXT")],
     *,
@@ -61,7 +61,7 @@ def search_vocabulary(
     search(vocab, query, count)
 
 
-@vocabularies.command("tokens")
+@app.command("tokens")
 def split_text(text: Annotated[str, typer.Argument(metavar="TEXT")], *, vocab: Vocabulary = "waves") -> None:
     """Split a text into tokens: IDs, words, places, and the text that the IDs stand for."""
     from tui_transformer.cli.vocab import tokens
@@ -69,7 +69,7 @@ def split_text(text: Annotated[str, typer.Argument(metavar="TEXT")], *, vocab: V
     tokens(vocab, text)
 
 
-@vocabularies.command("cut")
+@app.command("cut")
 def cut_text(text: Annotated[str, typer.Argument(metavar="TEXT")], *, vocab: Vocabulary = "waves") -> None:
     """Cut a text and explain each piece: its ID, what it stands for, and the characters that it covers."""
     from tui_transformer.cli.vocab import cut
@@ -77,7 +77,7 @@ def cut_text(text: Annotated[str, typer.Argument(metavar="TEXT")], *, vocab: Voc
     cut(vocab, text)
 
 
-@vocabularies.command("compare")
+@app.command("compare")
 def compare_vocabularies(
     text: Annotated[str, typer.Argument(metavar="TEXT")],
     *,
@@ -94,7 +94,7 @@ def compare_vocabularies(
     compare(vocab, text)
 
 
-@vocabularies.command("build")
+@app.command("build")
 def build_vocabulary(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Text files in UTF-8.")],
     *,

@@ -1,0 +1,46 @@
+"""Commands that are made when they are asked for: each is the `app` of the module of its name in `commands`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import typer
+from typer._click import Command, Context, HelpFormatter
+from typer.core import TyperGroup
+from typer.main import get_command
+
+PLACE = Path(__file__).parent / "commands"
+
+
+def single() -> typer.Typer:
+    """An app of one command."""
+    return typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
+
+
+class Commands(TyperGroup):
+    """All commands: their names are those of files, their descriptions the first lines of these."""
+
+    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 - as typer calls it
+        """The names, in alphabetical order."""
+        return sorted(path.stem for path in PLACE.glob("[!_]*.py"))
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        """The command of this name; None where there is none."""
+        names = self.list_commands(ctx)
+        self.commands.update(dict.fromkeys(names))  # type: ignore[arg-type] # only the names, to suggest one
+        if cmd_name not in names:
+            return None
+        found = get_command(import_module(f"tui_transformer.cli.commands.{cmd_name}").app)
+        found.name = cmd_name
+        return found
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """The list in `--help`, without loading a command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _first_line(PLACE / f"{name}.py")) for name in self.list_commands(ctx)])
+
+
+def _first_line(path: Path) -> str:
+    with path.open(encoding="utf-8") as file:
+        return file.readline().strip().strip('"')

@@ -1,0 +1,30 @@
+"""Parameters that several commands take."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+Position = Annotated[
+    str | None,
+    typer.Option(
+        "--position",
+        metavar="N|last|all",
+        help="Where the answer is read; by default where the model answers, mostly the last token.",
+    ),
+]
+Targets = Annotated[
+    str | None,
+    typer.Option("--targets", metavar="7,9,-1", help="The right token ID at every position; -1 = not counted."),
+]
+Of = Annotated[
+    str | None,
+    typer.Option("--of", metavar="KIND", help="Which attention: encoder, decoder or cross; by default the first."),
+]
+OneLayer = Annotated[int | None, typer.Option("--layer", help="Only this layer, from 0.")]
+HideSpecial = Annotated[
+    bool, typer.Option("--hide-special", help="Leave special tokens out and make the rest of each row sum to 1.")
+]
+HideFirst = Annotated[bool, typer.Option("--hide-first", help="The same with the first token.")]
+TableFormat = Annotated[Literal["text", "json", "csv"], typer.Option("--format", help="How to write it.")]
