@@ -134,6 +134,12 @@ def test_a_text_of_nothing_is_refused(build: Callable[..., Vocabulary]) -> None:
         build([], 1_000)
 
 
+@pytest.mark.parametrize(("build", "what"), [(build_words, "word"), (build_characters, "character")])
+def test_a_text_where_nothing_comes_so_often_is_refused(build: Callable[..., Vocabulary], what: str) -> None:
+    with pytest.raises(InputError, match=f"no {what} of the text comes 9 times: use a smaller minimum"):
+        build(["the cat"], 100, 9)
+
+
 @pytest.mark.parametrize(
     "names", [("a", "b1", "b2", "b3"), ("[A]", "[A]", "[B]", "[C]"), ("[A B]", "[C]", "[D]", "[E]")]
 )

@@ -140,7 +140,7 @@ def read_data(settings: Settings, lines: Sequence[str], tokenizer: Tokenizer, st
 def _check_count(found: int, settings: Settings, kind: str) -> None:
     """Raise InputError where there are too few examples."""
     if not found:
-        raise InputError(f"no {kind} to learn from")
+        raise InputError(f"no {kind} to learn from: use a longer file, or a larger --length")
     if found == 1 and settings.validation:
         advice = "use a longer file, a smaller --length, or --validation 0"
         raise InputError(f"one {kind} is too few to validate on some: {advice}")

@@ -91,6 +91,7 @@ def words_of(lines: Iterable[str], size: int, min_frequency: int, specials: Spec
             counts.add(words)
         found = counts.most_common(room, min_frequency)
     _check_found(found.distinct, "words")
+    _check_frequent(len(found.words), min_frequency, "word")
     return _built("words", specials, special, replace(found, tokens=found.tokens + too_long))
 
 
@@ -130,6 +131,7 @@ def characters_of(lines: Iterable[str], size: int, min_frequency: int, specials:
     _check_found(len(counts), "characters")
     frequent = ((character, count) for character, count in counts.most_common() if count >= min_frequency)
     found = Counted(tuple(islice(frequent, room)), counts.total(), len(counts))
+    _check_frequent(len(found.words), min_frequency, "character")
     return _built("characters", specials, {}, found)
 
 
@@ -170,6 +172,11 @@ def _room(size: int, min_frequency: int, fixed: int) -> int:
 def _check_found(found: int, what: str) -> None:
     if not found:
         raise InputError(f"the text has no {what}: there is nothing to build a vocabulary from")
+
+
+def _check_frequent(found: int, min_frequency: int, what: str) -> None:
+    if not found:
+        raise InputError(f"no {what} of the text comes {min_frequency:,} times: use a smaller minimum")
 
 
 BUILDERS: Mapping[str, Callable[[Iterable[str], int, int, Specials], Built]] = {
