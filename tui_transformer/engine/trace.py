@@ -112,10 +112,6 @@ class Trace:
         step = self.program.step(name)
         self._ready(self._sources_of(step), before)
 
-    def check_room(self, names: Sequence[str]) -> None:
-        """Raise InputError where the weights that are still to be read for these steps do not fit into memory."""
-        self._check_room(self._order([self.program.aliases.get(name, name) for name in names], self._recent))
-
     def pending(self, names: Sequence[str]) -> int:
         """Floating-point operations that it would take to have these steps."""
         steps = self._order([self.program.aliases.get(name, name) for name in names], self._recent)
@@ -222,7 +218,6 @@ class Trace:
         """Compute steps in order, keep those of the plan, and drop every other value after its last reader."""
         values = dict(self._recent)
         order = self._order(names, values)
-        self._check_room(order)
         readers = Counter(source for step in order for source in self._reads(step))
         if not discard:
             readers.update(names)
@@ -235,14 +230,6 @@ class Trace:
                 if not readers[name]:
                     values.pop(name, None)
         return {} if discard else {name: self._value(name, values) for name in names}
-
-    def _check_room(self, order: Iterable[Step]) -> None:
-        """Raise InputError where the weights of these steps do not fit into memory, before any is read."""
-        weights = self.program.weights
-        if not self.weights.held.keys() >= weights.keys():
-            tables = {step.inputs[1] for step in order if step.op.looks_up and self._apart(step.inputs[1])}
-            names = {name for step in order for name in self._reads(step) if name in weights} - tables
-            self.weights.check_room({name: self.program.shape(name) for name in names})
 
     def _order(self, names: Sequence[str], there: Mapping[str, Array]) -> list[Step]:
         """The steps that have to run for these, in order; those that are there already stop the search."""

@@ -12,13 +12,19 @@ import numpy as np
 
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array, Backend, Host
-from tui_transformer.engine.keep import MEBIBYTE, check_memory
+from tui_transformer.engine.keep import MEBIBYTE, available_memory, check_memory
 
 Reader = Callable[[str, Shape], Host]
 """Gives a weight of this name and shape as a host array."""
 
 LARGE = 1 << 22
 """Cells of a weight above which a part of it is read alone."""
+
+SMALL = MEBIBYTE
+"""Bytes of a weight that are not worth asking the system what is free."""
+
+SPARE = 0.25
+"""So much of what the weights take is left free."""
 
 
 class Stored(Protocol):
@@ -35,6 +41,8 @@ class Stored(Protocol):
 class Weights:
     """A weight is asked for by name and shape; the first time it is read and put on the device, then held.
 
+    Where memory is short, those of a file are let go and read again: a model may be larger than memory.
+
     Attributes:
         file: Where parts of large weights are read from as long as nobody has asked for the whole.
     """
@@ -45,10 +53,35 @@ class Weights:
     file: Stored | None = None
 
     def get(self, name: str, shape: Shape) -> Array:
-        """The weight on the device."""
+        """The weight on the device.
+
+        Raises:
+            InputError: It does not fit into memory, or the file is damaged.
+        """
         if name not in self.held:
+            self._make_room(name, shape)
             self.held[name] = self.backend.floats(self.read(name, shape))
         return self.held[name]
+
+    def _make_room(self, name: str, shape: Shape) -> None:
+        """Let go of weights that can be read again, the oldest first, as long as there is too little memory."""
+        needed = self._taken(name, shape)
+        if needed < SMALL:
+            return
+        old = [other for other, array in self.held.items() if self._taken(other, array.shape) >= SMALL]
+        held = sum(self.held[other].nbytes for other in old)
+        for other in old:
+            if needed + (needed + held) * SPARE < available_memory():
+                return
+            held -= self.held.pop(other).nbytes
+        check_memory(needed, f"{name} takes", "close other programs, or use a smaller model")
+
+    def _taken(self, name: str, shape: Shape) -> int:
+        """Bytes that a weight of a file takes once it is read; none where they are those of the file itself."""
+        dtype = self.backend.dtype
+        if self.file is None or self.backend.device != "cpu" or self.file.mapped(name, dtype):
+            return 0
+        return math.prod(shape) * dtype.itemsize
 
     def apart(self, name: str, shape: Shape) -> bool:
         """Whether a part of a weight can be had for less than the whole."""
@@ -66,18 +99,10 @@ class Weights:
         return self.backend.integers(places.reshape(ids.shape)), self.part(name, shape, rows)
 
     def check_room(self, wanted: Mapping[str, Shape]) -> None:
-        """Raise InputError where weights would take more memory than is free; those that are held take none."""
-        if self.file is None or self.backend.device != "cpu":
-            return
-        dtype, file = self.backend.dtype, self.file
-        unread = (name for name in wanted if name not in self.held and not file.mapped(name, dtype))
-        needed = sum(math.prod(wanted[name]) for name in unread) * dtype.itemsize
-        if needed > _UNNOTICED:
-            check_memory(needed, f"the weights for this take, as {dtype},", "look at earlier steps, which need fewer")
-
-
-_UNNOTICED = 64 * MEBIBYTE
-"""So little is not worth asking the system what is free."""
+        """Raise InputError where weights do not fit into memory together."""
+        needed = sum(self._taken(name, shape) for name, shape in wanted.items() if name not in self.held)
+        if needed >= SMALL:
+            check_memory(needed, f"the weights take, as {self.backend.dtype},", "use a smaller model")
 
 
 def random_weights(seed: int, deviation: float = 0.2) -> Reader:
