@@ -6,6 +6,7 @@ The exit code says whether everything could be measured, not how fast the machin
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 
@@ -23,6 +24,7 @@ def main() -> int:
     if unknown:
         parser.error(f"no subject is called {unknown[0]!r}: use {', '.join(SUBJECTS)}")
     flags = [QUICK] if options.quick else []
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program has its bytecode, too
     failed = 0
     for name in options.subjects or SUBJECTS:
         print(name, flush=True)
