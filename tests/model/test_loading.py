@@ -436,7 +436,7 @@ def test_a_package_with_two_checkpoints_has_one_named(package):
 
 
 def test_a_package_without_one_is_no_model():
-    assert "numpy: no such folder, and no built-in model" in refusal("numpy")
+    assert "numpy: no such folder, and no model of this name" in refusal("numpy")
 
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -477,7 +477,7 @@ def test_a_folder_comes_before_the_cache(cache, folder, monkeypatch):
 @pytest.mark.parametrize("content", ["", "../../other", "no-such", "é", "a/b", ".."])
 def test_a_cache_that_points_nowhere_has_no_model(cache, content):
     (cache / "models--some-org--some.model" / "refs" / "main").write_text(content, encoding="utf-8")
-    assert "no such folder, and no built-in model" in refusal("some-org/some.model")
+    assert "`tui-transformer fetch some-org/some.model` downloads one" in refusal("some-org/some.model")
     assert found_models() == () or all(found.source != "cache" for found in found_models())
 
 

@@ -108,8 +108,9 @@ def test_a_trace_that_does_not_fit_the_memory_is_refused(monkeypatch):
         model.trace(ids=[[2] * 40] * 4)
 
 
-def test_an_unknown_model_names_those_there_are():
-    assert "no such folder, and no built-in model (encoder, decoder, encoder-decoder, attention)" in message("encodr")
+def test_an_unknown_model_is_told_where_those_are_listed():
+    advice = "`tui-transformer models` lists those on this computer"
+    assert message("encodr") == f"encodr: no such folder, and no model of this name: {advice}"
 
 
 @pytest.mark.parametrize("where", ["x" * 5000, "a\0b"])

@@ -55,6 +55,14 @@ def find_model(where: str | Path) -> Found | None:
     return _in_package(name) or _in_cache(name)
 
 
+def nowhere(where: str | Path) -> InputError:
+    """That there is no model of this name, and what there is to do."""
+    advice = "`tui-transformer models` lists those on this computer"
+    if isinstance(where, str) and "/" in where and _CACHE_NAME.fullmatch(where):
+        advice += f", `tui-transformer fetch {where}` downloads one"
+    return InputError(f"{where}: no such folder, and no model of this name: {advice}")
+
+
 def trained_models() -> tuple[str, ...]:
     """The names of the models that come with the program, sorted."""
     return tuple(sorted(path.parent.name for path in TRAINED.glob(f"*/{CONFIG}")))
@@ -126,7 +134,7 @@ def _folders(root: Path) -> Iterator[Path]:
 
 
 def _is_checkpoint(folder: Path) -> bool:
-    return (folder / CONFIG).is_file() and next(folder.glob("*.safetensors"), None) is not None
+    return (folder / CONFIG).is_file() and any(path.is_file() for path in folder.glob("*.safetensors"))
 
 
 def _packaged() -> Iterator[Found]:

@@ -19,7 +19,7 @@ from tui_transformer.model.config import Config
 from tui_transformer.model.families import Family, Lengths, ModelConfig
 from tui_transformer.model.families.attention import ATTENTION, AttentionConfig, example_weights
 from tui_transformer.model.families.vanilla import VANILLA
-from tui_transformer.model.found import find_model
+from tui_transformer.model.found import find_model, nowhere
 from tui_transformer.text.tokenizer import Tokenizer, tokenizer_for
 from tui_transformer.text.vocabulary import Vocabulary, load_vocabulary
 
@@ -101,9 +101,7 @@ def _attention_example(at: Where, sizes: Mapping[str, Any]) -> Parts:
 def _from_folder(where: str | Path, words: Words, at: Where) -> Parts:
     found = find_model(where)
     if found is None:
-        raise InputError(
-            f"{where}: no such folder, and no built-in model ({', '.join(BUILT_IN)}), installed package or cached model"
-        )
+        raise nowhere(where)
     family, config = checkpoint.read_config(found.folder)
     tensors = checkpoint.open_tensors(found.folder)
     config = family.fitted(config, tensors.names)
