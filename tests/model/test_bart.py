@@ -181,3 +181,43 @@ def test_the_reference_says_what_it_is():
     model = Model.load(REFERENCES / "bart", device="cpu")
     assert model.config.summary == "bart · d_model 32 · 4 heads · d_ff 96 · 2 + 2 layers"
     assert (model.config.pad_id, model.config.start_id) == (config["pad_token_id"], config["decoder_start_token_id"])
+
+
+COPIES = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")
+
+
+def test_the_table_may_be_in_the_file_four_times(tmp_path):
+    model, tensors, config = made(tmp_path / "first")
+    table = tensors["model.shared.weight"]
+    more = Model.load(
+        checkpoint(tmp_path / "second", config, tensors | dict.fromkeys(COPIES, table)), device="cpu", dtype="float64"
+    )
+    assert more.config == model.config
+    assert np.array_equal(*(each.trace(ids=IDS, decoder_ids=DECODER_IDS)["output.logits"] for each in (model, more)))
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_the_table_may_have_any_of_its_names(tmp_path, name):
+    model, tensors, config = made(tmp_path / "first")
+    tensors[name] = tensors.pop("model.shared.weight")
+    renamed = Model.load(checkpoint(tmp_path / "second", config, tensors), device="cpu", dtype="float64")
+    assert np.array_equal(*(each.trace(ids=IDS, decoder_ids=DECODER_IDS)["output.logits"] for each in (model, renamed)))
+
+
+@pytest.mark.parametrize("name", COPIES[:2])
+def test_a_stack_with_an_embedding_of_its_own_is_refused(tmp_path, name):
+    _, tensors, config = made(tmp_path / "first")
+    tensors[name] = tensors["model.shared.weight"] + 1.0
+    with pytest.raises(InputError, match=f"{name} and .*shared.weight differ"):
+        Model.load(checkpoint(tmp_path / "second", config, tensors), device="cpu")
+
+
+def test_a_matrix_of_the_logits_counts_whatever_the_file_says(tmp_path):
+    model, tensors, config = made(tmp_path / "first")
+    tensors["lm_head.weight"] = 2.0 * tensors["model.shared.weight"]
+    own = Model.load(checkpoint(tmp_path / "second", config, tensors), device="cpu", dtype="float64")
+    first, second = (each.trace(ids=IDS, decoder_ids=DECODER_IDS) for each in (model, own))
+    bias = tensors["final_logits_bias"][0]
+    np.testing.assert_allclose(second["output.logits"] - bias, 2.0 * (first["output.logits"] - bias), rtol=1e-9)
+    own.save(tmp_path / "third")
+    assert Model.load(tmp_path / "third", device="cpu").config == own.config

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from decoders import GPT2, gelu, gpt2_logits, gpt2_tensors, load, logits
+from decoders import GPT2, IDS, gelu, gpt2_logits, gpt2_tensors, load, logits
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
+from tui_transformer.model.families.gpt2 import Gpt2Config
 
 RAW = {"model_type": "gpt2", **GPT2}
 
@@ -36,10 +37,46 @@ def test_the_head_may_have_a_matrix_of_its_own(tmp_path):
     assert "output.logits.weight" in model.program(1).weights
 
 
-def test_a_tied_head_is_not_read(tmp_path):
+def test_a_head_that_repeats_the_table_is_tied(tmp_path):
     tensors = gpt2_tensors(GPT2)
-    extra = tensors | {"lm_head.weight": np.zeros((11, 12))}
-    np.testing.assert_allclose(logits(model_of(tmp_path, extra)), gpt2_logits(GPT2, tensors), atol=1e-11)
+    model = model_of(tmp_path, tensors | {"lm_head.weight": tensors["wte.weight"]})
+    assert "output.logits.weight" not in model.program(1).weights
+    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, tensors), atol=1e-11)
+
+
+def test_a_head_that_differs_from_the_table_counts_whatever_the_file_says(tmp_path):
+    tensors = gpt2_tensors(GPT2)
+    tensors["lm_head.weight"] = tensors["wte.weight"].copy()
+    tensors["lm_head.weight"][7, 3] += 1.0
+    model = model_of(tmp_path / "first", tensors)
+    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, tensors), atol=1e-11)
+    model.save(tmp_path / "second")
+    again = Model.load(tmp_path / "second", device="cpu", dtype="float64")
+    assert again.config == model.config
+    assert np.array_equal(logits(again), logits(model))
+
+
+def test_the_table_may_be_in_the_file_as_the_tied_head_alone(tmp_path):
+    tensors = {f"transformer.{name}": tensor for name, tensor in gpt2_tensors(GPT2).items()}
+    tensors["lm_head.weight"] = tensors.pop("transformer.wte.weight")
+    model = model_of(tmp_path, tensors)
+    assert "output.logits.weight" not in model.program(1).weights
+    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, gpt2_tensors(GPT2)), atol=1e-11)
+
+
+def test_without_a_head_the_last_norm_is_the_end(tmp_path):
+    trace = model_of(tmp_path, tie_word_embeddings=False).trace(ids=IDS)
+    assert trace.names[-1] == "decoder.norm"
+    wanted = gpt2_logits(GPT2, gpt2_tensors(GPT2) | {"lm_head.weight": np.eye(12)})
+    np.testing.assert_allclose(trace["decoder.norm"], wanted, atol=1e-11)
+
+
+def test_sizes_may_have_their_general_names(tmp_path):
+    general = {"n_embd": "hidden_size", "n_head": "num_attention_heads", "n_layer": "num_hidden_layers"}
+    config = {general.get(key, key): value for key, value in GPT2.items()}
+    assert Gpt2Config.from_json(config) == Gpt2Config.from_json(GPT2)
+    with pytest.raises(InputError, match="num_attention_heads 6 and n_head 3 are the same setting"):
+        Gpt2Config.from_json(GPT2 | {"num_attention_heads": 6})
 
 
 @pytest.mark.parametrize(
@@ -92,7 +129,6 @@ def test_a_sentence_longer_than_the_table_of_positions_is_refused(tmp_path):
         ({"pad_token_id": "x"}, "pad_token_id 'x'"),
         ({"quantization_config": {"bits": 4}}, "quantization_config"),
         ({"n_positions": 8}, "wpe.weight"),
-        ({"tie_word_embeddings": False}, "lm_head.weight is missing"),
     ],
 )
 def test_what_cannot_be_computed_is_refused_by_name(tmp_path, changes, message):

@@ -153,12 +153,23 @@ def test_other_sizes_and_activations_are_computed(tmp_path, family, tensors, act
     np.testing.assert_allclose(trace["output.logits"], wanted, rtol=0, atol=1e-10)
 
 
-def test_a_head_of_its_own_is_used(tmp_path, family, tensors):
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_head_of_its_own_is_used_whatever_the_file_says(tmp_path, family, tensors, tied):
     decoder = "cls.predictions.decoder.weight"
     own = tensors | {decoder: np.random.default_rng(1).normal(size=(WORDS, WIDTH))}
-    model = loaded(write(tmp_path, changed(family, tie_word_embeddings=False), named(own, family)))
+    model = loaded(write(tmp_path, changed(family, tie_word_embeddings=tied), named(own, family)))
     wanted = logits(own, wanted_states(family, tensors), epsilon=EPSILON[family], table=decoder)
     np.testing.assert_allclose(model.trace(ids=IDS)["output.logits"], wanted, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("only", [True, False])
+def test_a_tied_head_may_be_in_the_file_too_or_alone(tmp_path, family, tensors, only):
+    table, decoder = "embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"
+    twice = {name: tensor for name, tensor in tensors.items() if not (only and name == table)}
+    trace = loaded(write(tmp_path, CONFIGS[family], named(twice | {decoder: tensors[table]}, family))).trace(ids=IDS)
+    assert "output.logits.weight" not in trace.program.weights
+    wanted = logits(tensors, wanted_states(family, tensors), epsilon=EPSILON[family])
+    np.testing.assert_allclose(trace["output.logits"], wanted, rtol=0, atol=1e-10)
 
 
 def test_the_bias_of_the_head_may_lie_in_its_decoder(tmp_path, family, tensors):

@@ -230,3 +230,37 @@ def test_a_setting_that_cannot_be_is_refused_by_name(tmp_path, key, value):
 def test_the_reference_says_what_it_is():
     summary = Model.load(REFERENCES / "t5", device="cpu").config.summary
     assert summary == "t5 · d_model 32 · 4 heads of 8 · d_ff 96 · 2 + 2 layers"
+
+
+COPIES = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
+
+
+def test_the_table_may_be_in_the_file_four_times(tmp_path):
+    model, tensors, config = made(tmp_path / "first")
+    table = tensors["shared.weight"]
+    more = Model.load(
+        checkpoint(tmp_path / "second", config, tensors | dict.fromkeys(COPIES, table)), device="cpu", dtype="float64"
+    )
+    assert more.config == model.config
+    assert np.array_equal(*(traced(each)["output.logits"] for each in (model, more)))
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_the_table_may_have_any_of_its_names(tmp_path, name):
+    model, tensors, config = made(tmp_path / "first")
+    tensors[name] = tensors.pop("shared.weight")
+    renamed = Model.load(checkpoint(tmp_path / "second", config, tensors), device="cpu", dtype="float64")
+    assert np.array_equal(*(traced(each)["output.logits"] for each in (model, renamed)))
+
+
+@pytest.mark.parametrize("name", COPIES[:2])
+def test_a_stack_with_an_embedding_of_its_own_is_refused(tmp_path, name):
+    _, tensors, config = made(tmp_path / "first")
+    tensors[name] = tensors["shared.weight"] + 1.0
+    with pytest.raises(InputError, match=f"{name} and .*shared.weight differ"):
+        Model.load(checkpoint(tmp_path / "second", config, tensors), device="cpu")
+
+
+def test_a_scaled_output_with_a_matrix_of_its_own_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"lm_head.weight and shared.weight differ"):
+        made(tmp_path, head=True)

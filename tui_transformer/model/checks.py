@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from tui_transformer.errors import UsageError
 
@@ -51,3 +52,24 @@ def small(key: str, value: object) -> None:
     """A number between 0 and 1."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1:
         raise UsageError(f"{key} {shown(value)} is not a number between 0 and 1")
+
+
+def renamed(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The settings of a `config.json` under their own names, where it has them under other names (own → other).
+
+    Raises:
+        UsageError: It has both, and they differ.
+    """
+    found = dict(raw)
+    for own, other in names.items():
+        if raw.get(other) is None:
+            continue
+        if found.setdefault(own, raw[other]) != raw[other]:
+            raise UsageError(f"{other} {shown(raw[other])} and {own} {shown(found[own])} are the same setting")
+    return found
+
+
+def refuse_quantised(raw: Mapping[str, Any]) -> None:
+    """Raise UsageError for a `config.json` of quantised weights."""
+    if raw.get("quantization_config"):
+        raise UsageError("quantization_config: quantised weights cannot be read, use those of the whole model")

@@ -41,6 +41,8 @@ ACTIVATION_NAMES: Mapping[str, str] = {
     "relu": "relu",
     "gelu": "gelu",
     "gelu_python": "gelu",
+    "gelu_python_tanh": "gelu_tanh",
+    "gelu_accurate": "gelu_tanh",
     "gelu_new": "gelu_tanh",
     "gelu_fast": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",

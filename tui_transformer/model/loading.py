@@ -19,6 +19,7 @@ from tui_transformer.model.config import Config
 from tui_transformer.model.families import Family, Lengths, ModelConfig
 from tui_transformer.model.families.attention import ATTENTION, AttentionConfig, example_weights
 from tui_transformer.model.families.vanilla import VANILLA
+from tui_transformer.model.fitting import fit
 from tui_transformer.model.found import find_model, nowhere
 from tui_transformer.text.tokenizer import Tokenizer, tokenizer_for
 from tui_transformer.text.vocabulary import Vocabulary, load_vocabulary
@@ -104,7 +105,7 @@ def _from_folder(where: str | Path, words: Words, at: Where) -> Parts:
         raise nowhere(where)
     family, config = checkpoint.read_config(found.folder)
     tensors = checkpoint.open_tensors(found.folder)
-    config = family.fitted(config, tensors.names)
+    config, tensors = fit(family, config, tensors)
     program = program_of(family, config, Lengths(1, 1))
     stored = checkpoint.stored_weights(tensors, family, config, program)
     chosen = words or checkpoint.own_vocabulary(found.folder)

@@ -6,13 +6,13 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Builder, Program
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, one_of, size_up_to, token_id, truth
+from tui_transformer.model.checks import Check, one_of, refuse_quantised, renamed, size_up_to, token_id, truth
 from tui_transformer.model.config import LARGEST_SIZE, MOST_LAYERS
 from tui_transformer.model.embedding import Embedding
 from tui_transformer.model.families.base import Family, Lengths, Stored, as_it_is, counted, transposed
@@ -20,8 +20,10 @@ from tui_transformer.model.families.encoder_decoder import (
     Stack,
     check_fixed,
     check_ids,
+    check_one_table,
     encoder_decoder,
     first_of,
+    repeated,
 )
 from tui_transformer.model.layers import ACTIVATION_NAMES, ALL_MATRICES, Layout, Norm, logits
 
@@ -29,7 +31,9 @@ FIRST_PLACE = 2
 """The table of positions begins with two rows that no token uses."""
 
 NORM = Norm(1e-5)
+TABLE, HEAD, MATRIX = "embedding.tokens.weight", "output.logits.weight", "lm_head.weight"
 LOGITS_BIAS = "output.logits.bias"
+ONLY_IN_FILES = frozenset({"logits_bias", "own_head", "own_positions"})
 STACKS = ("encoder", "decoder")
 PROJECTIONS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
 ATTENTIONS = {"self_attention": "self_attn", "cross_attention": "encoder_attn"}
@@ -46,26 +50,27 @@ LAYER_PARTS: Mapping[str, str] = {
 }
 """The parts of a layer, by the names of the program and of the file."""
 
-EMBEDDINGS: Mapping[str, tuple[str, ...]] = {
-    "embedding.tokens.weight": ("shared.weight", *(f"{stack}.embed_tokens.weight" for stack in STACKS)),
-    **{
-        f"{prefix}embedding.{part}": (f"{stack}.{stored}",)
-        for prefix, stack in zip(("", "decoder."), STACKS, strict=True)
-        for part, stored in {
-            "positions.weight": "embed_positions.weight",
-            "norm.weight": "layernorm_embedding.weight",
-            "norm.bias": "layernorm_embedding.bias",
-        }.items()
-    },
+TABLES = ("shared.weight", *(f"{stack}.embed_tokens.weight" for stack in STACKS))
+"""Where the embedding table may be in the file."""
+
+EMBEDDINGS: Mapping[str, str] = {
+    f"{prefix}embedding.{part}": f"{stack}.{stored}"
+    for prefix, stack in zip(("", "decoder."), STACKS, strict=True)
+    for part, stored in {
+        "positions.weight": "embed_positions.weight",
+        "norm.weight": "layernorm_embedding.weight",
+        "norm.bias": "layernorm_embedding.bias",
+    }.items()
 }
-"""The weights before the layers: where each may be in the file."""
+"""The other weights before the layers, by the names of the program and of the file."""
 
 
 @dataclass(frozen=True)
 class BartConfig:
     """Sizes and choices, under the names of the published configurations.
 
-    `logits_bias` is no setting: the file has the bias or not.
+    `logits_bias` and `own_head` are no settings: the file has the bias or not, and a matrix for the logits that is not
+    the embedding table again or not.
 
     Raises:
         UsageError: A size or choice that cannot be; the message names it.
@@ -85,6 +90,7 @@ class BartConfig:
     pad_token_id: int | None = 1
     decoder_start_token_id: int | None = 2
     logits_bias: bool = True
+    own_head: bool = False
 
     model_type: ClassVar[str] = "bart"
     fixed: ClassVar[Mapping[str, Any]] = {
@@ -137,13 +143,14 @@ class BartConfig:
     def to_json(self) -> dict[str, Any]:
         """The keys of `config.json`."""
         settings = {"model_type": self.model_type, **dataclasses.asdict(self)}
-        return {key: value for key, value in settings.items() if key != "logits_bias"}
+        return {key: value for key, value in settings.items() if key not in ONLY_IN_FILES}
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; settings that only training reads are left alone."""
+        refuse_quantised(raw)
         check_fixed(raw, cls.fixed)
-        given = {new: raw[old] for new, old in _OTHER_NAMES.items() if old in raw} | dict(raw)
+        given = renamed(raw, _OTHER_NAMES)
         needed = {field.name: None for field in dataclasses.fields(cls) if field.default is dataclasses.MISSING}
         known = {field.name: given[field.name] for field in dataclasses.fields(cls) if field.name in given}
         return cls(**needed | known)
@@ -165,6 +172,9 @@ _CHECKS: Mapping[str, Check] = {
 }
 
 
+Configured = TypeVar("Configured", bound=BartConfig)
+
+
 def program(config: BartConfig, lengths: Lengths) -> Program:
     """Tokens → embedding → encoder and decoder → logits (Lewis et al. 2019, §2.1)."""
     rows = config.max_position_embeddings + FIRST_PLACE
@@ -182,7 +192,8 @@ def build_program(config: BartConfig, lengths: Lengths, embedding: Embedding) ->
         config.decoder_layers, _layout(config, config.decoder_attention_heads, config.decoder_ffn_dim), embedding
     )
     x = encoder_decoder(build, vocabulary, encoder, decoder, lengths)
-    logits(build, x, vocabulary, decoder.layout.model, tied=embedding.table, bias=config.logits_bias)
+    tied = None if config.own_head else embedding.table
+    logits(build, x, vocabulary, decoder.layout.model, tied=tied, bias=config.logits_bias)
     return build.program()
 
 
@@ -202,20 +213,43 @@ def _layout(config: BartConfig, heads: int, d_ff: int) -> Layout:
 
 
 def stored(_: BartConfig, name: str, names: frozenset[str]) -> Stored:
-    """Where a weight is; a file of the bare model lacks the prefix, and the bias of the logits is stored as 1 × v."""
+    """Where a weight is; the bias of the logits is stored as 1 × v."""
     if name == LOGITS_BIAS:
         return Stored("final_logits_bias", lambda tensor: tensor[0])
-    prefix = "model." if any(other.startswith("model.") for other in names) else ""
+    if name == HEAD:
+        return Stored(MATRIX, transposed)
+    if name == TABLE:
+        return Stored(first_of(names, *_tables(names), MATRIX))
+    prefix = _prefix(names)
     if name in EMBEDDINGS:
-        return Stored(first_of(names, *(prefix + place for place in EMBEDDINGS[name])))
+        return Stored(prefix + EMBEDDINGS[name])
     stack, layer, sublayer, part, kind = name.split(".")
     take = transposed if kind == "weight" and part != "norm" else as_it_is
     return Stored(f"{prefix}{stack}.layers.{layer}.{LAYER_PARTS[f'{sublayer}.{part}']}.{kind}", take)
 
 
-def fitted(config: BartConfig, names: frozenset[str]) -> BartConfig:
-    """With the bias of the logits, where the file has it."""
-    return dataclasses.replace(config, logits_bias=not names.isdisjoint({LOGITS_BIAS, "final_logits_bias"}))
+def fitted(config: Configured, names: frozenset[str]) -> Configured:
+    """With the bias of the logits, and a matrix of their own, where the file has them."""
+    tables = _tables(names)
+    check_one_table(names, *tables)
+    own = HEAD in names or MATRIX in repeated(names, *tables, MATRIX)
+    bias = not names.isdisjoint({LOGITS_BIAS, "final_logits_bias"})
+    return dataclasses.replace(config, logits_bias=bias, own_head=own)
+
+
+def copies(_: BartConfig, names: frozenset[str]) -> Mapping[str, str]:
+    """One table serves both stacks and, unless the file has another there, the logits."""
+    return repeated(names, *_tables(names), MATRIX)
+
+
+def _tables(names: frozenset[str]) -> tuple[str, ...]:
+    """Where the embedding table may be in this file."""
+    return tuple(_prefix(names) + place for place in TABLES)
+
+
+def _prefix(names: frozenset[str]) -> str:
+    """What is in front of names in a file; one of the bare model lacks it."""
+    return "model." if any(name.startswith("model.") for name in names) else ""
 
 
 def places(rows: Host, pad_id: int | None) -> Host:
@@ -223,4 +257,4 @@ def places(rows: Host, pad_id: int | None) -> Host:
     return counted(rows, pad_id) + FIRST_PLACE
 
 
-BART = Family("bart", BartConfig.from_json, program, stored, places, fitted)
+BART = Family("bart", BartConfig.from_json, program, stored, places, fitted, copies)

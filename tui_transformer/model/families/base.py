@@ -96,6 +96,12 @@ def under_own_name(config: Any, name: str, names: frozenset[str]) -> Stored:
     return Stored(name)
 
 
+def no_copies(config: Any, names: frozenset[str]) -> Mapping[str, str]:
+    """No tensor is in the file twice."""
+    del config, names
+    return {}
+
+
 def as_read(config: ModelConfig, names: frozenset[str]) -> ModelConfig:
     """The configuration that `config.json` gives, whatever tensors the file has."""
     del names
@@ -114,6 +120,8 @@ class Family:
             its own name.
         places: The places of tokens, where they are not 0, 1, 2 …
         fitted: The configuration with what only the names in the file tell, such as whether there is an output head.
+        copies: Tensors that the configuration calls copies of others, and those others. Where both are in a file and
+            equal, the copy counts as not there; where they differ, it is a weight of its own.
     """
 
     model_type: str
@@ -122,3 +130,4 @@ class Family:
     stored: Callable[[Any, str, frozenset[str]], Stored] = under_own_name
     places: Callable[[Host, int | None], Host] = counted
     fitted: Callable[[Any, frozenset[str]], ModelConfig] = as_read
+    copies: Callable[[Any, frozenset[str]], Mapping[str, str]] = no_copies

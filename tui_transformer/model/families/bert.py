@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-from tui_transformer.model.families.base import Family, Stored
-from tui_transformer.model.families.masked_words import MaskedWordConfig, find, has, program
+from tui_transformer.model.families.base import Family
+from tui_transformer.model.families.masked_words import MaskedWordConfig, MaskedWordTensors, program
 
 PREFIX = "bert."
 
@@ -60,14 +60,5 @@ class BertConfig(MaskedWordConfig):
     segments: int = 2
 
 
-def stored(_: BertConfig, name: str, names: frozenset[str]) -> Stored:
-    """Where a weight is in the file."""
-    return find(TENSORS, PREFIX, name, names)
-
-
-def fitted(config: BertConfig, names: frozenset[str]) -> BertConfig:
-    """With the head, where the file has it."""
-    return replace(config, head=has(TENSORS, PREFIX, "output.transform.hidden.weight", names))
-
-
-BERT = Family("bert", BertConfig.from_json, program, stored, fitted=fitted)
+NAMES = MaskedWordTensors(PREFIX, TENSORS)
+BERT = Family("bert", BertConfig.from_json, program, NAMES.stored, fitted=NAMES.fitted, copies=NAMES.copies)

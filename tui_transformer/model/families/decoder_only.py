@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self, TypeVar
 
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.ops import Mask
 from tui_transformer.engine.program import Builder, Program
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, one_of, shown, size_up_to, token_id, truth
+from tui_transformer.model.checks import Check, one_of, refuse_quantised, renamed, shown, size_up_to, token_id, truth
 from tui_transformer.model.config import LARGEST_SIZE
 from tui_transformer.model.embedding import Embedding, embed
 from tui_transformer.model.families.base import Lengths
 from tui_transformer.model.layers import ACTIVATION_NAMES, Layout, Sequence, encoder_layer, logits, norm, sequence
 
-"""Activations as `config.json` names them → keys of `ACTIVATIONS`."""
+TABLE, HEAD = "embedding.tokens.weight", "output.logits.weight"
 
 a_size = size_up_to(LARGEST_SIZE)
 an_activation = one_of(tuple(ACTIVATION_NAMES))
@@ -37,11 +37,15 @@ def optional(check: Check) -> Check:
 class DecoderConfig:
     """A configuration whose fields are the keys of `config.json`, with the defaults of the published format.
 
+    Attributes:
+        head: The file has logits: a matrix for them, or the embedding table used again; only its tensors tell.
+
     Raises:
         UsageError: A value that cannot be; the message names its key.
     """
 
     model_type: ClassVar[str]
+    other_names: ClassVar[Mapping[str, str]] = {}
     checks: ClassVar[Mapping[str, Check]] = {
         "vocab_size": a_size,
         "tie_word_embeddings": truth,
@@ -51,6 +55,7 @@ class DecoderConfig:
     vocab_size: int
     tie_word_embeddings: bool = False
     pad_token_id: int | None = None
+    head: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         for key, check in self.checks.items():
@@ -73,15 +78,15 @@ class DecoderConfig:
 
     def to_json(self) -> dict[str, Any]:
         """The keys of `config.json`."""
-        return {"model_type": self.model_type, **dataclasses.asdict(self)}
+        settings = {"model_type": self.model_type, **dataclasses.asdict(self)}
+        return {key: value for key, value in settings.items() if key != "head"}
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; keys that change no number are left alone."""
-        if raw.get("quantization_config"):
-            raise UsageError("quantization_config: quantised weights cannot be read, use those of the whole model")
-        known = {field.name for field in dataclasses.fields(cls)}
-        given = {key: value for key, value in raw.items() if key in known}
+        refuse_quantised(raw)
+        known = {each.name for each in dataclasses.fields(cls)} - {"head"}
+        given = {key: value for key, value in renamed(raw, cls.other_names).items() if key in known}
         return cls(**given | {"pad_token_id": _padding(raw)})
 
 
@@ -106,6 +111,9 @@ def sizes_line(name: str, layout: Layout, layers: int) -> str:
     return f"{name} · d_model {layout.d_model} · {heads} · d_ff {layout.d_ff} · {layers} layer{plural}"
 
 
+Decoder = TypeVar("Decoder", bound=DecoderConfig)
+
+
 @dataclass(frozen=True)
 class TensorNames:
     """Where the weights of a decoder are in a checkpoint.
@@ -124,17 +132,42 @@ class TensorNames:
     outside: Mapping[str, str]
     inside: Mapping[str, str]
 
-    def place(self, weight: str, names: frozenset[str]) -> tuple[str, str]:
+    def place(self, config: DecoderConfig, weight: str, names: frozenset[str]) -> tuple[str, str]:
         """The step of a weight (without `decoder.<i>.`) and the tensor that it is in, given the names in the file."""
         step, _, kind = weight.rpartition(".")
         if step == "output.logits":
-            return step, f"{self.head}.{kind}"
-        bare = f"{self.outside['embedding.tokens']}.weight" in names
-        prefix = "" if bare else self.prefix
+            return step, self.matrix
+        if weight == TABLE:
+            return step, self.table(config, names)
+        prefix = self._prefix(names)
         if step in self.outside:
             return step, f"{prefix}{self.outside[step]}.{kind}"
         _, layer, step = step.split(".", 2)
         return step, f"{prefix}{self.layers}.{layer}.{self.inside[step]}.{kind}"
+
+    @property
+    def matrix(self) -> str:
+        """The tensor of the logits."""
+        return f"{self.head}.weight"
+
+    def table(self, config: DecoderConfig, names: frozenset[str]) -> str:
+        """The tensor of the embedding; that of the logits where both are tied and a file has only this one."""
+        own = f"{self._prefix(names)}{self.outside['embedding.tokens']}.weight"
+        return self.matrix if config.tie_word_embeddings and own not in names and self.matrix in names else own
+
+    def copies(self, config: DecoderConfig, names: frozenset[str]) -> Mapping[str, str]:
+        """The matrix of the logits is the embedding table again, where they are tied."""
+        return {self.matrix: self.table(config, names)} if config.tie_word_embeddings else {}
+
+    def fitted(self, config: Decoder, names: frozenset[str]) -> Decoder:
+        """Tied or not, with logits or without, as the tensors tell."""
+        own = HEAD in names or (self.matrix in names and self.table(config, names) != self.matrix)
+        tied = config.tie_word_embeddings and not own
+        return replace(config, tie_word_embeddings=tied, head=tied or own)
+
+    def _prefix(self, names: frozenset[str]) -> str:
+        """What is in front of names in a file."""
+        return "" if f"{self.outside['embedding.tokens']}.weight" in names else self.prefix
 
 
 Layer = Callable[[Builder, str, Sequence, Layout], str]
@@ -147,21 +180,21 @@ def causal_layer(build: Builder, x: str, tokens: Sequence, layout: Layout) -> st
 
 
 def decoder_program(
+    config: DecoderConfig,
     lengths: Lengths,
-    vocab_size: int,
     layouts: tuple[Layout, ...],
     embedding: Embedding,
-    *,
-    tied: bool,
     layer: Layer = causal_layer,
 ) -> Program:
-    """Tokens → embedding → a layer for every layout → norm → logits (Radford et al. 2019, §2.3)."""
-    build, vocabulary, layout = Builder(), Axis("vocabulary", vocab_size), layouts[0]
+    """Tokens → embedding → the layers → norm → logits, where there are any (Radford et al. 2019, §2.3)."""
+    build, vocabulary, layout = Builder(), Axis("vocabulary", config.vocab_size), layouts[0]
     tokens = sequence(build, "tokens", lengths.tokens, lengths.past)
     x = embed(build, tokens, vocabulary, layout, embedding)
     stack = build.within("decoder")
     for i, each in enumerate(layouts):
         x = layer(stack.within(str(i)), x, tokens, each)
     x = norm(stack, x, layout)
-    logits(build, x, vocabulary, layout.model, tied=embedding.table if tied else None, bias=False)
+    if config.head:
+        tied = embedding.table if config.tie_word_embeddings else None
+        logits(build, x, vocabulary, layout.model, tied=tied, bias=False)
     return build.program()

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tui_transformer.model.families.base import Family, Stored
-from tui_transformer.model.families.masked_words import MaskedWordConfig, find, has, program
+from tui_transformer.model.families.base import Family
+from tui_transformer.model.families.masked_words import MaskedWordConfig, MaskedWordTensors, program
 
 PREFIX = "distilbert."
 
@@ -49,24 +49,25 @@ class DistilBertConfig(MaskedWordConfig):
 
     model_type: ClassVar[str] = "distilbert"
     keys: ClassVar[Mapping[str, str]] = KEYS
+    other_names: ClassVar[Mapping[str, str]] = {
+        "dim": "hidden_size",
+        "n_heads": "num_attention_heads",
+        "n_layers": "num_hidden_layers",
+    }
 
     layers: int = 6
 
 
-def stored(_: DistilBertConfig, name: str, names: frozenset[str]) -> Stored:
-    """Where a weight is in the file."""
-    return find(TENSORS, PREFIX, name, names)
+NAMES = MaskedWordTensors(PREFIX, TENSORS)
 
 
-def fitted(config: DistilBertConfig, names: frozenset[str]) -> DistilBertConfig:
+def fitted(config: MaskedWordConfig, names: frozenset[str]) -> MaskedWordConfig:
     """With the head, where the file has it; a table of positions in the file counts, whatever config.json says.
 
     Published files say `sinusoidal_pos_embds` and hold a table that training has moved away from sines.
     """
-    head, table = (
-        has(TENSORS, PREFIX, name, names) for name in ("output.transform.hidden.weight", "embedding.positions.weight")
-    )
-    return replace(config, head=head, sinusoidal=config.sinusoidal and not table)
+    table = NAMES.has("embedding.positions.weight", names)
+    return replace(NAMES.fitted(config, names), sinusoidal=config.sinusoidal and not table)
 
 
-DISTILBERT = Family("distilbert", DistilBertConfig.from_json, program, stored, fitted=fitted)
+DISTILBERT = Family("distilbert", DistilBertConfig.from_json, program, NAMES.stored, fitted=fitted, copies=NAMES.copies)

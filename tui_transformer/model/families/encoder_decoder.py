@@ -24,8 +24,6 @@ from tui_transformer.model.layers import (
     sequence,
 )
 
-"""Activations as published configurations call them, by the names of the layers."""
-
 
 @dataclass(frozen=True)
 class Stack:
@@ -77,6 +75,18 @@ def check_ids(config: Any, *keys: str) -> None:
     for key in keys:
         if (getattr(config, key) or 0) >= config.vocab_size:
             raise UsageError(f"{key} {shown(getattr(config, key))} is outside the vocabulary of {config.vocab_size}")
+
+
+def repeated(names: frozenset[str], *candidates: str) -> dict[str, str]:
+    """These of a file, but for the first, and the first: equal where all are the same weight."""
+    found = [name for name in candidates if name in names]
+    return dict.fromkeys(found[1:], found[0]) if found else {}
+
+
+def check_one_table(names: frozenset[str], *candidates: str) -> None:
+    """Raise UsageError where several of these are left in a file, because they differ."""
+    for other, table in repeated(names, *candidates).items():
+        raise UsageError(f"tensors {other} and {table} differ: only one embedding for both sides is supported")
 
 
 def first_of(names: frozenset[str], *candidates: str) -> str:

@@ -34,6 +34,12 @@ class Gpt2Config(DecoderConfig):
     """The keys of GPT-2's `config.json` that change what is computed."""
 
     model_type: ClassVar[str] = "gpt2"
+    other_names: ClassVar[Mapping[str, str]] = {
+        "n_embd": "hidden_size",
+        "n_head": "num_attention_heads",
+        "n_layer": "num_hidden_layers",
+        "n_positions": "max_position_embeddings",
+    }
     checks: ClassVar[Mapping[str, Check]] = {
         **DecoderConfig.checks,
         **dict.fromkeys(("n_positions", "n_embd", "n_head"), a_size),
@@ -100,7 +106,7 @@ def program(config: Gpt2Config, lengths: Lengths) -> Program:
     divisors = (i + 1.0 if config.scale_attn_by_inverse_layer_idx else 1.0 for i in range(config.n_layer))
     layouts = tuple(replace(layout, divisor=divisor) for divisor in divisors)
     embedding = Embedding(positions="learned", max_length=config.n_positions)
-    return decoder_program(lengths, config.vocab_size, layouts, embedding, tied=config.tie_word_embeddings)
+    return decoder_program(config, lengths, layouts, embedding)
 
 
 def third(place: int, tensor: Host) -> Host:
@@ -131,10 +137,10 @@ TAKES: Mapping[str, Callable[[Host], Host]] = {
 """Matrices are stored in × out, as they are used; all but these are taken as they are."""
 
 
-def stored(_: Gpt2Config, name: str, names: frozenset[str]) -> Stored:
+def stored(config: Gpt2Config, name: str, names: frozenset[str]) -> Stored:
     """Where a weight is in the file."""
-    step, tensor = NAMES.place(name, names)
+    step, tensor = NAMES.place(config, name, names)
     return Stored(tensor, TAKES.get(step, as_it_is))
 
 
-GPT2 = Family(Gpt2Config.model_type, Gpt2Config.from_json, program, stored)
+GPT2 = Family(Gpt2Config.model_type, Gpt2Config.from_json, program, stored, fitted=NAMES.fitted, copies=NAMES.copies)

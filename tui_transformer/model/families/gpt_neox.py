@@ -127,8 +127,7 @@ def program(config: NeoxConfig, lengths: Lengths) -> Program:
     """Tokens, layers whose sublayers run side by side, a last norm, logits (Black et al. 2022, §2.1)."""
     layouts = (layout_of(config),) * config.num_hidden_layers
     layer = parallel_layer if config.use_parallel_residual else causal_layer
-    tied = config.tie_word_embeddings
-    return decoder_program(lengths, config.vocab_size, layouts, Embedding(), tied=tied, layer=layer)
+    return decoder_program(config, lengths, layouts, Embedding(), layer)
 
 
 def of_every_head(place: int, heads: int, tensor: Host) -> Host:
@@ -155,10 +154,12 @@ NAMES = TensorNames(
 
 def stored(config: NeoxConfig, name: str, names: frozenset[str]) -> Stored:
     """Where a weight is in the file."""
-    step, tensor = NAMES.place(name, names)
+    step, tensor = NAMES.place(config, name, names)
     if step in FUSED:
         return Stored(tensor, partial(of_every_head, FUSED[step], config.num_attention_heads))
     return Stored(tensor, transposed if step in MATRICES or step == "output.logits" else as_it_is)
 
 
-GPT_NEOX = Family(NeoxConfig.model_type, NeoxConfig.from_json, program, stored)
+GPT_NEOX = Family(
+    NeoxConfig.model_type, NeoxConfig.from_json, program, stored, fitted=NAMES.fitted, copies=NAMES.copies
+)

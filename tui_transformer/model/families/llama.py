@@ -148,7 +148,7 @@ def program(config: GroupedConfig, lengths: Lengths) -> Program:
     Touvron et al. 2023, §2.2; grouped keys: Ainslie et al. 2023; windows: Jiang et al. 2023, §2.
     """
     layouts = tuple(replace(layout_of(config), window=window) for window in config.windows)
-    return decoder_program(lengths, config.vocab_size, layouts, Embedding(), tied=config.tie_word_embeddings)
+    return decoder_program(config, lengths, layouts, Embedding())
 
 
 MATRICES = {
@@ -175,10 +175,10 @@ NAMES = TensorNames(
 )
 
 
-def stored(_: GroupedConfig, name: str, names: frozenset[str]) -> Stored:
+def stored(config: GroupedConfig, name: str, names: frozenset[str]) -> Stored:
     """Where a weight is in the file."""
-    step, tensor = NAMES.place(name, names)
+    step, tensor = NAMES.place(config, name, names)
     return Stored(tensor, transposed if step in MATRICES or step == "output.logits" else as_it_is)
 
 
-LLAMA = Family(LlamaConfig.model_type, LlamaConfig.from_json, program, stored)
+LLAMA = Family(LlamaConfig.model_type, LlamaConfig.from_json, program, stored, fitted=NAMES.fitted, copies=NAMES.copies)

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import shown
 from tui_transformer.model.embedding import Embedding
-from tui_transformer.model.families.bart import BartConfig, build_program, fitted, stored
+from tui_transformer.model.families import bart
+from tui_transformer.model.families.bart import BartConfig, build_program, copies, stored
 from tui_transformer.model.families.base import Family, Lengths
+
+POSITIONS = "embedding.positions.weight"
 
 
 @dataclass(frozen=True)
 class MarianConfig(BartConfig):
-    """Sizes and choices; source and target share one vocabulary and one embedding table."""
+    """Sizes and choices; source and target share one vocabulary and one embedding table.
+
+    `own_positions` is no setting: the file has tables of positions or not.
+    """
 
     pad_token_id: int | None = None
     decoder_start_token_id: int | None = None
+    own_positions: bool = False
 
     model_type: ClassVar[str] = "marian"
     fixed: ClassVar[Mapping[str, Any]] = {
@@ -50,8 +57,15 @@ class MarianConfig(BartConfig):
 
 
 def program(config: MarianConfig, lengths: Lengths) -> Program:
-    """Tokens → embedding → encoder and decoder → logits; positions are computed even where a file stores them."""
-    return build_program(config, lengths, Embedding(positions="halves"))
+    """Tokens → embedding → encoder and decoder → logits; positions that a file stores are looked up there."""
+    positions = "learned" if config.own_positions else "halves"
+    return build_program(config, lengths, Embedding(positions=positions, max_length=config.max_position_embeddings))
 
 
-MARIAN = Family("marian", MarianConfig.from_json, program, stored, fitted=fitted)
+def fitted(config: MarianConfig, names: frozenset[str]) -> MarianConfig:
+    """With what BART's files tell, and with tables of positions, where the file has them."""
+    stored_as = stored(config, POSITIONS, names).name
+    return replace(bart.fitted(config, names), own_positions=not names.isdisjoint({POSITIONS, stored_as}))
+
+
+MARIAN = Family("marian", MarianConfig.from_json, program, stored, fitted=fitted, copies=copies)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.ops import Linear, Mask
 from tui_transformer.engine.program import Builder, Program
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, one_of, shown, size_up_to, small, token_id, truth
+from tui_transformer.model.checks import (
+    Check,
+    one_of,
+    refuse_quantised,
+    renamed,
+    shown,
+    size_up_to,
+    small,
+    token_id,
+    truth,
+)
 from tui_transformer.model.config import LARGEST_SIZE, MOST_LAYERS
 from tui_transformer.model.embedding import Embedding, embed
 from tui_transformer.model.families.base import Lengths, Stored, as_it_is, transposed
@@ -27,8 +37,6 @@ from tui_transformer.model.layers import (
     sequence,
 )
 
-"""The activations, as these files name them."""
-
 ONLY: Mapping[str, object] = {
     "is_decoder": False,
     "add_cross_attention": False,
@@ -40,6 +48,8 @@ ONLY: Mapping[str, object] = {
 
 MATRICES = frozenset({"query", "key", "value", "output", "hidden", "logits"})
 """Steps whose weight is stored out × in."""
+
+TABLE, HEAD, TRANSFORM = "embedding.tokens.weight", "output.logits.weight", "output.transform.hidden.weight"
 
 OLD_ENDINGS = {"weight": "gamma", "bias": "beta"}
 """What the weights of a layer norm were called once."""
@@ -63,6 +73,7 @@ class MaskedWordConfig:
 
     model_type: ClassVar[str]
     keys: ClassVar[Mapping[str, str]]
+    other_names: ClassVar[Mapping[str, str]] = {}
 
     vocab_size: int = 30522
     d_model: int = 768
@@ -121,6 +132,8 @@ class MaskedWordConfig:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; keys that change nothing are left alone."""
+        refuse_quantised(raw)
+        raw = renamed(raw, cls.other_names)
         for key, only in ONLY.items():
             if raw.get(key, only) != only:
                 raise UsageError(f"{key} {shown(raw[key])} is not supported, only {shown(only)}")
@@ -182,27 +195,54 @@ def _head(build: Builder, x: str, config: MaskedWordConfig, layout: Layout, voca
     x = inner("hidden", Linear("x W"), x, weight, inner.weight("hidden.bias", layout.model))  # n × d
     x = inner("activation", ACTIVATIONS[ACTIVATION_NAMES[config.head_activation]](), x)
     x = norm(inner, x, layout)
-    tied = "embedding.tokens.weight" if config.tie_output else None
+    tied = TABLE if config.tie_output else None
     logits(build, x, vocabulary, layout.model, tied=tied, bias=True)  # n × v
 
 
-def find(tensors: Mapping[str, str], prefix: str, name: str, names: frozenset[str]) -> Stored:
-    """Where a weight is, by a table of steps ({} stands for the layer) and the names that their tensors have.
+@dataclass(frozen=True)
+class MaskedWordTensors:
+    """Where the weights of an encoder and its head are in a file.
 
-    Files of the encoder alone leave out `prefix`; old files have `gamma` and `beta`; a head keeps its bias beside or
-    inside its `decoder`.
+    Attributes:
+        prefix: In front of the names of the encoder; a file of the encoder alone leaves it out.
+        names: Steps ({} stands for the layer) and what their tensors are called.
     """
-    step, _, kind = name.rpartition(".")
-    tensor = tensors[re.sub(r"\d+", "{}", step)].format(*re.findall(r"\d+", step))
-    bases = (tensor, tensor.removeprefix(prefix), tensor.removesuffix(".decoder"))
-    spellings = [f"{base}.{ending}" for base in bases for ending in (kind, OLD_ENDINGS[kind])]
-    take = transposed if kind == "weight" and step.rpartition(".")[2] in MATRICES else as_it_is
-    return Stored(next((each for each in spellings if each in names), spellings[0]), take)
 
+    prefix: str
+    names: Mapping[str, str]
 
-def has(tensors: Mapping[str, str], prefix: str, name: str, names: frozenset[str]) -> bool:
-    """Whether a file has a weight, under its own name or the family's."""
-    return name in names or find(tensors, prefix, name, names).name in names
+    def stored(self, config: MaskedWordConfig, name: str, names: frozenset[str]) -> Stored:
+        """Where a weight is; the embedding table is in the head, where they are tied and a file has only this one."""
+        step, _, kind = name.rpartition(".")
+        tensor = self._in_file(name, names)
+        if name == TABLE and config.tie_output and tensor not in names and self.has(HEAD, names):
+            tensor = self._in_file(HEAD, names)
+        matrix = kind == "weight" and step.rpartition(".")[2] in MATRICES
+        return Stored(tensor, transposed if matrix else as_it_is)
+
+    def has(self, name: str, names: frozenset[str]) -> bool:
+        """Whether a file has a weight, under its own name or the family's."""
+        return name in names or self._in_file(name, names) in names
+
+    def fitted(self, config: MaskedWordConfig, names: frozenset[str]) -> MaskedWordConfig:
+        """With the head, where the file has it, tied or not."""
+        own = self.has(HEAD, names) and self.has(TABLE, names)
+        return replace(config, head=self.has(TRANSFORM, names), tie_output=config.tie_output and not own)
+
+    def copies(self, config: MaskedWordConfig, names: frozenset[str]) -> Mapping[str, str]:
+        """The matrix of the head is the embedding table again, where they are tied."""
+        return {self._in_file(HEAD, names): self._in_file(TABLE, names)} if config.tie_output else {}
+
+    def _in_file(self, name: str, names: frozenset[str]) -> str:
+        """The tensor of a weight.
+
+        Old files have `gamma` and `beta`; a head keeps its bias beside or inside its `decoder`.
+        """
+        step, _, kind = name.rpartition(".")
+        tensor = self.names[re.sub(r"\d+", "{}", step)].format(*re.findall(r"\d+", step))
+        bases = (tensor, tensor.removeprefix(self.prefix), tensor.removesuffix(".decoder"))
+        spellings = [f"{base}.{ending}" for base in bases for ending in (kind, OLD_ENDINGS[kind])]
+        return next((each for each in spellings if each in names), spellings[0])
 
 
 def _counted(number: int, noun: str) -> str:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from tui_transformer.model.checks import Check
 from tui_transformer.model.families.base import Family
 from tui_transformer.model.families.decoder_only import a_size, optional
-from tui_transformer.model.families.llama import GroupedConfig, program, stored
+from tui_transformer.model.families.llama import NAMES, GroupedConfig, program, stored
 
 
 @dataclass(frozen=True)
@@ -31,4 +31,6 @@ class MistralConfig(GroupedConfig):
         return (self.sliding_window,) * self.num_hidden_layers
 
 
-MISTRAL = Family(MistralConfig.model_type, MistralConfig.from_json, program, stored)
+MISTRAL = Family(
+    MistralConfig.model_type, MistralConfig.from_json, program, stored, fitted=NAMES.fitted, copies=NAMES.copies
+)

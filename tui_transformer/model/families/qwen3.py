@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from tui_transformer.model.checks import Check, truth
 from tui_transformer.model.families.base import Family
-from tui_transformer.model.families.llama import program, stored
+from tui_transformer.model.families.llama import NAMES, program, stored
 from tui_transformer.model.families.qwen2 import QwenConfig
 from tui_transformer.model.layers import ATTENTION_MATRICES, Norm
 
@@ -35,4 +35,4 @@ class Qwen3Config(QwenConfig):
         return Norm(self.rms_norm_eps, "rms")
 
 
-QWEN3 = Family(Qwen3Config.model_type, Qwen3Config.from_json, program, stored)
+QWEN3 = Family(Qwen3Config.model_type, Qwen3Config.from_json, program, stored, fitted=NAMES.fitted, copies=NAMES.copies)

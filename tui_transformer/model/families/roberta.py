@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy as np
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import shown
-from tui_transformer.model.families.base import Family, Stored
+from tui_transformer.model.families.base import Family
 from tui_transformer.model.families.bert import ENCODER, KEYS
-from tui_transformer.model.families.masked_words import MaskedWordConfig, find, has, program
+from tui_transformer.model.families.masked_words import MaskedWordConfig, MaskedWordTensors, program
 
 PREFIX = "roberta."
 
@@ -61,14 +61,5 @@ def places(rows: Host, pad_id: int | None) -> Host:
     return np.where(real, np.cumsum(real, axis=1), 0) + (pad_id or 0)
 
 
-def stored(_: RobertaConfig, name: str, names: frozenset[str]) -> Stored:
-    """Where a weight is in the file."""
-    return find(TENSORS, PREFIX, name, names)
-
-
-def fitted(config: RobertaConfig, names: frozenset[str]) -> RobertaConfig:
-    """With the head, where the file has it."""
-    return replace(config, head=has(TENSORS, PREFIX, "output.transform.hidden.weight", names))
-
-
-ROBERTA = Family("roberta", RobertaConfig.from_json, program, stored, places, fitted)
+NAMES = MaskedWordTensors(PREFIX, TENSORS)
+ROBERTA = Family("roberta", RobertaConfig.from_json, program, NAMES.stored, places, NAMES.fitted, NAMES.copies)

@@ -11,7 +11,17 @@ from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.ops import RelativeBias
 from tui_transformer.engine.program import Builder, Program
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, one_of, shown, size_up_to, small, token_id, truth
+from tui_transformer.model.checks import (
+    Check,
+    one_of,
+    refuse_quantised,
+    renamed,
+    shown,
+    size_up_to,
+    small,
+    token_id,
+    truth,
+)
 from tui_transformer.model.config import LARGEST_SIZE, MOST_LAYERS
 from tui_transformer.model.embedding import Embedding
 from tui_transformer.model.families.base import Family, Lengths, Stored, as_it_is, transposed
@@ -19,8 +29,10 @@ from tui_transformer.model.families.encoder_decoder import (
     Stack,
     check_fixed,
     check_ids,
+    check_one_table,
     encoder_decoder,
     first_of,
+    repeated,
 )
 from tui_transformer.model.layers import ACTIVATION_NAMES, Bias, Layout, Norm, Sequence, logits
 
@@ -32,10 +44,11 @@ FEWEST_BUCKETS = 4
 """Fewer leave the encoder, which halves them, none for near keys or none for far ones."""
 
 FIXED: Mapping[str, Any] = {"is_encoder_decoder": True, "is_decoder": False}
-TABLE, HEAD = "embedding.tokens.weight", "output.logits.weight"
+TABLE, HEAD, MATRIX = "embedding.tokens.weight", "output.logits.weight", "lm_head.weight"
+TABLES = ("shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
 PLACES: Mapping[str, tuple[str, ...]] = {
-    TABLE: ("shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"),
-    HEAD: ("lm_head.weight",),
+    TABLE: (*TABLES, MATRIX),
+    HEAD: (MATRIX,),
     **{f"{stack}.norm.weight": (f"{stack}.final_layer_norm.weight",) for stack in ("encoder", "decoder")},
 }
 """The weights outside the layers: where each may be in the file."""
@@ -66,8 +79,7 @@ SUBLAYERS: Mapping[str, tuple[str, ...]] = {
 class T5Config:
     """Sizes and choices, under the names of the published configurations.
 
-    `own_head` is no setting: the file has a matrix for the logits or not. Where the output is scaled, the embedding
-    table is used again, and a matrix in the file is a copy of it.
+    `own_head` is no setting: the file has a matrix for the logits that is not the embedding table again, or not.
 
     Raises:
         UsageError: A size or choice that cannot be; the message names it.
@@ -138,8 +150,10 @@ class T5Config:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> T5Config:
         """The configuration that a `config.json` describes; settings that only training reads are left alone."""
+        refuse_quantised(raw)
         check_fixed(raw, FIXED)
-        given = {new: raw[old] for new, old in _OTHER_NAMES.items() if old in raw} | _feed_forward(raw) | dict(raw)
+        given = {"scale_decoder_outputs": raw.get("tie_word_embeddings", True)} | _feed_forward(raw)
+        given |= renamed(raw, _OTHER_NAMES)
         if given.get("num_decoder_layers") is None:
             given["num_decoder_layers"] = given.get("num_layers")
         needed = {field.name: None for field in dataclasses.fields(cls) if field.default is dataclasses.MISSING}
@@ -151,9 +165,8 @@ _OTHER_NAMES = {
     "d_model": "hidden_size",
     "num_layers": "num_hidden_layers",
     "num_heads": "num_attention_heads",
-    "scale_decoder_outputs": "tie_word_embeddings",
+    "d_kv": "head_dim",
 }
-"""Newer files say on its own whether the output is scaled; in older ones it is where the embeddings are tied."""
 
 _CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(("vocab_size", "d_model", "d_kv", "d_ff", "num_heads"), size_up_to(LARGEST_SIZE)),
@@ -236,8 +249,19 @@ def _part(config: T5Config, sublayer: str, part: str) -> str:
 
 def fitted(config: T5Config, names: frozenset[str]) -> T5Config:
     """With a matrix of its own for the logits, where the file has one that is not the embedding table again."""
-    own = not config.scale_decoder_outputs and not names.isdisjoint({HEAD, *PLACES[HEAD]})
+    check_one_table(names, *TABLES)
+    own = HEAD in names or MATRIX in repeated(names, *PLACES[TABLE])
+    if own and config.scale_decoder_outputs:
+        raise UsageError(
+            f"tensors {MATRIX} and {first_of(names, *TABLES)} differ: logits of a matrix of their own are supported "
+            "only where tie_word_embeddings is false"
+        )
     return dataclasses.replace(config, own_head=own)
 
 
-T5 = Family("t5", T5Config.from_json, program, stored, fitted=fitted)
+def copies(_: T5Config, names: frozenset[str]) -> Mapping[str, str]:
+    """One table serves both stacks and, unless the file has another there, the logits."""
+    return repeated(names, *PLACES[TABLE])
+
+
+T5 = Family("t5", T5Config.from_json, program, stored, fitted=fitted, copies=copies)

@@ -1,0 +1,56 @@
+"""A configuration made to fit its file: heads that are there or not, tensors that are there twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from tui_transformer.engine.backend import Host
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model.families import Family, ModelConfig
+from tui_transformer.model.tensors import Tensor, Tensors
+
+BLOCK = 1 << 24
+"""Bytes that are compared together."""
+
+
+def fit(family: Family, config: ModelConfig, tensors: Tensors) -> tuple[ModelConfig, Tensors]:
+    """The configuration with what only the file tells, and the tensors without those that are copies of others.
+
+    Only where a file has a tensor and its copy, both are read, to see whether they are equal.
+
+    Raises:
+        InputError: Tensors that the family has only once differ.
+    """
+    tensors = _without_copies(tensors, family.copies(config, tensors.names))
+    try:
+        return family.fitted(config, tensors.names | tensors.promised.keys()), tensors
+    except UsageError as error:
+        raise InputError(f"{tensors.path}: {error}") from error
+
+
+def _without_copies(tensors: Tensors, copies: Mapping[str, str]) -> Tensors:
+    """The tensors but for those that equal what they are said to be copies of."""
+    found = tensors.found
+    gone = {
+        copy
+        for copy, name in copies.items()
+        if copy != name and copy in found and name in found and _equal(found[copy], found[name])
+    }
+    kept = {name: tensor for name, tensor in found.items() if name not in gone}
+    promised = {name: file for name, file in tensors.promised.items() if name not in gone}
+    return replace(tensors, found=kept, promised=promised)
+
+
+def _equal(first: Tensor, second: Tensor) -> bool:
+    """Whether two tensors hold the same bytes, as numbers of the same type and in the same shape."""
+    if (first.kind, first.shape) != (second.kind, second.shape):
+        return False
+    sizes = range(0, first.stop - first.start, BLOCK)
+    return all(np.array_equal(_block(first, start), _block(second, start)) for start in sizes)
+
+
+def _block(tensor: Tensor, start: int) -> Host:
+    return tensor.data[tensor.start + start : min(tensor.start + start + BLOCK, tensor.stop)]
