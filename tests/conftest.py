@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run beside each other: more would wait
+
 import numpy as np
 import pytest
 from reference import REFERENCES, Reference
