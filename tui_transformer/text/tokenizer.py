@@ -256,7 +256,7 @@ def _refuse_many_words(text: str, limit: int) -> None:
 
 def too_many(count: int, limit: int | None, precision: str = "") -> InputError:
     """The refusal of a text of so many tokens."""
-    return InputError(f"the text has {precision}{count:,} tokens, the limit is {limit:,}: use a shorter one")
+    return InputError(f"the text has {precision}{count:,} tokens, the limit is {limit:,}: use a shorter one, or --cut")
 
 
 def _join(words: Iterable[str]) -> str:
