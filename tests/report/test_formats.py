@@ -110,6 +110,18 @@ def test_text_shows_masked_cells_and_leaves_out_rows() -> None:
     assert len(list(text.matrix(_view(values), EVERYTHING))) == 102
 
 
+@pytest.mark.parametrize("width", [80, 30])
+def test_text_says_why_all_weights_of_a_query_are_zero(width: int) -> None:
+    model = Model.load("decoder", vocabulary="english", device="cpu")
+    trace = model.trace(ids=[[1] * 6, [1, 1, 8, 1, 1, 1]])
+    said = [
+        text.render(view_of(trace, "decoder.0.self_attention.weights", Labels(), item=item), Page(width, 4))
+        for item in (0, 1)
+    ]
+    assert "no key is visible to query 0, 1, 2, 3: all weights 0\n" in said[0]
+    assert "no key is visible" not in said[1]
+
+
 def test_only_the_cells_on_the_page_are_computed() -> None:
     asked: list[int] = []
 

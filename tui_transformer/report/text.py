@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
 
+import numpy as np
+
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.guide.texts import step_text
@@ -19,6 +21,7 @@ WIDTH, ROWS = 80, 40
 GAP = "  "
 LABEL_CELLS = 14
 NARROWEST = 5
+SOME = 8
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ def matrix(view: View, page: Page) -> Iterator[str]:
     for label, row in zip(side[header:], values, strict=True):
         yield columns.line(label, list(map(write, row[: len(columns.widths)].tolist())))
     yield from _left_out(view, len(rows), len(columns.widths))
+    yield from _without_keys(view, values)
 
 
 @dataclass(frozen=True)
@@ -145,3 +149,16 @@ def _left_out(view: View, rows: int, columns: int) -> Iterator[str]:
         yield ELLIPSIS
     if rows < view.rows.size or columns < view.columns.size:
         yield f"{rows} of {view.rows.size} rows, {columns} of {view.columns.size} columns"
+
+
+def _without_keys(view: View, values: Values) -> Iterator[str]:
+    """Why rows of attention weights have only zeros, where some have."""
+    if view.kind != "sequential" or not view.name.endswith(".weights"):
+        return
+    whole = (
+        values if values.shape[1] == view.columns.size else view.window(range(len(values)), range(view.columns.size))
+    )
+    blank = np.flatnonzero(~whole.any(axis=1))
+    if blank.size:
+        queries = ", ".join(map(str, blank[:SOME])) + ", …" * (blank.size > SOME)
+        yield f"no key is visible to query {queries}: all weights 0"
