@@ -57,6 +57,16 @@ async def test_a_decoder_is_asked_for_the_next_token():
         await explorer.shown(f"!{TO}·", "The next token")
 
 
+@pytest.mark.parametrize(("model", "asked"), [("question", "question -1 -1 -1"), ("dates", "6")])
+async def test_where_a_model_answers_once_its_answer_is_the_target(model, asked):
+    async with exploring(NARROW, model=model) as explorer:
+        await explorer.keys("b")
+        await explorer.shown("The model's own answer")
+        assert explorer.focused_input.value.startswith(asked)
+        await explorer.press("enter")
+        assert explorer.session.gradients.loss < 0.1
+
+
 async def test_leaving_the_targets_changes_nothing():
     async with exploring(NARROW) as explorer:
         await explorer.press("b")

@@ -6,7 +6,14 @@ import pytest
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
-from tui_transformer.model.targets import default_targets, has_loss, looks_ahead, read_targets, written_targets
+from tui_transformer.model.targets import (
+    default_targets,
+    has_loss,
+    looks_ahead,
+    own_answer,
+    read_targets,
+    written_targets,
+)
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +28,9 @@ def test_a_causal_model_predicts_the_next_token_and_any_other_its_own():
     assert (looks_ahead(decoder), looks_ahead(encoder)) == (True, False)
 
 
-def test_a_decoder_with_its_start_token_alone_has_the_first_source_token_as_target():
-    program = Model.load("encoder-decoder").program(3, 1)
-    assert default_targets(program, (0,), (5, 6, 7)) == (5,)
+def test_the_own_answer_of_a_model_is_the_likeliest_token_at_the_first_position(encoder):
+    trace = encoder.trace(ids=[1, 2, 3])
+    assert own_answer(trace) == (int(trace["output.logits"][0].argmax()), -1, -1)
 
 
 def test_only_a_model_with_logits_has_a_loss(encoder):

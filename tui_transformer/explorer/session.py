@@ -17,8 +17,9 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.beside import GRADIENT, NOTHING, Beside
 from tui_transformer.guide.texts import Stop
+from tui_transformer.learning.answering import answers_first
 from tui_transformer.model import Model
-from tui_transformer.model.targets import Ids, default_targets, has_loss
+from tui_transformer.model.targets import Ids, default_targets, has_loss, looks_ahead, own_answer
 from tui_transformer.report.comparison import Comparison, compare_traces
 from tui_transformer.text.samples import sample_sentence
 from tui_transformer.text.tokenizer import Encoding, Token
@@ -51,7 +52,7 @@ class Session:
         pair: A second sentence beside the text, for a model that reads pairs.
         decoder_text: What a decoder beside an encoder has written so far, without its start token.
         decoder_ids: Its token IDs instead, start token included.
-        targets: The token ID that is right at every position; None for `default_targets`.
+        targets: The token ID that is right at every position; None for the default ones.
         beside: What is shown beside every step. With the gradient, the steps are walked backwards.
     """
 
@@ -155,8 +156,18 @@ class Session:
         """The targets that were set, or the default ones."""
         if self.targets is not None:
             return self.targets
-        predicted = self.decoder_encoding or self.encoding
-        return default_targets(self.base.program, predicted.ids, self.encoding.ids)
+        return own_answer(self.base) if self.answers_once else default_targets(self.base.program, self._predicted)
+
+    @property
+    def answers_once(self) -> bool:
+        """Whether by default only the model's own answer is a target: nothing else in the sentence can be one."""
+        alone = len(self._predicted) == 1 and looks_ahead(self.base.program)
+        return alone or answers_first(self.model.folder)
+
+    @property
+    def _predicted(self) -> Ids:
+        """The tokens at whose positions predictions are made."""
+        return (self.decoder_encoding or self.encoding).ids
 
     @cached_property
     def gradients(self) -> Gradients:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED
 from tui_transformer.engine.ops import Mask
 from tui_transformer.engine.program import Program
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model.model import Model
 
@@ -24,16 +25,19 @@ def looks_ahead(program: Program) -> bool:
     return any(isinstance(step.op, Mask) and step.op.causal for step in program.steps)
 
 
-def default_targets(program: Program, ids: Sequence[int], source: Sequence[int] = ()) -> Ids:
+def default_targets(program: Program, ids: Sequence[int]) -> Ids:
     """The next token at every position of a causal model, the tokens themselves in any other.
 
-    Nothing follows the last position of a causal model, so it is not counted; where it is the only one, the first
-    token of the source is its target.
+    Nothing follows the last position of a causal model, so it is not counted.
     """
-    if not looks_ahead(program):
-        return tuple(ids)
-    following = (*ids[1:], NOT_COUNTED)
-    return following if len(ids) > 1 else (*(source or ids)[:1],)
+    return (*ids[1:], NOT_COUNTED) if looks_ahead(program) else tuple(ids)
+
+
+def own_answer(trace: Trace) -> Ids:
+    """What the model finds most likely at its first position, which alone is counted."""
+    positions, words = trace.program.shape(LOGITS)
+    likeliest = int(trace.window(LOGITS, (range(1), range(words))).argmax())
+    return (likeliest, *[NOT_COUNTED] * (positions - 1))
 
 
 def written_targets(model: Model, targets: Sequence[int]) -> str:

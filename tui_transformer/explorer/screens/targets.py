@@ -23,6 +23,7 @@ TO = "\u00a0→\u00a0"
 """Between a token and its target, never at the end of a line."""
 NEXT = "The next token at every position, unless you say otherwise."
 SAME = "The tokens themselves, unless you say otherwise."
+OWN = "The model's own answer, unless you say otherwise; any other gives larger gradients."
 HOW = "Words or token IDs with a space between them; -1 is not counted."
 
 
@@ -38,7 +39,12 @@ def open_from(screen: MainScreen) -> None:
             screen.change(session.with_targets(read_targets(session.model, text, len(session.loss_targets))))
             screen.follow(Position(LOSS, screen.position.place))
 
-    screen.app.push_screen(TargetsScreen(session), finish)
+    def ask(_: object) -> None:
+        screen.app.push_screen(TargetsScreen(session), finish)
+
+    program = session.base.program
+    cost = sum(map(program.flops, program.steps)) if session.targets is None and session.answers_once else 0
+    screen.ask("targets", cost, lambda _: session.loss_targets, ask)
 
 
 class TargetsScreen(PromptScreen):
@@ -49,11 +55,10 @@ class TargetsScreen(PromptScreen):
         tokens = (session.decoder_encoding or session.encoding).tokens
         self._tokens = tuple(token.text for token in tokens)
         self._model = session.model
-        default = NEXT if looks_ahead(session.base.program) else SAME
         super().__init__(
             "Targets of the loss",
             value=written_targets(session.model, session.loss_targets),
-            hint=f"{HOW}\n{default}",
+            hint=f"{HOW}\n{_default(session)}",
             check=self._targets,
         )
 
@@ -72,3 +77,10 @@ class TargetsScreen(PromptScreen):
         pairs = zip(self._tokens[:MOST_PAIRS], targets, strict=False)
         lines = [f"{visible(token)}{TO}{'·' if to == NOT_COUNTED else visible(word(to))}" for token, to in pairs]
         self._say("suggestions", Content("   ").join(map(Content, lines)))
+
+
+def _default(session: Session) -> str:
+    """What the targets are unless a person says otherwise."""
+    if session.answers_once:
+        return OWN
+    return NEXT if looks_ahead(session.base.program) else SAME
