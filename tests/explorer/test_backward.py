@@ -118,7 +118,7 @@ async def test_layers_and_sublayers_are_walked_backwards_too():
 async def test_value_and_gradient_are_side_by_side_with_one_cursor():
     async with exploring(WIDE) as explorer:
         await backward(explorer, WEIGHTS, 2, 1)
-        assert f"{WEIGHTS} · 8 × 8 × 8" in explorer.text
+        assert f"{WEIGHTS} · head 0 of 8 · 8 × 8 × 8" in explorer.text
         assert "∂loss/∂weights · 8 × 8 × 8" in explorer.text
         first, second = (explorer.stage._heat_map(name) for name in ("matrix", "beside"))
         await explorer.press("down", "right")
@@ -166,10 +166,10 @@ async def test_a_resize_shows_both_or_one():
         await explorer.resize(*NARROW)
         await explorer.settled()
         assert explorer.stage.shown == "beside"
-        assert f"{SCALED} · 8" not in explorer.text
+        assert f"{SCALED} · " not in explorer.text
         await explorer.resize(*WIDE)
         await explorer.settled()
-        assert f"{SCALED} · 8 × 8 × 8" in explorer.text
+        assert f"{SCALED} · head 0 of 8 · 8 × 8 × 8" in explorer.text
         assert "∂loss/∂scaled" in explorer.text
 
 

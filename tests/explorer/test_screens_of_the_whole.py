@@ -232,6 +232,9 @@ async def test_keys_and_theme_are_as_preferred(tmp_path):
     assert not wanted.problems
     async with exploring(NARROW, preferences=wanted) as explorer:
         assert explorer.app.theme == "tui-light"
+        assert "j next" in explorer.text
+        commands = explorer.app.get_system_commands(explorer.app.screen)
+        assert {each.title: each.help for each in commands}["Next step"] == "key: j z"
         await explorer.press("z", "z")
         assert explorer.place[0] == 3
         await explorer.press("space", "q")

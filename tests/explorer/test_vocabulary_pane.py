@@ -42,6 +42,11 @@ async def test_a_word_is_found_and_its_embedding_shown(size):
         assert entries.has_focus
 
 
+async def test_the_words_of_a_trained_model_are_called_by_its_name():
+    async with exploring(NARROW, model="question") as explorer:
+        assert "Vocabulary · question · 123 words" in explorer.text
+
+
 async def test_letters_typed_into_the_search_do_nothing_else():
     async with exploring(NARROW) as explorer:
         await explorer.press("f", *"qsnpev{/,xt")

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -59,6 +59,11 @@ class ExplorerApp(App[None]):
             self._preferences = replace(preferences, problems=(*preferences.problems, problem))
         self.animation_level = "none"
 
+    @property
+    def keymap(self) -> Mapping[str, str]:
+        """The keys that the user gave to actions, by the names of those."""
+        return self._preferences.keys
+
     def post(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Run a function on the screen's thread; called from any thread."""
         self.post_message(self.Call(function, arguments))
@@ -72,7 +77,7 @@ class ExplorerApp(App[None]):
         loop = asyncio.get_running_loop()
         for number in ENDING_SIGNALS:
             loop.add_signal_handler(number, self.exit, None, 128 + number)
-        self.set_keymap(dict(self._preferences.keys))
+        self.set_keymap(dict(self.keymap))
         self.push_screen(MainScreen(self._session, self.worker))
         for message in self._preferences.problems:
             self.notify(message, severity="warning", markup=False)
@@ -92,7 +97,7 @@ class ExplorerApp(App[None]):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action of the screen, and what every Textual program has."""
-        yield from commands_of(screen, self.get_key_display)
+        yield from commands_of(screen, self.get_key_display, self.keymap)
         for command in super().get_system_commands(screen):
             if command.title not in ("Quit", "Keys"):
                 yield command

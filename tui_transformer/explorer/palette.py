@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,18 +11,20 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.screen import Screen
 
+from tui_transformer.explorer.keymap import bindings_in_use
+
 Display = Callable[[Binding], str]
 
 
-def commands_of(screen: Screen[Any], display: Display) -> Iterator[SystemCommand]:
-    """A command for every action; `display` writes a key as the key line does."""
+def commands_of(screen: Screen[Any], display: Display, keymap: Mapping[str, str]) -> Iterator[SystemCommand]:
+    """A command for every action; `display` writes a key as the key line does, `keymap` has the keys of the user."""
     said: set[str] = set()
     nodes = (screen,) if screen.focused is None else (screen, screen.focused)
     for node in nodes:
         for binding in _bindings(node):
             if binding.tooltip not in said:
                 said.add(binding.tooltip)
-                keys = " ".join(display(each) for each in binding.make_bindings([binding]))
+                keys = " ".join(map(display, bindings_in_use(binding, keymap)))
                 yield SystemCommand(binding.tooltip, f"key: {keys}", partial(node.run_action, binding.action))
 
 

@@ -17,11 +17,13 @@ from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Grain
+from tui_transformer.explorer.actions import ACTIONS
 from tui_transformer.explorer.asking import AT_ONCE
 from tui_transformer.explorer.beside import Shown, next_shown, shown_in
 from tui_transformer.explorer.charting import chart_of, kinds_of
 from tui_transformer.explorer.hiding import weight_left
 from tui_transformer.explorer.history import History
+from tui_transformer.explorer.keymap import in_use
 from tui_transformer.explorer.layout import BESIDE, TITLES, Layout
 from tui_transformer.explorer.matrices import Cell, apart, cell_of, details
 from tui_transformer.explorer.panes import texts
@@ -123,8 +125,9 @@ class Stage(Layout):
         session = self.session
         if not self._has(self.position.stop):
             self.position = Position(session.stops[0])
-        if session.model.vocabulary is not None:
-            self.query_one(VocabularyPane).show(session.model.vocabulary, session.encoding.ids)
+        if (words := session.model.vocabulary) is not None:
+            name = texts.vocabulary_name(session.model, words)
+            self.query_one(VocabularyPane).show(words, session.encoding.ids, name)
         self.trail = [position for position in self.trail if self._has(position.stop)]
         self.scene = None
         self._times.clear()
@@ -212,8 +215,8 @@ class Stage(Layout):
         both = scene.shown == "both" and scene.beside is not None
         self.set_class(both, "-beside")
         pair = self.query_one(MatrixPair)
-        title = texts.matrix_title(self.session, scene, wide=wide and not both)
-        pair.show(scene, title, texts.scale_note(scene), self.size - self._around_pair())
+        titles = texts.matrix_titles(self.session, scene, wide=wide, both=both)
+        pair.show(scene, titles, texts.scale_note(scene), self.size - self._around_pair())
         pair.say(visible(apart(self.session, scene.view.name)))
         self.set_class(pair.has_class("-stacked"), "-stacked")
 
@@ -252,7 +255,7 @@ class Stage(Layout):
             "about": texts.about(session, stop),
             "summary": texts.summary(session, stop, scene, inks),
             "tabs": texts.tabs(self.panes(), self.active, inks),
-            "keys": texts.keys(width, inks, beside=session.beside.kind != "nothing"),
+            "keys": texts.keys(in_use(ACTIONS, self.app), width, inks, beside=session.beside.kind != "nothing"),
         }
         for name, content in lines.items():
             if self._lines.get(name) != content:

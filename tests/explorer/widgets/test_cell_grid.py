@@ -15,6 +15,12 @@ def test_small_matrices_get_wide_and_tall_cells() -> None:
     assert (grid.cell_width, grid.cell_height) == (10, 3)
 
 
+def test_cells_without_numbers_take_the_room_that_there_is():
+    grid = grid_of(6, 18, 80, 15)
+    assert (grid.cell_width, grid.cell_height) == (4, 2)
+    assert grid_of(11, 24, 80, 15).cell_width == 3
+
+
 def test_numbers_are_left_out_where_the_columns_do_not_fit() -> None:
     assert grid_of(8, 128, 160, 40).cell_width == NARROW
 

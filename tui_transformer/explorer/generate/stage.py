@@ -21,6 +21,7 @@ from tui_transformer.explorer.generate.draft import Draft
 from tui_transformer.explorer.generate.look import Look
 from tui_transformer.explorer.generate.wording import WINDOW, token_name, token_texts
 from tui_transformer.explorer.history import History
+from tui_transformer.explorer.keymap import in_use
 from tui_transformer.explorer.panes.texts import Inks, model_name
 from tui_transformer.explorer.session import Session
 from tui_transformer.explorer.widgets.cache_map import CacheMap
@@ -165,7 +166,7 @@ class GenerateStage(Asking):
             text = Text(" Generate", inks.accent).append(f"   {self.doing}", inks.plain)
             self._say("title", text)
         shown = [action for action in ACTIONS if action.id != "generate.pane" or self.has_class("-one")]
-        self._say("keys", lines.keys(shown, width, inks))
+        self._say("keys", lines.keys(in_use(shown, self.app), width, inks))
 
     def _say(self, where: str, text: Text) -> None:
         """Show a text; only one of another length can need another number of lines."""

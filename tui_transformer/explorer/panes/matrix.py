@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -9,9 +11,12 @@ from textual.content import Content
 
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
-from tui_transformer.text.display import visible
+from tui_transformer.text.display import cells, visible
 from tui_transformer.views.step_view import Place
 from tui_transformer.views.view import Scale, Tile, View
+
+CORNERS = 6
+"""Columns of a border that its title cannot have."""
 
 
 class MatrixPane(Vertical):
@@ -20,6 +25,7 @@ class MatrixPane(Vertical):
     def __init__(self, *, id: str | None = None) -> None:
         """Make an empty pane."""
         super().__init__(id=id)
+        self._titles: Sequence[str] = ("",)
         self.cells = HeatMap(id="cells")
         self._legend = Legend(id="legend")
 
@@ -29,11 +35,29 @@ class MatrixPane(Vertical):
         yield self._legend
 
     def show_matrix(
-        self, view: View, scale: Scale, tile: Tile, place: Place, *, title: str, note: str = "", number_width: int = 0
+        self,
+        view: View,
+        scale: Scale,
+        tile: Tile,
+        place: Place,
+        *,
+        titles: Sequence[str] = ("",),
+        note: str = "",
+        number_width: int = 0,
     ) -> None:
-        """Show a matrix with the cursor at a place."""
-        self.border_title = Content(visible(title))
-        self.cells.show(view, scale, tile, number_width=number_width)
-        self.cells.cursor = place.row, place.column
+        """Show a matrix with the cursor at a place, under the first of the titles that there is room for."""
+        self._titles = titles
+        self._show_title()
+        self.cells.show(view, scale, tile, number_width=number_width, cursor=(place.row, place.column))
         masked = not bool(np.isfinite(tile.values).all())
         self._legend.show(scale, note=note, masked=masked)
+
+    def on_resize(self) -> None:
+        """Another title may fit."""
+        self._show_title()
+
+    def _show_title(self) -> None:
+        """The longest title that fits between the corners."""
+        shown = [visible(title) for title in self._titles]
+        room = self.outer_size.width - CORNERS
+        self.border_title = Content(next((title for title in shown if cells(title) <= room), shown[-1]))

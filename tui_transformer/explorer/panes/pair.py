@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -50,7 +52,7 @@ class MatrixPair(Container):
         """Whether two matrices are shown."""
         return self.has_class("-both")
 
-    def show(self, scene: Scene, title: str, note: str, room: Size) -> None:
+    def show(self, scene: Scene, titles: Sequence[str], note: str, room: Size) -> None:
         """Show a step's own values, what is beside them, or both in the room that there is for the two."""
         beside, place = scene.beside, scene.place
         both = scene.shown == "both" and beside is not None
@@ -59,12 +61,12 @@ class MatrixPair(Container):
         width = _number_width(scene) if both else 0
         if scene.alone is None:
             self.first.show_matrix(
-                scene.view, scene.scale, scene.tile, place, title=title, note=note, number_width=width
+                scene.view, scene.scale, scene.tile, place, titles=titles, note=note, number_width=width
             )
         shown, pane = (scene.alone, self.first) if scene.alone is not None else (beside, self.second)
         if shown is not None and (both or pane is self.first):
             pane.show_matrix(
-                shown.view, shown.scale, shown.tile, place, title=shown.title, note=shown.note, number_width=width
+                shown.view, shown.scale, shown.tile, place, titles=(shown.title,), note=shown.note, number_width=width
             )
 
     def say(self, remark: str) -> None:

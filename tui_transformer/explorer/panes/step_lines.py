@@ -59,7 +59,7 @@ def _layer_lines(program: Program, layer: str, stops: list[str], *, is_open: boo
 
 
 def _label(stop: str) -> str:
-    """What a stop outside the layers is called; the decoder's own embedding says that it is the decoder's."""
+    """What a stop outside the layers is called; what is the decoder's own says so."""
     label = step_text(stop).label
     return f"Decoder {label[:1].lower()}{label[1:]}" if stop.startswith("decoder.") else label
 

@@ -47,7 +47,10 @@ class StepsPane(LineList):
     def show_steps(
         self, program: Program, stops: Sequence[str], current: str, details: Mapping[str, str] = NO_DETAILS
     ) -> None:
-        """Show the stops, with the cursor on the current one; `details` stand in place of formulas and shapes."""
+        """Show the stops, with the cursor on the current one.
+
+        `details` stand in place of formulas and shapes, and take the room that they need.
+        """
         lines = step_lines(program, stops, current)
         if lines is not self._steps or details != self._details:
             self._steps, self._details = lines, details
@@ -76,8 +79,11 @@ class StepsPane(LineList):
         title = "  " * step.depth + (mark if step.depth or step.heading else "") + visible(step.title)
         plain = self.get_component_rich_style("steps--heading" if step.heading else "steps--plain")
         text = Text(title, plain, no_wrap=True)
-        room = self.size.width - cell_len(title) - 2
-        detail = step.detail if step.heading else self._details.get(step.stop, step.detail)
+        told = "" if step.heading else self._details.get(step.stop, "")
+        detail = told or step.detail
+        if told:
+            text.truncate(self.size.width - cell_len(told) - 2, overflow="ellipsis")
+        room = self.size.width - text.cell_len - 2
         if cell_len(detail) <= room:
             text.append(" " * (room + 1 - cell_len(detail)) + detail, self.get_component_rich_style("steps--quiet"))
         return text

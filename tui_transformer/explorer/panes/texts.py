@@ -14,14 +14,16 @@ from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.ops import Parameter, Softmax
-from tui_transformer.explorer.actions import ACTIONS, ALWAYS, KEY_LINE, Action
+from tui_transformer.explorer.actions import ALWAYS, KEY_LINE, Action
 from tui_transformer.explorer.edited import active
 from tui_transformer.explorer.panes.cell_lines import number, short_name
 from tui_transformer.explorer.scene import Scene
 from tui_transformer.explorer.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.explorer.touring import offer
 from tui_transformer.guide.texts import StepText, step_text
+from tui_transformer.model.model import Model
 from tui_transformer.text.display import visible
+from tui_transformer.text.vocabulary import Vocabulary
 
 PANES = ("sentence", "steps", "heads", "matrix", "cell", "chart")
 """The panes, in the order of their digits."""
@@ -65,6 +67,12 @@ def model_name(session: Session) -> str:
     return (
         f"{summary}{seed}" if summary.startswith(name) or session.model.folder is None else f"{name} · {summary}{seed}"
     )
+
+
+def vocabulary_name(model: Model, words: Vocabulary) -> str:
+    """What a vocabulary is called: the model's name, where it lies in the model's folder."""
+    own = model.folder is not None and words.path is not None and words.path.parent == model.folder
+    return model.name if own else words.name
 
 
 def where(session: Session, stop: str) -> str:
@@ -170,14 +178,19 @@ def stop_title(session: Session, stop: str) -> str:
     return stop
 
 
-def matrix_title(session: Session, scene: Scene, *, wide: bool) -> str:
-    """Name and shape of what the matrix pane shows; with label and head, where no other line says them."""
-    view = scene.view
+def matrix_titles(session: Session, scene: Scene, *, wide: bool, both: bool) -> tuple[str, ...]:
+    """Name and shape of what the matrix pane shows; with label and head, where no other line says them.
+
+    The longest comes first; the others are for panes that have no room for it.
+    """
+    view, shape = scene.view, shape_text(session.trace.program.shape(scene.view.name))
     label = stop_title(session, view.name)
-    parts = [view.name] if label == view.name or not wide else [label, view.name]
-    if view.heads > 1 and wide:
-        parts.append(f"head {scene.place.head} of {view.heads}")
-    return " · ".join([*parts, shape_text(session.trace.program.shape(view.name))])
+    if not wide:
+        return f"{view.name} · {shape}", view.name
+    head = [f"head {scene.place.head} of {view.heads}"] if view.heads > 1 else []
+    alone = () if both else ([label, view.name, *head, shape], [label, view.name, shape])
+    parts = (*alone, [view.name, *head, shape], [label, *head, shape], [label, *(head if both else [shape])])
+    return tuple(dict.fromkeys(" · ".join(dict.fromkeys(part)) for part in parts))
 
 
 def summary(session: Session, stop: str, scene: Scene | None, inks: Inks) -> Text:
@@ -217,9 +230,9 @@ def tabs(names: Sequence[str], active: str, inks: Inks) -> Text:
     return line
 
 
-def keys(width: int, inks: Inks, *, beside: bool = False) -> Text:
+def keys(actions: Sequence[Action], width: int, inks: Inks, *, beside: bool = False) -> Text:
     """As many keys as fit, each with its word; help and quit always, and what is for two matrices where there are."""
-    named = {action.id: action for action in ACTIONS}
+    named = {action.id: action for action in actions}
     always = [named[name] for name in ALWAYS if beside or name != "beside"]
     room = width - 1 - sum(map(_key_width, always))
     chosen = []

@@ -52,6 +52,7 @@ class VocabularyPane(Vertical):
         """Make a pane without words."""
         super().__init__(id=id)
         self._vocabulary: Vocabulary | None = None
+        self._called = ""
         self._found: Sequence[int] | None = None
         self._uses: Counter[int] = Counter()
 
@@ -65,12 +66,12 @@ class VocabularyPane(Vertical):
         """The list of words."""
         return self.query_one("#entries", LineList)
 
-    def show(self, vocabulary: Vocabulary, used: Sequence[int]) -> None:
-        """Show a vocabulary; `used` are the IDs of the sentence."""
+    def show(self, vocabulary: Vocabulary, used: Sequence[int], name: str) -> None:
+        """Show a vocabulary by a name; `used` are the IDs of the sentence."""
         if vocabulary is not self._vocabulary:
             self._vocabulary, self._found = vocabulary, None
             self.query_one(Input).value = ""
-        self._uses = Counter(used)
+        self._uses, self._called = Counter(used), name
         self._fill()
 
     def action_search(self) -> None:
@@ -85,7 +86,7 @@ class VocabularyPane(Vertical):
         self.entries.show(count, self._line)
         repeated = f" · {words.repeated} repeated" if words.repeated else ""
         found = "" if self._found is None else f" · {count:,} found"
-        self.border_title = f"Vocabulary {visible(words.name)} · {words.size:,} words{repeated}{found}"
+        self.border_title = f"Vocabulary · {visible(self._called)} · {words.size:,} words{repeated}{found}"
 
     def _entry(self, index: int) -> int:
         return index if self._found is None else self._found[index]

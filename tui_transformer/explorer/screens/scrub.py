@@ -221,9 +221,7 @@ class ScrubScreen(Overview):
         if heads is not None and heads.attentions:
             view = heads.view(*self.chosen.of(heads.attentions))
             tile = view.tile(range(view.rows.size), range(view.columns.size))
-            self.query_one(MatrixPane).show_matrix(
-                view, WEIGHT, tile, Place(), title="", note="rows queries, columns keys"
-            )
+            self.query_one(MatrixPane).show_matrix(view, WEIGHT, tile, Place(), note="rows queries, columns keys")
         picture, labels = partial(self._picture, strip), partial(self._labels, strip)
         tiles = Tiles(len(strip), None, picture, labels, str, lambda _: WEIGHT)
         self.query_one(TileGrid).show(tiles, min(range(len(strip)), key=lambda at: abs(strip[at] - self.place)))

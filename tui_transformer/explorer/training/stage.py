@@ -20,6 +20,7 @@ from textual.widgets import Static
 
 from tui_transformer.explorer.actions import Action
 from tui_transformer.explorer.generate.lines import keys
+from tui_transformer.explorer.keymap import in_use
 from tui_transformer.explorer.panes.matrix import MatrixPane
 from tui_transformer.explorer.panes.texts import Inks
 from tui_transformer.explorer.training import lines
@@ -247,7 +248,7 @@ class TrainStage(Screen[None]):
             problem = self.query_one("#problem", Static)
             problem.set_class(bool(status.problem), "-said")
             problem.update(visible(status.problem))
-        self._say("keys", keys(self._actions(), width, inks))
+        self._say("keys", keys(in_use(self._actions(), self.app), width, inks))
 
     def _actions(self) -> list[Action]:
         """What can be done, as the line of keys has it."""
@@ -303,7 +304,7 @@ class TrainStage(Screen[None]):
         pane = self.query_one("#head")
         pane.border_title = Content(visible(f"{attention.group} · layer {attention.layer} · head {head}"))
         pane.border_subtitle = f"step {heads.step:,}"
-        self.query_one(MatrixPane).show_matrix(view, WEIGHT, tile, Place(), title="", note="rows queries, columns keys")
+        self.query_one(MatrixPane).show_matrix(view, WEIGHT, tile, Place(), note="rows queries, columns keys")
         strip, tiles = self.query_one(HeadStrip), heads.weights[attention.name]
         strip.show(list(tiles), head, WEIGHT)
         room = pane.content_size.height - len(tiles[0]) - BESIDE_STRIP

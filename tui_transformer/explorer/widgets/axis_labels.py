@@ -66,7 +66,7 @@ class Header:
 
     def _step(self, columns: range) -> int:
         longest = max((label_width(self._tick(column)) for column in columns), default=1)
-        return next(step for step in _STEPS if step * self.grid.cell_width > longest + 2 or step == _STEPS[-1])
+        return next(step for step in _STEPS if step * self.grid.cell_width >= longest + 2 or step == _STEPS[-1])
 
     def _joined(self, pieces: list[tuple[int, str, Style]], end: int) -> list[Segment]:
         segments, x = [], 0

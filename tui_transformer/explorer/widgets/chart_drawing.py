@@ -136,7 +136,7 @@ def _draw_labelled_bars(canvas: _Canvas, chart: BarChart) -> None:
     figure.ruler("x").lim(low, high + span * _VALUE_CELLS / room).ticks([], [])
     figure.ruler("y").lim(-0.5, len(values) - 0.5).ticks(list(lines), labels)
     for index, (line, value) in enumerate(zip(lines, values, strict=True)):
-        if value:
+        if abs(value) * room >= span / 2:
             marker = _bar_marker(chart.marked == index, canvas.inks)
             figure.draw(figure.segment((0, value), (line, line), marker=marker))
         figure.draw(figure.text(max(value, 0.0) + 2 * span / room, line, _value_text(chart.values[index])))
@@ -145,12 +145,18 @@ def _draw_labelled_bars(canvas: _Canvas, chart: BarChart) -> None:
 def _draw_many_bars(canvas: _Canvas, chart: BarChart) -> None:
     """A few columns a bar, with a label here and there."""
     figure, count = canvas.figure, len(chart.values)
-    heights = _heights(chart)
+    heights = _drawn(_heights(chart), canvas.height)
     _draw_steps(canvas, [index - 0.5 for index in range(count + 1)], heights, chart.marked)
     figure.ruler("x").ticks(*_some_labels(chart, canvas.width))
     if chart.logarithmic:
         powers = list(range(math.ceil(max(heights)) + 1))
         figure.ruler("y").ticks(powers, [f"1e{_floor(chart.values) + power}" for power in powers])
+
+
+def _drawn(heights: list[float], lines: int) -> list[float]:
+    """The heights, with 0 where a bar is less than a quarter of a line: the least that is drawn is half of one."""
+    least = (max([0.0, *heights]) - min([0.0, *heights])) / (4 * lines)
+    return [height if abs(height) >= least else 0.0 for height in heights]
 
 
 def _heights(chart: BarChart) -> list[float]:

@@ -15,6 +15,7 @@ SMALLEST_NUMBER_CELL = 5
 _WIDEST_AUTOMATIC = 10
 _TALLEST = 3
 _COLUMNS_PER_LINE = 3
+_WIDEST_COLOR = 2 * NARROW
 _WIDEST_GUTTER = 16
 _NARROWEST_GUTTER = 4
 _SMALLEST_HEIGHT_WITH_HEADER = 3
@@ -95,14 +96,17 @@ def choose_grid(shape: Cell, size: Size, *, label_width: int, number_width: int,
     tall = rows + header > size.height
     width = cell_width or _automatic_width(size.width - gutter - tall, columns, number_width)
     wide = gutter + columns * width > size.width - tall
-    height = min((size.height - header - wide) // max(rows, 1), _TALLEST, width // _COLUMNS_PER_LINE)
+    per_line = NARROW if width < SMALLEST_NUMBER_CELL else _COLUMNS_PER_LINE
+    height = min((size.height - header - wide) // max(rows, 1), _TALLEST, width // per_line)
     slack = (size.width - tall - gutter) % width if wide else 0
     return Grid(rows, columns, width, max(height, 1), gutter, header, slack)
 
 
 def _automatic_width(room: int, columns: int, number_width: int) -> int:
     even = room // max(columns, 1)
-    return min(even, max(number_width, _WIDEST_AUTOMATIC)) if even >= number_width else NARROW
+    if even >= number_width:
+        return min(even, max(number_width, _WIDEST_AUTOMATIC))
+    return min(max(even, NARROW), _WIDEST_COLOR)
 
 
 def _gutter(label_width: int, width: int) -> int:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Region, Size
+from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -153,8 +153,9 @@ yet computed.
         cell_width: int | None = None,
         number_width: int = 0,
         keep_cursor: bool = True,
+        cursor: Cell | None = None,
     ) -> None:
-        """Show a view.
+        """Show a view; one of another shape is scrolled no further than the cursor needs.
 
         Args:
             view: The matrix.
@@ -163,15 +164,17 @@ yet computed.
             cell_width: Columns a cell, or None to keep what the user chose (at first: what fits).
             number_width: Columns a number at least, so that the cells of two heat maps are as wide as each other.
             keep_cursor: Whether the cursor stays where it is, as far as the matrix reaches.
+            cursor: Where else it goes.
         """
+        start = Offset() if self._view is not None and self._view.shape != view.shape else None
         self._view, self._scale, self._tile, self._requested = view, scale, tile, None
         self._wanted_width = cell_width or self._wanted_width
         self._number_width = number_width
         self._label_width = widest_label(view.rows)
         self._row_label = lru_cache(_LABELS_KEPT)(view.rows.label)
         self._column_label = lru_cache(_LABELS_KEPT)(view.columns.label)
-        self._cursor = self._inside(self._cursor if keep_cursor else (0, 0))
-        self._lay_out()
+        self._cursor = self._inside(cursor or (self._cursor if keep_cursor else (0, 0)))
+        self._lay_out(start)
 
     def supply(self, tile: Tile) -> None:
         """Take the values of a tile that was asked for."""
@@ -300,15 +303,15 @@ yet computed.
         label_region = self._grid.label_region(cell[0], self.scroll_offset)
         return cell_region, label_region, Region(0, 0, self.size.width, self._grid.header)
 
-    def _scroll_to_cursor(self) -> None:
+    def _scroll_to_cursor(self, start: Offset | None = None) -> None:
         if not self._viewport:
             return
-        target = self._grid.scroll_to_show(self._cursor, self.scroll_offset, self._viewport)
+        target = self._grid.scroll_to_show(self._cursor, self.scroll_offset if start is None else start, self._viewport)
         if target != self.scroll_offset:
             self.scroll_to(target.x, target.y, animate=False, force=True)
 
-    def _lay_out(self) -> None:
-        """Choose the grid for the size, and draw everything anew."""
+    def _lay_out(self, start: Offset | None = None) -> None:
+        """Choose the grid for the size, and draw everything anew, scrolled from where it was or from `start`."""
         if self._view is None:
             return
         number_width = max(least_number_width(self._scale, integer=self._view.integer), self._number_width)
@@ -320,7 +323,7 @@ yet computed.
             cell_width=self._wanted_width,
         )
         set_content_size(self, self._grid.virtual_size)
-        self._scroll_to_cursor()
+        self._scroll_to_cursor(start)
         self._redraw()
         self._request_missing()
 
