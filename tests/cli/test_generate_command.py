@@ -115,6 +115,7 @@ def test_a_full_model_says_why_it_stops(run: Run) -> None:
         (("--model", "decoder", "--max-new-tokens", "0"), 2, "max_new_tokens 0 is not a whole number from 1"),
         (("--model", "decoder", "--greedy", "--top-k", "3"), 2, "leave --top-k out"),
         (("--model", "decoder", "--stop-ids", "x"), 2, "--stop-ids: 'x' is not a token ID"),
+        (("--model", "decoder", "--stop-ids", "2,8"), 2, "--stop-ids: 8 is outside the vocabulary: IDs go from 0 to 7"),
         (("--model", "decoder", "--ids", "999"), 1, "token ID 999 is outside the vocabulary"),
         (("--model", "decoder", "--decoder-text", "the"), 1, "reads no second sentence"),
         (("--model", "decoder", "--text", ""), 1, "no tokens"),

@@ -59,7 +59,7 @@ def run(flags: Flags, request: Request) -> None:
     defaults = defaults_of(model)
     draws = request.sample_seed is not None or (read and seed is not None)
     settings = _settings(defaults.settings, request, seed or 0, draws=draws)
-    writer = _writer(model, settings, _stopping(defaults, request.stop_ids), flags)
+    writer = _writer(model, settings, _stopping(defaults, model, request.stop_ids), flags)
     prompt = _prompt(writer, flags)
     if defaults.note:
         note(defaults.note)
@@ -84,11 +84,15 @@ def _settings(own: Settings, request: Request, seed: int, *, draws: bool) -> Set
     return dataclasses.replace(own, greedy=greedy, seed=seed, max_new_tokens=length, use_cache=cached, **given)
 
 
-def _stopping(defaults: Defaults, stop_ids: str | None) -> Defaults:
+def _stopping(defaults: Defaults, model: Model, stop_ids: str | None) -> Defaults:
     """The same with other tokens that end the text, where they were given."""
     if stop_ids is None:
         return defaults
-    rules = dataclasses.replace(defaults.rules, stop_ids=parse_ids(stop_ids, "--stop-ids"))
+    ids, words = parse_ids(stop_ids, "--stop-ids"), model.config.vocab_size
+    for token in ids:
+        if not 0 <= token < words:
+            raise UsageError(f"--stop-ids: {token} is outside the vocabulary: IDs go from 0 to {words - 1}")
+    rules = dataclasses.replace(defaults.rules, stop_ids=ids)
     return dataclasses.replace(defaults, rules=rules)
 
 

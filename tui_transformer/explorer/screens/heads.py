@@ -188,10 +188,13 @@ class HeadsScreen(Hiding):
         layer, head = divmod(self.order[index], self.heads)
         if self.measure is None:
             return f"head {head}", f"H{head}", str(head)
-        value = written(self.value(self.order[index], self.measure), self.measure)
+        number = self.value(self.order[index], self.measure)
+        value = written(number, self.measure)
         at, short = self.steps[layer].layer, value.removeprefix("0")
+        rough = short if math.isnan(number) or number < 1 else f"{number:.1f}"
         name, joint = f"L{at} H{head}", f"L{at}H{head}"
-        return f"{name}  {value}", f"{name} {value}", f"{name} {short}", f"{joint} {short}", name, joint
+        with_value = (f"{name}  {value}", f"{name} {value}", f"{name} {short}", f"{joint} {short}", f"{joint} {rough}")
+        return *with_value, name, joint
 
     def _row_label(self, row: int) -> str:
         first = self.order[min(row * self.heads, len(self.order) - 1)]
