@@ -155,6 +155,7 @@ def test_sizes_may_have_their_general_names(tmp_path):
         ("tie_word_embeddings", False),
         ("is_encoder_decoder", False),
         ("is_decoder", True),
+        ("is_causal", False),
         ("activation_function", "mish"),
         ("scale_embedding", 2),
         ("d_model", 13),

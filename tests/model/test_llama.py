@@ -87,6 +87,7 @@ SCALED = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "origi
         ({"rope_theta": None}, frequencies(8, 10000.0)),
         ({"rope_scaling": {"type": "linear", "factor": 2.0}}, frequencies(8, 100.0) / 2.0),
         ({"rope_parameters": {"rope_type": "linear", "factor": 2.0}}, frequencies(8, 100.0) / 2.0),
+        ({"rope_scaling": {"type": "dynamic", "factor": 2.0}}, frequencies(8, 100.0)),
         ({"rope_scaling": {"rope_type": "llama3", **SCALED}}, llama3(100.0, 8, 8.0, 1.0, 4.0, 64)),
         (
             {"rope_parameters": {"rope_type": "llama3", "rope_theta": 50.0, **SCALED}},
@@ -143,9 +144,9 @@ def test_yarn_takes_the_length_of_the_model_for_the_old_context_where_the_file_s
     assert model_of(tmp_path, rope_scaling=given).config.rope_parameters.original_max_position_embeddings == 16
 
 
-@pytest.mark.parametrize("kind", ["dynamic", "longrope", "proportional", None, ["linear"]])
+@pytest.mark.parametrize("kind", ["longrope", "proportional", None, ["linear"]])
 def test_other_scalings_are_refused_by_name(tmp_path, kind):
-    with pytest.raises(InputError, match=r"rope_type .* is not known: use default, linear, llama3, yarn"):
+    with pytest.raises(InputError, match=r"rope_type .* is not known: use default, linear, dynamic, llama3, yarn"):
         model_of(tmp_path, rope_scaling={"rope_type": kind, "factor": 2.0})
 
 

@@ -123,6 +123,7 @@ def test_a_saved_model_is_read_again(tmp_path):
         ("add_final_layer_norm", True),
         ("is_encoder_decoder", False),
         ("is_decoder", True),
+        ("is_causal", False),
         ("activation_function", "mish"),
         ("encoder_attention_heads", 5),
         ("decoder_start_token_id", 13),

@@ -216,12 +216,12 @@ def test_a_missing_tensor_is_named_as_the_family_names_it(tmp_path, family, tens
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"is_decoder": True}, "is_decoder True is not supported, only False"),
-        ({"add_cross_attention": True}, "add_cross_attention True is not supported, only False"),
-        ({"is_encoder_decoder": True}, "is_encoder_decoder True is not supported, only False"),
-        ({"position_embedding_type": "relative_key"}, "position_embedding_type 'relative_key' is not supported, only"),
-        ({"position_embedding_type": None}, "position_embedding_type None is not supported, only 'absolute'"),
-        ({"pruned_heads": {"0": [1]}}, "pruned_heads {'0': [1]} is not supported, only {}"),
+        ({"is_decoder": True}, "is_decoder True is not supported: only False"),
+        ({"add_cross_attention": True}, "add_cross_attention True is not supported: only False"),
+        ({"is_encoder_decoder": True}, "is_encoder_decoder True is not supported: only False"),
+        ({"position_embedding_type": "relative_key"}, "position_embedding_type 'relative_key' is not supported: only"),
+        ({"position_embedding_type": None}, "position_embedding_type None is not supported: only 'absolute'"),
+        ({"pruned_heads": {"0": [1]}}, "pruned_heads {'0': [1]} is not supported: only {}"),
         ({"hidden_act": "quick_gelu"}, " 'quick_gelu' is not known: use relu, gelu, "),
         ({"tie_word_embeddings": "no"}, "tie_word_embeddings 'no' is neither true nor false"),
         ({"pad_token_id": 50}, "pad_token_id 50 is outside the vocabulary of 50"),

@@ -218,6 +218,7 @@ def test_a_saved_model_is_read_again(tmp_path, said):
         ("num_heads", 0),
         ("is_encoder_decoder", False),
         ("is_decoder", True),
+        ("is_causal", False),
         ("pad_token_id", 13),
     ],
 )

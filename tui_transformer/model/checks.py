@@ -69,7 +69,18 @@ def renamed(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def refuse_quantised(raw: Mapping[str, Any]) -> None:
-    """Raise UsageError for a `config.json` of quantised weights."""
-    if raw.get("quantization_config"):
-        raise UsageError("quantization_config: quantised weights cannot be read, use those of the whole model")
+NOT_READ: Mapping[str, str] = {
+    "quantization_config": "quantised weights cannot be read, use those of the whole model",
+    "per_layer_config": "only layers that are all alike are supported",
+}
+"""Settings that any family may have and that are not supported, and why."""
+
+
+def check_settings(raw: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
+    """Raise UsageError for a setting that is not supported in any family, or another value than one that is `fixed`."""
+    for key, why in NOT_READ.items():
+        if raw.get(key):
+            raise UsageError(f"{key}: {why}")
+    for key, value in fixed.items():
+        if raw.get(key, value) != value:
+            raise UsageError(f"{key} {shown(raw[key])} is not supported: only {shown(value)} is")

@@ -12,13 +12,12 @@ from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Builder, Program
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, one_of, refuse_quantised, renamed, size_up_to, token_id, truth
+from tui_transformer.model.checks import Check, check_settings, one_of, renamed, size_up_to, token_id, truth
 from tui_transformer.model.config import LARGEST_SIZE, MOST_LAYERS
 from tui_transformer.model.embedding import Embedding
 from tui_transformer.model.families.base import Family, Lengths, Stored, as_it_is, counted, transposed
 from tui_transformer.model.families.encoder_decoder import (
     Stack,
-    check_fixed,
     check_ids,
     check_one_table,
     encoder_decoder,
@@ -102,6 +101,7 @@ class BartConfig:
         "tie_word_embeddings": True,
         "is_encoder_decoder": True,
         "is_decoder": False,
+        "is_causal": True,
     }
 
     def __post_init__(self) -> None:
@@ -148,8 +148,7 @@ class BartConfig:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; settings that only training reads are left alone."""
-        refuse_quantised(raw)
-        check_fixed(raw, cls.fixed)
+        check_settings(raw, cls.fixed)
         given = renamed(raw, _OTHER_NAMES)
         needed = {field.name: None for field in dataclasses.fields(cls) if field.default is dataclasses.MISSING}
         known = {field.name: given[field.name] for field in dataclasses.fields(cls) if field.name in given}

@@ -11,7 +11,7 @@ from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.ops import Mask
 from tui_transformer.engine.program import Builder, Program
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, one_of, refuse_quantised, renamed, shown, size_up_to, token_id, truth
+from tui_transformer.model.checks import Check, check_settings, one_of, renamed, shown, size_up_to, token_id, truth
 from tui_transformer.model.config import LARGEST_SIZE
 from tui_transformer.model.embedding import Embedding, embed
 from tui_transformer.model.families.base import Lengths
@@ -46,6 +46,7 @@ class DecoderConfig:
 
     model_type: ClassVar[str]
     other_names: ClassVar[Mapping[str, str]] = {}
+    fixed: ClassVar[Mapping[str, Any]] = {"is_causal": True}
     checks: ClassVar[Mapping[str, Check]] = {
         "vocab_size": a_size,
         "tie_word_embeddings": truth,
@@ -84,7 +85,7 @@ class DecoderConfig:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; keys that change no number are left alone."""
-        refuse_quantised(raw)
+        check_settings(raw, cls.fixed)
         known = {each.name for each in dataclasses.fields(cls)} - {"head"}
         given = {key: value for key, value in renamed(raw, cls.other_names).items() if key in known}
         return cls(**given | {"pad_token_id": _padding(raw)})

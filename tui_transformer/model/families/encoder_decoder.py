@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,13 +60,6 @@ def _memory(build: Builder, vocabulary: Axis, encoder: Stack, lengths: Lengths) 
 def _final_norm(build: Builder, x: str, layout: Layout) -> str:
     """The norm after the last layer of a pre-norm stack."""
     return norm(build, x, layout) if layout.place == "pre" else x
-
-
-def check_fixed(raw: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
-    """Raise UsageError where a setting that changes the computation has another value than the one that is computed."""
-    for key, value in fixed.items():
-        if raw.get(key, value) != value:
-            raise UsageError(f"{key} {shown(raw[key])} is not supported: only {value} is")
 
 
 def check_ids(config: Any, *keys: str) -> None:

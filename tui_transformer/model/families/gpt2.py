@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
-from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, size_up_to, small, truth
 from tui_transformer.model.config import MOST_LAYERS
 from tui_transformer.model.embedding import Embedding
@@ -34,6 +33,7 @@ class Gpt2Config(DecoderConfig):
     """The keys of GPT-2's `config.json` that change what is computed."""
 
     model_type: ClassVar[str] = "gpt2"
+    fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "add_cross_attention": False}
     other_names: ClassVar[Mapping[str, str]] = {
         "n_embd": "hidden_size",
         "n_head": "num_attention_heads",
@@ -75,13 +75,6 @@ class Gpt2Config(DecoderConfig):
     def summary(self) -> str:
         """The sizes in one line."""
         return sizes_line("GPT-2", layout_of(self), self.n_layer)
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes."""
-        if raw.get("add_cross_attention"):
-            raise UsageError("add_cross_attention true is not supported: a GPT-2 that reads one sequence is")
-        return super().from_json(raw)
 
 
 def layout_of(config: Gpt2Config) -> Layout:

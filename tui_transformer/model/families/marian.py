@@ -38,6 +38,7 @@ class MarianConfig(BartConfig):
         "tie_word_embeddings": True,
         "is_encoder_decoder": True,
         "is_decoder": False,
+        "is_causal": True,
     }
 
     @property

@@ -13,8 +13,8 @@ from tui_transformer.engine.program import Builder, Program
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import (
     Check,
+    check_settings,
     one_of,
-    refuse_quantised,
     renamed,
     shown,
     size_up_to,
@@ -132,11 +132,8 @@ class MaskedWordConfig:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; keys that change nothing are left alone."""
-        refuse_quantised(raw)
+        check_settings(raw, ONLY)
         raw = renamed(raw, cls.other_names)
-        for key, only in ONLY.items():
-            if raw.get(key, only) != only:
-                raise UsageError(f"{key} {shown(raw[key])} is not supported, only {shown(only)}")
         return cls(**{field: raw[key] for field, key in cls.keys.items() if key in raw})
 
 

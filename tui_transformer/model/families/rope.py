@@ -23,7 +23,7 @@ class Rope:
         rope_type: A key of `SCALINGS`.
         rope_theta: θ of θ^(−2i/width).
         partial_rotary_factor: The part of a head's columns that is turned.
-        factor: How many times longer the context was made; with `linear`, `llama3` and `yarn`.
+        factor: How many times longer the context was made; with `linear`, `dynamic`, `llama3` and `yarn`.
         low_freq_factor: With `llama3`: waves longer than the old context ÷ this are scaled.
         high_freq_factor: With `llama3`: waves shorter than the old context ÷ this are kept.
         original_max_position_embeddings: With `llama3` and `yarn`: the old context, in tokens.
@@ -130,6 +130,7 @@ Scaling = Callable[[Rope, float, int, int], float]
 
 
 def _kept(_rope: Rope, frequency: float, _pair: int, _width: int) -> float:
+    """As it is; with `dynamic` for every sentence that is read: only longer ones than the model's would be scaled."""
     return frequency
 
 
@@ -183,9 +184,16 @@ def _magnified(factor: float, scale: float) -> float:
     return 0.1 * scale * math.log(factor) + 1.0
 
 
-SCALINGS: Mapping[str, Scaling] = {"default": _kept, "linear": _linear, "llama3": _llama3, "yarn": _yarn}
+SCALINGS: Mapping[str, Scaling] = {
+    "default": _kept,
+    "linear": _linear,
+    "dynamic": _kept,
+    "llama3": _llama3,
+    "yarn": _yarn,
+}
 NEEDED = {
     "linear": ("factor",),
+    "dynamic": ("factor",),
     "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
     "yarn": ("factor",),
 }

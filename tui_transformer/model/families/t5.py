@@ -13,8 +13,8 @@ from tui_transformer.engine.program import Builder, Program
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import (
     Check,
+    check_settings,
     one_of,
-    refuse_quantised,
     renamed,
     shown,
     size_up_to,
@@ -27,7 +27,6 @@ from tui_transformer.model.embedding import Embedding
 from tui_transformer.model.families.base import Family, Lengths, Stored, as_it_is, transposed
 from tui_transformer.model.families.encoder_decoder import (
     Stack,
-    check_fixed,
     check_ids,
     check_one_table,
     encoder_decoder,
@@ -43,7 +42,7 @@ LARGEST_DISTANCE = 1 << 16
 FEWEST_BUCKETS = 4
 """Fewer leave the encoder, which halves them, none for near keys or none for far ones."""
 
-FIXED: Mapping[str, Any] = {"is_encoder_decoder": True, "is_decoder": False}
+FIXED: Mapping[str, Any] = {"is_encoder_decoder": True, "is_decoder": False, "is_causal": True}
 TABLE, HEAD, MATRIX = "embedding.tokens.weight", "output.logits.weight", "lm_head.weight"
 TABLES = ("shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
 PLACES: Mapping[str, tuple[str, ...]] = {
@@ -150,8 +149,7 @@ class T5Config:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> T5Config:
         """The configuration that a `config.json` describes; settings that only training reads are left alone."""
-        refuse_quantised(raw)
-        check_fixed(raw, FIXED)
+        check_settings(raw, FIXED)
         given = {"scale_decoder_outputs": raw.get("tie_word_embeddings", True)} | _feed_forward(raw)
         given |= renamed(raw, _OTHER_NAMES)
         if given.get("num_decoder_layers") is None:
