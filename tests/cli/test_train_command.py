@@ -17,7 +17,9 @@ import pytest
 from command_line import Run
 
 from tui_transformer.cli import train_options
+from tui_transformer.cli.train import Progress
 from tui_transformer.learning.corpora import lines_of
+from tui_transformer.learning.loop import Measured, Record
 from tui_transformer.learning.optimizers import OPTIMIZERS
 from tui_transformer.learning.schedules import SCHEDULES
 from tui_transformer.learning.settings import UNITS
@@ -179,6 +181,16 @@ def wait_for(path: Path, lines: int, process: subprocess.Popen[str] | None = Non
         if process is not None and process.poll() is not None:
             return
         time.sleep(0.002)
+
+
+def test_what_matters_most_is_within_80_columns() -> None:
+    progress = Progress(steps=4000, first=0)
+    record = Record(1006, 9.5, 0.0803, 1.0, 1e-3, 0.5, {}, 5917, 1.0)
+    going, saved = (progress._line(record, measured)[:79] for measured in (None, Measured(2.7554, 0.25, 90)))
+    for part in (" left", "5,917 tokens/s", "loss 0.0803", "accuracy 1.000"):
+        assert part in going
+    for part in ("step 1,006 of 4,000", "loss 0.0803", "validation loss 2.7554, accuracy 0.250"):
+        assert part in saved
 
 
 def test_the_choices_are_those_of_the_tables() -> None:

@@ -195,10 +195,7 @@ class Progress:
     def show(self, record: Record, measured: Measured | None) -> None:
         """Tell how far it is."""
         self.last = record, measured
-        now, line = time.monotonic(), self._line(record)
-        if measured is not None:
-            line += f" · validation loss {measured.loss:.4f} · accuracy {measured.accuracy:.3f}"
-            line += f" · perplexity {measured.perplexity:.4g}"
+        now, line = time.monotonic(), self._line(record, measured)
         if self.rewrites:
             if measured is not None or now - self.told > SECONDS_BETWEEN_DRAWINGS:
                 self._rewrite(line, end="\n" if measured is not None else "")
@@ -207,14 +204,16 @@ class Progress:
             note(line)
             self.told = now
 
-    def _line(self, record: Record) -> str:
+    def _line(self, record: Record, measured: Measured | None) -> str:
+        """The most important first: a narrow terminal cuts the rest."""
         passed = time.monotonic() - self.started
-        left = passed / (record.step - self.first) * (self.steps - record.step)
-        return (
-            f"step {record.step:,} of {self.steps:,} · epoch {record.epoch:.2f} · loss {record.loss:.4f}"
-            f" · accuracy {record.accuracy:.3f} · rate {record.learning_rate:.2e}"
-            f" · {record.tokens_per_second:,.0f} tokens/s · {_clock(left)} left"
-        )
+        left = f"{_clock(passed / (record.step - self.first) * (self.steps - record.step))} left"
+        speed = f"{record.tokens_per_second:,.0f} tokens/s"
+        step, loss = f"step {record.step:,} of {self.steps:,}", f"loss {record.loss:.4f}"
+        rest = (f"epoch {record.epoch:.2f}", f"rate {record.learning_rate:.2e}")
+        if measured is not None:
+            return " · ".join((step, loss, _validated(measured), left, speed, *rest))
+        return " · ".join((step, left, speed, loss, f"accuracy {record.accuracy:.3f}", *rest))
 
     def _rewrite(self, line: str, end: str) -> None:
         width = shutil.get_terminal_size().columns - 1
@@ -227,6 +226,11 @@ class Progress:
         if self.open:
             sys.stderr.write("\n")
             self.open = False
+
+
+def _validated(measured: Measured) -> str:
+    shares = f"accuracy {measured.accuracy:.3f}, perplexity {measured.perplexity:.4g}"
+    return f"validation loss {measured.loss:.4f}, {shares}"
 
 
 def _clock(seconds: float) -> str:
