@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run beside each other: more would wait
@@ -9,6 +10,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run beside each othe
 import numpy as np
 import pytest
 from reference import REFERENCES, Reference
+
+gc.set_threshold(50_000)  # every screen leaves cycles: looking for them as often as usual took a third of the time
 
 
 @pytest.fixture(scope="session", params=["vanilla-encoder", "vanilla-decoder", "vanilla-encoder-decoder"])
