@@ -392,7 +392,7 @@ def test_the_weights_among_pickled_files_are_named_first(folder):
 
 def test_a_file_of_a_checkpoint_names_it(folder, sharded):
     assert find_model(folder / "config.json") == Found("model", "folder", folder)
-    for name in ("config.json", INDEX):
+    for name in ("config.json", INDEX, *SHARDS):
         assert np.array_equal(logits(folder / name), logits("encoder"))
 
 
@@ -401,7 +401,9 @@ def test_a_weights_file_names_its_checkpoint(folder):
 
 
 def test_another_file_is_no_checkpoint(folder):
-    assert "vocabulary.txt: not a checkpoint: name its folder" in refusal(folder / "vocabulary.txt")
+    (folder / "model_old.safetensors").touch()
+    for name in ("vocabulary.txt", "model_old.safetensors"):
+        assert f"{name}: not a checkpoint: name its folder" in refusal(folder / name)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ TRAINED = Path(__file__).parent.parent / "trained"
 DEEPEST, MOST_FOLDERS = 5, 10_000
 """How far below a package checkpoints are looked for."""
 
+_WEIGHTS_FILE = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")
 _PACKAGE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _CACHE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
@@ -85,7 +86,7 @@ def _in_folder(path: Path) -> Found:
     if path.is_dir():
         return Found(_name_of(path), "folder", path)
     refuse_pickled(path)
-    if path.name != CONFIG and not path.name.startswith(WEIGHTS):
+    if path.name != CONFIG and not _WEIGHTS_FILE.fullmatch(path.name):
         raise InputError(f"{path}: not a checkpoint: name its folder, its {CONFIG} or its {WEIGHTS}")
     return Found(_name_of(path.parent), "folder", path.parent)
 
