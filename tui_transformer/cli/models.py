@@ -7,16 +7,20 @@ from pathlib import Path
 from tui_transformer.cli.output import emit, note
 from tui_transformer.engine.keep import readable
 from tui_transformer.errors import InputError
+from tui_transformer.learning.recipes import recipe
 from tui_transformer.model.checkpoint import read_config
 from tui_transformer.model.found import Found, cache_folder, found_models
 from tui_transformer.model.loading import BUILT_IN
 from tui_transformer.text.display import cells, fit, visible
+from tui_transformer.trained import HERE
+
+RANDOM, GIVEN = "random weights", "attention alone, of given Q, K and V"
 
 
 def run() -> None:
     """A line a model: its name, where it is from, its size, and what it is or why it cannot be read."""
     found = found_models()
-    rows = [(name, "built in", "", "") for name in BUILT_IN]
+    rows = [(name, "built in", "", GIVEN if name == "attention" else RANDOM) for name in BUILT_IN]
     rows += [(each.name, each.source, _size(each.folder), _about(each)) for each in found]
     name, source, size = (max(cells(row[column]) for row in rows) for column in range(3))
     for row in rows:
@@ -35,4 +39,5 @@ def _about(found: Found) -> str:
         family, config = read_config(found.folder)
     except InputError as error:
         return str(error).removeprefix(f"{found.folder}/")
-    return f"{family.model_type}: {config.summary}"
+    does = f"{recipe(found.name).does} · " if found.folder.parent == HERE else ""
+    return f"{does}{family.model_type}: {config.summary}"

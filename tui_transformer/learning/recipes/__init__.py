@@ -24,11 +24,13 @@ class Recipe:
 
     Attributes:
         name: Of the model, and of the text in `corpora` that it learns from.
+        does: What the model does, in a few words.
         lines: How many lines of the text.
         settings: Of the run, by their names, without the file.
     """
 
     name: str
+    does: str
     lines: int
     settings: Mapping[str, Any]
 

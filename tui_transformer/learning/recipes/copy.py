@@ -6,6 +6,7 @@ from tui_transformer.learning.recipes import Recipe
 
 RECIPE = Recipe(
     "copy",
+    "repeats sequences of letters",
     40_000,
     {
         "task": "next-word",

@@ -6,6 +6,7 @@ from tui_transformer.learning.recipes import Recipe
 
 RECIPE = Recipe(
     "dates",
+    "writes dates as 2021-05-03",
     20_000,
     {
         "task": "pairs",

@@ -6,6 +6,7 @@ from tui_transformer.learning.recipes import Recipe
 
 RECIPE = Recipe(
     "question",
+    "tells questions from statements",
     8_000,
     {
         "task": "classify",

@@ -6,6 +6,7 @@ from tui_transformer.learning.recipes import Recipe
 
 RECIPE = Recipe(
     "story",
+    "writes very short stories",
     6_000,
     {
         "task": "next-word",
