@@ -23,7 +23,10 @@ def main() -> None:
     """Make the models that are named."""
     parser = argparse.ArgumentParser(prog="python -m tui_transformer.trained", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(RECIPES)}; all by default")
-    for name in parser.parse_args().names or RECIPES:
+    names = parser.parse_args().names or RECIPES
+    if unknown := [name for name in names if name not in RECIPES]:
+        parser.error(f"no model is called {unknown[0]!r}: there are {', '.join(RECIPES)}")
+    for name in names:
         with tempfile.TemporaryDirectory() as folder:
             make(name, Path(folder) / name)
 
