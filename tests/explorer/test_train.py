@@ -210,9 +210,10 @@ async def test_a_loss_that_is_no_number_is_said_in_a_line(tmp_path):
     run = trained(tmp_path, made=0, schedule="constant")
     async with training(run) as explorer:
         await steps(explorer, 1)
-        with patch("tui_transformer.learning.loop.Trainer.advance", side_effect=InputError("step 2: NaN began here")):
+        wrong = InputError("step 2: NaN began here: use a smaller --learning-rate")
+        with patch("tui_transformer.learning.loop.Trainer.advance", side_effect=wrong):
             await explorer.keys("space")
-            await explorer.shown("step 2: NaN began here", "paused")
+            await explorer.shown("step 2: NaN began here: use a smaller learning rate", "paused")
         await steps(explorer, 1)
         assert "NaN began here" not in explorer.text
 
@@ -224,6 +225,12 @@ async def test_the_form_says_what_is_wrong_and_writes_a_built_in_text(tmp_path, 
         await explorer.handled()
         assert "dates as people write them" in explorer.text
         form = explorer.app.screen
+        usual = explorer.focused_input.value
+        (tmp_path / "full").mkdir()
+        (tmp_path / "full" / "notes.txt").write_text("mine")
+        await explorer.write("full")
+        await explorer.shown("choose another run folder")
+        await explorer.write(usual)
         for key, value in {"steps": "x", "heads": "3"}.items():
             form.query_one(f"#{key}").focus()
             await explorer.handled()

@@ -166,7 +166,7 @@ class TrainForm(Dialog[Training]):
         try:
             self._say(plan(self._values).about, wrong=False)
         except InputError as error:
-            self._say(str(error), wrong=True)
+            self._say(plain_names(str(error)), wrong=True)
 
     def _say(self, text: str, *, wrong: bool) -> None:
         status = self.query_one("#status", Static)
@@ -183,7 +183,7 @@ class TrainForm(Dialog[Training]):
         try:
             wanted = plan(self._values)
         except InputError as error:
-            self._say(str(error), wrong=True)
+            self._say(plain_names(str(error)), wrong=True)
             return
         self._say("opening the run …", wrong=False)
         self._opening = self._begin(wanted)
@@ -200,7 +200,7 @@ class TrainForm(Dialog[Training]):
             self.set_timer(OFTEN, self._look)
         elif opening.run is None:
             self._opening = None
-            self._say(plain_names(opening.status.problem), wrong=True)
+            self._say(opening.status.problem, wrong=True)
         else:
             self.dismiss(opening)
 

@@ -16,6 +16,7 @@ from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.training.curve import LOGS, Curves
 from tui_transformer.explorer.training.looks import Looks
+from tui_transformer.explorer.training.plan import plain_names
 from tui_transformer.learning.log import Log
 from tui_transformer.learning.loop import Measured, Record
 from tui_transformer.learning.run import Run
@@ -171,8 +172,8 @@ class Training:
         try:
             self._turn(work)
         except (InputError, MemoryError) as error:
-            self._allowed = 0
-            self._say(problem=str(error) or "not enough memory", state="paused" if self.run else "ended", doing="")
+            self._allowed, state = 0, "paused" if self.run else "ended"
+            self._say(problem=plain_names(str(error)) or "not enough memory", state=state, doing="")
             self._over = self._over or self.run is None
         if doing:
             self._say(doing="")

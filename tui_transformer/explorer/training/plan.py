@@ -177,10 +177,7 @@ def _settings(values: Mapping[str, str], file: Path) -> Settings:
     }
     sizes = {key: _read(_FIELD[key], values[key]) for key in SIZES}
     warm_up = min(100, max(numbers["steps"] // 10, 1))
-    try:
-        return Settings(values["task"], str(file), sizes=sizes, tokens=values["tokens"], warm_up=warm_up, **numbers)
-    except InputError as error:
-        raise InputError(plain_names(str(error))) from error
+    return Settings(values["task"], str(file), sizes=sizes, tokens=values["tokens"], warm_up=warm_up, **numbers)
 
 
 def _read(each: Field, text: str) -> float:
@@ -194,6 +191,9 @@ def _read(each: Field, text: str) -> float:
 
 _FIELD = {each.key: each for each in FIELDS}
 
+_CALLED = {"out": _FIELD["folder"].label}
+"""Options of the shell that are called something else here."""
+
 
 def _write_text(folder: Path, file: Path, name: str, count: int) -> None:
     """A text made by the program's own rules, beside the run that learns from it."""
@@ -206,4 +206,4 @@ def _write_text(folder: Path, file: Path, name: str, count: int) -> None:
 
 def plain_names(message: str) -> str:
     """A message with the names of settings in place of the options of the shell: `--warm-up` → `warm up`."""
-    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda found: found[1].replace("-", " "), message)
+    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda found: _CALLED.get(found[1], found[1].replace("-", " ")), message)
