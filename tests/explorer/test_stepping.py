@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
+from tui_transformer.explorer.panes.sentence import SentencePane
 from tui_transformer.guide.texts import step_text
 
 SIZES = [WIDE, MEDIUM, NARROW, SMALL]
@@ -174,3 +175,13 @@ async def test_leaving_the_prompt_changes_nothing():
         await explorer.write("the shore")
         await explorer.press("escape")
         assert explorer.session is before
+
+
+async def test_where_there_is_one_line_it_has_the_sentence_of_the_rows():
+    async with exploring(NARROW, model="encoder-decoder") as explorer:
+        await explorer.press("}", "}", "}")
+        assert (explorer.stop, explorer.text.split()[0]) == ("encoder.0.feed_forward.norm", "source")
+        await explorer.press("}")
+        assert (explorer.stop, explorer.text.split()[0]) == ("decoder.tokens", "target")
+        await explorer.pilot.click(SentencePane)
+        assert "Target" in explorer.text

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual.content import Content
-from textual.events import Click
+from textual.events import MouseDown
 from textual.message import Message
 from textual.widget import Widget
 
@@ -63,7 +63,10 @@ class Sentence:
 
 
 class SentencePane(Widget, can_focus=True):
-    """Two lines: the sentence as it was written and its tokens with their IDs, or the tokens of source and target."""
+    """Two lines: the sentence as it was written and its tokens with their IDs, or the tokens of source and target.
+
+    Where there is one line, it has the sentence that the rows of the step stand for.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "sentence--quiet",
@@ -98,6 +101,7 @@ class SentencePane(Widget, can_focus=True):
         """Make a pane without a sentence."""
         super().__init__(id=id)
         self._sentences: tuple[Sentence, ...] = ()
+        self._pressed = 0
 
     def show(self, sentences: Sequence[Sentence]) -> None:
         """Show one sentence with its tokens, or the tokens of a source and a target."""
@@ -107,11 +111,21 @@ class SentencePane(Widget, can_focus=True):
             self.border_subtitle = Content(visible(" │ ".join(readings)))
             self.refresh()
 
-    def on_click(self, event: Click) -> None:
+    def on_mouse_down(self, event: MouseDown) -> None:
+        """Remember which sentence is there: the focus that follows may show another there."""
+        place, lines = event.get_content_offset(self), self._lines()
+        self._pressed = lines[min(place.y if place else 0, len(lines) - 1)] if lines else 0
+
+    def on_click(self) -> None:
         """Open the sentence that is clicked for editing."""
-        place = event.get_content_offset(self)
-        last = len(self._sentences) - 1
-        self.post_message(self.Opened(max(min(place.y if place and last else 0, last), 0)))
+        self.post_message(self.Opened(self._pressed))
+
+    def _lines(self) -> list[int]:
+        """Which sentence each line has."""
+        every = list(range(len(self._sentences)))
+        if self.size.height > 1 or len(every) < 2:
+            return every
+        return [place for place in every if self._sentences[place].row is not None][:1] or every[:1]
 
     def render(self) -> Text:
         """The lines, beginning so that the current token is in view."""
@@ -121,10 +135,7 @@ class SentencePane(Widget, can_focus=True):
         only = self._sentences[0] if len(self._sentences) == 1 else None
         parts = [] if only is None else [self._written(only, plain, quiet)]
         names = ("",) if only is not None else ("source ", "target ")
-        parts += [
-            self._chips(sentence, Text(name, quiet), quiet)
-            for sentence, name in zip(self._sentences, names, strict=False)
-        ]
+        parts += [self._chips(self._sentences[line], Text(names[line], quiet), quiet) for line in self._lines()]
         lines = Text("\n", plain).join(parts)
         lines.no_wrap, lines.overflow = True, "crop"
         return lines
