@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
+from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.explorer.position import Position
+from tui_transformer.explorer.strip import strip_of
 from tui_transformer.model import Model
 from tui_transformer.report.comparison import compare_traces
 from tui_transformer.views.step_view import Place
@@ -69,6 +71,9 @@ async def test_the_difference_is_of_the_part_in_common_and_lies_around_0():
         assert scene.alone.scale.low == -scene.alone.scale.high
         assert "common part 6 × 6" in explorer.text
         assert "waves/shore" in explorer.text
+        await explorer.shown("Heads · difference")
+        tiles = strip_of(explorer.session, scene, Hidden(), lambda _: None).tiles
+        assert np.array_equal(tiles[3], explorer.session.trace[SCALED][3, :6, :6].astype(float) - other[SCALED][3])
         await explorer.press("down")
         assert explorer.stage.scene.place.row == 2
 
@@ -185,6 +190,8 @@ async def test_a_sentence_with_markup_is_shown_as_it_was_written():
         await compare(explorer, "another sentence", "[bold]the[/] waves \x1b[31m")
         await go(explorer, SCALED)
         assert "“[bold]the[/] waves" in explorer.text
+        await explorer.press("z", "z", "z")
+        await explorer.shown("Heads · “[bold]the[/] waves")
         assert "\x1b" not in explorer.text
 
 

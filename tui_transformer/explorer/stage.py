@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual import on
+from textual.content import Content
 from textual.events import Resize
 from textual.timer import Timer
 from textual.widget import Widget
@@ -303,7 +304,7 @@ class Stage(Layout):
         strip = self.query_one(HeadStrip)
         title = " · ".join(filter(None, (TITLES["heads"], found.what)))
         if strip.border_title != title:
-            strip.border_title = title
+            strip.border_title = Content(title)
         if self.scene is not None:
             strip.show(found.tiles, self.scene.place.head, found.scale)
 
