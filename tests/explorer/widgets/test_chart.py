@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -64,6 +65,25 @@ async def test_many_bars_on_a_log_scale_have_powers_of_ten_beside_them(screen_te
     lines = await shown(BarChart("Norms", tuple(map(str, range(60))), values, logarithmic=True), screen_text)
     assert any("1e0" in line for line in lines)
     assert any("1e-4" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "height", "marks"),
+    [
+        (0.01, 0.87, 8, ["0.8", "0.6", "0.4", "0.2"]),
+        (0.01, 0.87, 14, ["0.8", "0.6", "0.4", "0.2"]),
+        (2.7, 4.7, 5, ["4", "3"]),
+        (-1e-7, 3e-7, 8, ["3e-07", "2e-07", "1e-07", "0", "-1e-07"]),
+        (1e-320, 2e-320, 8, None),
+    ],
+)
+def test_curves_by_step_are_marked_at_round_values(
+    low: float, high: float, height: int, marks: list[str] | None
+) -> None:
+    chart = LineChart("", "", "", (Series("", (0.0, 9.0), (low, high)),), counted=True)
+    lines = re.sub(r"\x1b\[[\d;]*m", "", draw(chart, 40, height, Inks((), None, None))).splitlines()
+    found = [line.partition("┤")[0].strip() for line in lines if "┤" in line]
+    assert marks is None or found == marks
 
 
 async def test_bars_have_labels_values_and_lengths(screen_text: ScreenText) -> None:

@@ -194,9 +194,10 @@ def matrix_titles(session: Session, scene: Scene, *, wide: bool, both: bool) -> 
 
 
 def summary(session: Session, stop: str, scene: Scene | None, inks: Inks) -> Text:
-    """The cell in one line, and below what the step is."""
+    """The cell in one line, and below what the step is, or how its gradient comes back."""
     line = Text(offer(session, stop), inks.accent) if scene is None else _cell_line(session, scene, inks)
-    return line.append(f"\n{step_words(session, stop).what}", inks.quiet)
+    meaning, *ways = tuple(_ways_back(session, stop)) or (step_words(session, stop).what,)
+    return line.append(f"\n{' · '.join((*ways, meaning))}", inks.quiet)
 
 
 def _cell_line(session: Session, scene: Scene, inks: Inks) -> Text:

@@ -24,6 +24,8 @@ _MARK = "▸"
 _VALUE_CELLS = 9
 _LABEL_CELLS = 16
 _TICK_CELLS = 9
+_AXIS_LINES = 3
+_MANY_LINES = 6
 _SAMPLES_PER_CELL = 2
 _LARGEST = 1e150
 
@@ -75,7 +77,7 @@ def _draw_lines(canvas: _Canvas, chart: LineChart) -> None:
         _mark_powers(canvas, [value for series in chart.series for value in series.y if 0 < value < math.inf])
     if chart.counted:
         _mark_round(canvas, [value for series in chart.series for value in series.x])
-        _show_level(canvas, {value for series in chart.series for value in series.y if math.isfinite(value)})
+        _mark_values(canvas, chart)
     _label_axes(figure, chart.x_label, chart.y_label)
 
 
@@ -110,11 +112,25 @@ def _mark_round(canvas: _Canvas, values: list[float]) -> None:
     canvas.figure.ruler("x").lim(low, high).ticks(list(places), [f"{place:,}" for place in places])
 
 
-def _show_level(canvas: _Canvas, values: set[float]) -> None:
-    """Let a curve that is all of one value lie over an axis from 0."""
+def _mark_values(canvas: _Canvas, chart: LineChart) -> None:
+    """Mark the y axis at round values; a curve that is all of one value lies over an axis from 0."""
+    values = {value for series in chart.series for value in series.y if math.isfinite(value)}
     if len(values) == 1:
         (value,) = values
         canvas.figure.ruler("y").lim(min(value, 0.0), max(value, 0.0) or 1.0)
+    elif values and not chart.logarithmic and 1 / _LARGEST < (max(values) - min(values)) < _LARGEST:
+        low, high, lines = min(values), max(values), canvas.height - _AXIS_LINES
+        places = _round_places(low, high, max(lines, 1) if lines < _MANY_LINES else lines // 2 + 1)
+        canvas.figure.ruler("y").lim(low, high).ticks(places, [f"{place:g}" for place in places])
+
+
+def _round_places(low: float, high: float, most: int) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten, about as many as asked for at most."""
+    wanted = (high - low) / most
+    power = math.floor(math.log10(wanted))
+    digit = next((digit for digit in (1, 2, 5) if digit * 10.0**power >= wanted), 10)
+    first, last = math.ceil(low / (digit * 10.0**power)), math.floor(high / (digit * 10.0**power))
+    return [float(f"{place * digit}e{power}") for place in range(first, last + 1)]
 
 
 def _draw_bars(canvas: _Canvas, chart: BarChart) -> None:
