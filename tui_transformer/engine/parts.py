@@ -63,13 +63,15 @@ class Parts:
             found += self.sources(self.program.step(source)) if self.dropped(source) else [source]
         return found
 
-    def make(self, step: Step, region: Region, values: Values) -> Array:
-        """A region of a step, piece by piece, from the values of its `sources`."""
+    def make(self, step: Step, region: Region, values: Values, before: Callable[[Step], None] | None = None) -> Array:
+        """A region of a step, piece by piece, from the values of its `sources`; `before` is called with each piece."""
         pieces = list(self.pieces(step, region))
         if len(pieces) == 1:
             return self._made(step, region, values)
         result = self.backend.empty((self.batch, *map(len, region)))
         for piece in pieces:
+            if before is not None:
+                before(step)
             result[within(piece, region)] = self._made(step, piece, values)
         return result
 

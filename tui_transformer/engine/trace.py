@@ -20,7 +20,10 @@ from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
 
 Watch = Callable[[Step], None]
-"""Called with every step that is about to run; what it raises ends the computation, what is there already stays."""
+"""Called with every step that is about to run, and before every block of one that is made in blocks.
+
+What it raises ends the computation; what is there already stays.
+"""
 
 
 @dataclass(eq=False)
@@ -224,7 +227,7 @@ class Trace:
         for step in order:
             if before is not None:
                 before(step)
-            values[step.name] = self._run(step, values, readers)
+            values[step.name] = self._run(step, values, readers, before)
             readers.subtract(self._reads(step))
             for name in (step.name, *self._reads(step)):
                 if not readers[name]:
@@ -249,11 +252,12 @@ class Trace:
             return ()
         return self._parts.sources(step) if self._parts.in_blocks(step) else step.inputs
 
-    def _run(self, step: Step, values: Mapping[str, Array], readers: Counter[str]) -> Array:
+    def _run(self, step: Step, values: Mapping[str, Array], readers: Counter[str], before: Watch | None) -> Array:
         """One step, kept if the plan says so."""
         region, result = whole(step.shape), self._unedited(step)
         if result is None and self._parts.in_blocks(step):
-            result = self._parts.make(step, region, {name: self._value(name, values) for name in self._reads(step)})
+            sources = {name: self._value(name, values) for name in self._reads(step)}
+            result = self._parts.make(step, region, sources, before)
         else:
             if result is None:
                 operands = self._operands(step, values)
