@@ -110,12 +110,12 @@ async def test_keys_at_random_break_nothing(options, seed: int, tmp_path: Path, 
         await ends_with_q(explorer)
 
 
-async def test_keys_at_random_with_a_hostile_vocabulary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("model", ["encoder", "decoder", "encoder-decoder"])
+async def test_keys_at_random_with_a_hostile_vocabulary(model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     words = [word.replace("\x00", "") for word in (*MARKUP, *ESCAPES, *STRANGE)]
     (tmp_path / "[red]odd.txt").write_text(" ".join(words), encoding="utf-8")
-    for model in ("encoder", "decoder", "encoder-decoder"):
-        options = {"model": model, "vocab": str(tmp_path / "[red]odd.txt"), "text": " ".join(words[:12])}
-        async with exploring((100, 30), **options) as explorer:
-            await press_at_random(explorer, 3, 250)
-            await ends_with_q(explorer)
+    options = {"model": model, "vocab": str(tmp_path / "[red]odd.txt"), "text": " ".join(words[:12])}
+    async with exploring((100, 30), **options) as explorer:
+        await press_at_random(explorer, 3, 250)
+        await ends_with_q(explorer)

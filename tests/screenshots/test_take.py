@@ -11,6 +11,8 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "screenshots" / "take.py"
 PNG = b"\x89PNG\r\n\x1a\n"
 NAMESPACE = "http://www.w3.org/2000/svg"
+PARTS = 4
+"""All scenes take long: tests that can run beside each other take a part each."""
 
 
 def take(out: Path, *names: str) -> subprocess.CompletedProcess[str]:
@@ -39,11 +41,22 @@ def test_an_unknown_scene_is_refused_with_the_names_of_all(tmp_path: Path) -> No
     assert "attention-example" in done.stderr
 
 
+TAKE_PART = """
+import sys, take
+part = slice(int(sys.argv[2]), None, int(sys.argv[3]))
+take.SCENES = dict(list(take.SCENES.items())[part])
+take.main(["--out", sys.argv[1]])
+"""
+
+
 @pytest.mark.slow
-def test_every_scene_can_be_taken(tmp_path: Path) -> None:
-    done = take(tmp_path)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_scene_can_be_taken(tmp_path: Path, part: int) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(SCRIPT.parent)])}
+    command = [sys.executable, "-c", TAKE_PART, str(tmp_path), str(part), str(PARTS)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
-    names = [Path(line).stem for line in done.stdout.split("\n") if line]
-    assert len(names) >= 12
+    names = [Path(line).stem for line in done.stdout.splitlines()]
+    assert len(names) >= 12 // PARTS
     for name in names:
         check(tmp_path, name, "</svg>")

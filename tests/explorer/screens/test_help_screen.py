@@ -7,7 +7,7 @@ import pytest
 
 from tui_transformer.explorer.screens.help import HelpScreen
 
-TEXT = "# Keys\n\nWhat `space` does \x1b[2J [b]x[/b].\n\n" + "\n".join(f"- line {i}" for i in range(60))
+TEXT = "# Keys\n\nWhat `space` does \x1b[2J [b]x[/b].\n\n" + "\\\n".join(f"line {i}" for i in range(60))
 
 
 @pytest.mark.parametrize("key", ["escape", "q", "question_mark", "f1"])
