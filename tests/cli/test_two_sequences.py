@@ -58,8 +58,17 @@ def test_a_cell_is_named_by_both_words(run: Run) -> None:
     assert first == f"{WEIGHTS}[0, 2, 1] · query shore · key waves"
 
 
-def test_without_a_decoder_text_there_is_the_start_token(run: Run) -> None:
-    assert run("show", "decoder.tokens", *MODEL, "--format", "csv").out.splitlines() == [",decoder.tokens", "[UNK],0"]
+def test_beside_a_sentence_that_is_given_there_is_the_start_token(run: Run) -> None:
+    shown = run("show", "decoder.tokens", *MODEL, "--text", "the shore", "--format", "csv").out
+    assert shown.splitlines() == [",decoder.tokens", "[UNK],0"]
+
+
+@pytest.mark.parametrize(
+    ("model", "words"), [("encoder-decoder", "[UNK] the waves crashed"), ("dates", "[BOS] 2 0 2 1 -")]
+)
+def test_beside_the_sample_a_few_words_are_written(run: Run, model: str, words: str) -> None:
+    lines = run("show", "decoder.tokens", "--model", model, "--format", "csv").out.splitlines()
+    assert " ".join(line.rpartition(",")[0] for line in lines[1:]) == words
 
 
 def test_steps_of_both_stacks_are_listed_with_both_lengths(run: Run) -> None:

@@ -156,12 +156,14 @@ async def exploring(
     preferences: Preferences | None = None,
     session: Session | None = None,
     budget: int | None = None,
+    decoder_text: str | None = None,
     **options: Any,
 ) -> AsyncIterator[Explorer]:
     """An explorer of a model, with the options of the command line."""
     if session is None:
         more = {} if budget is None else {"budget": budget}
-        session = open_session(ModelOptions(**options, **more), text, None if ids is None else tuple(ids))
+        given = None if ids is None else tuple(ids)
+        session = open_session(ModelOptions(**options, **more), text, given, decoder_text=decoder_text)
     app = ExplorerApp(session, preferences or Preferences())
     with patch.object(stage, "SOON", 0.001):
         async with app.run_test(size=size, notifications=True) as pilot:

@@ -207,7 +207,7 @@ async def test_a_model_that_does_not_write_says_so():
 
 
 async def test_an_encoder_decoder_shows_its_source_and_grows_its_target_from_the_start_token():
-    async with exploring(WIDE, model="encoder-decoder") as explorer:
+    async with exploring(WIDE, model="encoder-decoder", decoder_text="") as explorer:
         await explorer.press("W")
         start = written(explorer)
         assert len(start) == 1

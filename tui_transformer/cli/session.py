@@ -8,7 +8,7 @@ from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import note
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
-from tui_transformer.text.samples import sample_sentence
+from tui_transformer.text.samples import sample_sentence, sample_target
 from tui_transformer.text.tokenizer import Encoding, Token
 from tui_transformer.views.step_view import Labels
 
@@ -77,11 +77,14 @@ def _source(model: Model, flags: Flags, given: Ids | None, otherwise: Ids | None
 
 
 def _target(model: Model, flags: Flags, given: Ids | None, otherwise: Ids | None) -> Encoding:
-    """What the decoder beside an encoder has written; its start token alone where nothing is said."""
+    """What the decoder beside an encoder has written; with a sentence alone, its start token."""
     ids = given if given is not None or flags.decoder_text is not None else otherwise
     if ids is not None:
         return _named(model, ids)
-    return _said_if_cut(model.encode_target(flags.decoder_text or "", cut=flags.cut), "the decoder's text")
+    text = flags.decoder_text
+    if text is None and flags.text is None and flags.ids is None and model.vocabulary is not None:
+        text = sample_target(model.vocabulary, model.name)
+    return _said_if_cut(model.encode_target(text or "", cut=flags.cut), "the decoder's text")
 
 
 def _named(model: Model, ids: Ids) -> Encoding:

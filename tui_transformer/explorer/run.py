@@ -9,7 +9,7 @@ from dataclasses import replace
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.session import Session
 from tui_transformer.model.options import ModelOptions
-from tui_transformer.text.samples import sample_sentence
+from tui_transformer.text.samples import sample_sentence, sample_target
 
 
 def run(
@@ -68,6 +68,8 @@ def open_session(
             ids = tuple(range(min(8, model.config.vocab_size)))
         else:
             text = sample_sentence(model.vocabulary, model.name)
+            if decoder_text is None and decoder_ids is None:
+                decoder_text = sample_target(model.vocabulary, model.name)
     session = Session(
         model,
         text or "",

@@ -16,6 +16,8 @@ SENTENCES = {
     "story": "Once there was a small girl called Mira, who lived",
 }
 WORDS = 6
+WRITTEN = {"encoder-decoder": "the waves crashed", "dates": "2021-"}
+"""What the decoder beside an encoder has written of an answer to the sentence; of other models, nothing."""
 
 
 def sample_sentence(vocabulary: Vocabulary, model: str = "") -> str:
@@ -29,3 +31,10 @@ def sample_sentence(vocabulary: Vocabulary, model: str = "") -> str:
     whole = (word for i, word in enumerate(vocabulary.words) if i not in special and word.isalnum())
     words = [word for word, _ in zip(whole, range(WORDS), strict=False)]
     return " ".join(words) or vocabulary.words[-1]
+
+
+def sample_target(vocabulary: Vocabulary, model: str) -> str:
+    """What the model's decoder has written so far beside the sample sentence; nothing in words that it has not."""
+    text = WRITTEN.get(model, "")
+    known = vocabulary.kind != "words" or all(word in vocabulary.ids for word in text.split())
+    return text if known else ""
