@@ -185,3 +185,10 @@ async def test_where_there_is_one_line_it_has_the_sentence_of_the_rows():
         assert (explorer.stop, explorer.text.split()[0]) == ("decoder.tokens", "target")
         await explorer.pilot.click(SentencePane)
         assert "Target" in explorer.text
+
+
+async def test_a_source_too_long_for_its_line_leaves_the_target_its_own():
+    async with exploring(MEDIUM, model="dates", text="Wednesday the 23rd of September 2021") as explorer:
+        lines = [line for line in explorer.text.splitlines() if "source" in line or "target" in line]
+        assert len(lines) == 2
+        assert "[BOS]" in lines[1]

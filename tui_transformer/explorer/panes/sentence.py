@@ -136,9 +136,9 @@ class SentencePane(Widget, can_focus=True):
         parts = [] if only is None else [self._written(only, plain, quiet)]
         names = ("",) if only is not None else ("source ", "target ")
         parts += [self._chips(self._sentences[line], Text(names[line], quiet), quiet) for line in self._lines()]
-        lines = Text("\n", plain).join(parts)
-        lines.no_wrap, lines.overflow = True, "crop"
-        return lines
+        for part in parts:
+            part.truncate(self.size.width, overflow="crop")  # a line that wraps would hide the next
+        return Text("\n", plain).join(parts)
 
     def _written(self, sentence: Sentence, plain: Style, quiet: Style) -> Text:
         """The sentence as it was written, as far as the line goes."""
