@@ -94,12 +94,10 @@ class Layout(Asking):
         yield Static(id="keys", markup=False)
 
     def _choose_layout(self, size: Size) -> None:
-        """Classes say which panes there is room for. Every change of a class of the screen styles all of it again."""
+        """Classes say which panes there is room for. Every change of classes styles all of the screen again."""
         layout = next(name for name, (w, h) in LAYOUTS.items() if size.width >= w and size.height >= h)
-        self.remove_class(*(name for name in LAYOUTS if name != layout))
-        self.add_class(layout)
-        self.set_class(size.height < SHORT, "-short")
-        self.set_class(size.width < TIGHT, "-tight")
+        small = {"-short": size.height < SHORT, "-tight": size.width < TIGHT}
+        self.update_classes({name: name == layout for name in LAYOUTS} | small)
 
     def focus_pane(self, name: str) -> None:
         """Go to a pane; where one is shown at a time, it becomes the one."""
@@ -110,8 +108,7 @@ class Layout(Asking):
 
     def _activate(self, name: str) -> None:
         self.active = name
-        self.remove_class(*(f"-active-{pane}" for pane in PANES if pane != name))
-        self.add_class(f"-active-{name}")
+        self.update_classes({f"-active-{pane}": pane == name for pane in PANES})
         self.show_lines()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:

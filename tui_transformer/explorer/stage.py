@@ -146,8 +146,7 @@ class Stage(Layout):
             self.worker.cancel(kind)
         if self._soon is not None:
             self._soon.stop()
-        self.set_class(position.stop == VOCABULARY, "-vocabulary")
-        self.set_class(position.stop in WORDS, "-text")
+        self.update_classes({"-vocabulary": position.stop == VOCABULARY, "-text": position.stop in WORDS})
         self._focus_matrix()
         self._show_steps()
         if position.stop in (VOCABULARY, *WORDS):

@@ -122,9 +122,7 @@ class GenerateStage(Asking):
         self.call_after_refresh(self._show_again)
 
     def _choose_layout(self, width: int, height: int) -> None:
-        self.set_class(width < BESIDE or height < LOW, "-one")
-        self.set_class(height < LOW, "-low")
-        self.set_class(height >= TALL, "-tall")
+        self.update_classes({"-one": width < BESIDE or height < LOW, "-low": height < LOW, "-tall": height >= TALL})
 
     def action_other_pane(self) -> None:
         """The cache in place of the tokens, and back, where there is room for one."""

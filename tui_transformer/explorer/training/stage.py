@@ -170,8 +170,7 @@ class TrainStage(Screen[None]):
 
     def _choose_layout(self, width: int, height: int) -> None:
         self._layout = next(name for name, (w, h) in LAYOUTS.items() if width >= w and height >= h)
-        for name in LAYOUTS:
-            self.set_class(name == self._layout, f"-{name}")
+        self.update_classes({f"-{name}": name == self._layout for name in LAYOUTS})
         self.show_parts()
 
     @property
