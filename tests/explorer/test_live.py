@@ -262,3 +262,14 @@ async def test_a_folder_without_words_takes_token_ids(reference):
         await explorer.press("/")
         await explorer.answer("four")
         assert "write token IDs" in explorer.text
+
+
+async def test_keys_that_come_together_edit_in_their_order():
+    async with exploring(NARROW) as explorer:
+        await explorer.keys("/", "ctrl+u")
+        explorer.send(*"abc", "backspace", "d", "home", "X", "end", "Y")
+        await explorer.handled()
+        assert explorer.focused_input.value == "XabdY"
+        explorer.send("ctrl+u", *"the sea")
+        await explorer.handled()
+        assert explorer.focused_input.value == "the sea"

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from rich.highlighter import Highlighter
 from rich.text import Text
 from textual.binding import Binding, BindingType
+from textual.events import Key
 from textual.suggester import SuggestionReady
 from textual.widgets import Input
 
@@ -59,6 +60,15 @@ class LineInput(Input):
     def __init__(self, value: str = "", placeholder: str = "", suggestions: Sequence[str] = (), **options: Any) -> None:
         self.suggestions = [word for word in suggestions if visible(word) == word]
         super().__init__(value, visible(placeholder), Harmless(), select_on_focus=False, compact=True, **options)
+
+    async def _on_key(self, event: Key) -> None:
+        """Edit at once: keys that come together, as over a slow line, would else delete after what is typed next."""
+        await super()._on_key(event)
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            if not binding.id and not event.is_printable:
+                event.stop()
+                event.prevent_default()
+                await self.run_action(binding.action)
 
     @property
     def completion(self) -> str | None:

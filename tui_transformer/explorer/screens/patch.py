@@ -200,7 +200,8 @@ class PatchScreen(Dialog[Draft]):
 def note(session: Session, name: str, found: Draft) -> str:
     """How long both sentences are, and which rows are patched and which stay."""
     here, there = len(session.encoding.tokens), len(found.other.encoding.tokens)
-    lines = [f"{there} tokens, here {here}" if there != here else f"{there} tokens, as many as here"]
+    tokens = f"{there} token{'s' if there != 1 else ''}"
+    lines = [f"{tokens}, here {here}" if there != here else f"{tokens}, as many as here"]
     mine, other = (each.base.program.shape(name) for each in (session, found.other))
     if found.left:
         first, last = found.left.start, found.left.stop - 1
