@@ -15,6 +15,9 @@ from textual.widgets import Input
 from tui_transformer.text.display import visible
 
 _UNSEEN = "·"
+_EDITING = {
+    key: binding.action for binding in Input.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")
+}
 
 
 class Harmless(Highlighter):
@@ -64,11 +67,10 @@ class LineInput(Input):
     async def _on_key(self, event: Key) -> None:
         """Edit at once: keys that come together, as over a slow line, would else delete after what is typed next."""
         await super()._on_key(event)
-        for binding in self._bindings.key_to_bindings.get(event.key, ()):
-            if not binding.id and not event.is_printable:
-                event.stop()
-                event.prevent_default()
-                await self.run_action(binding.action)
+        if event.key in _EDITING and not event.is_printable:
+            event.stop()
+            event.prevent_default()
+            await self.run_action(_EDITING[event.key])
 
     @property
     def completion(self) -> str | None:
