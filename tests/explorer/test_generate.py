@@ -92,7 +92,8 @@ async def test_back_shows_the_distribution_that_the_earlier_token_was_chosen_fro
 async def test_a_token_chosen_by_hand_takes_the_place_of_the_text_after_it_and_undo_has_it_back():
     async with exploring(WIDE, model="decoder") as explorer:
         await explorer.press("W", "space", "space", "space")
-        await explorer.press("left", "left", "left", "down", "down", "enter")
+        await explorer.press("left", "left", "left")
+        await explorer.press("down", "down", "enter")
         text = written(explorer)
         state = screen(explorer).draft.states[0]
         assert text == (*state.ids, int(np.argsort(-state.logits, kind="stable")[2]))
