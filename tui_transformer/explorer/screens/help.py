@@ -35,28 +35,6 @@ class HelpScreen(Reader):
         Binding("question_mark,f1", "leave", "Close", tooltip="Close the help", id="help.close", show=False),
     ]
 
-    DEFAULT_CSS = """
-    HelpScreen {
-        Markdown {
-            background: transparent;
-            padding: 0 1;
-        }
-        MarkdownBlock { margin: 0 0 1 0; }
-        MarkdownBlock:last-child { margin: 0; }
-        MarkdownH1, MarkdownH2, MarkdownH3 {
-            content-align: left middle;
-            color: $accent;
-            background: transparent;
-            text-style: bold;
-            margin: 0;
-        }
-        MarkdownH1 { margin: 0 0 1 0; }
-        MarkdownBlock, MarkdownBlock:dark, MarkdownBlock:light {
-            & > .code_inline { color: $accent !important; background: transparent !important; text-style: bold; }
-        }
-    }
-    """
-
     def __init__(self, markdown: str, title: str) -> None:
         super().__init__(title)
         self._markdown = markdown
@@ -67,7 +45,7 @@ class HelpScreen(Reader):
         return {"↑↓": "scroll", "esc": "close"}
 
     def page(self) -> ComposeResult:
-        """The text; Textual's Markdown takes a while to import, so only now."""
-        from textual.widgets import Markdown
+        """The text; what draws Markdown takes a while to import, so only now."""
+        from tui_transformer.explorer.widgets.markdown import MarkdownText
 
-        yield Markdown("\n".join(map(visible, self._markdown.splitlines())), open_links=False)
+        yield MarkdownText("\n".join(map(visible, self._markdown.splitlines())))
