@@ -73,6 +73,7 @@ async def test_many_bars_on_a_log_scale_have_powers_of_ten_beside_them(screen_te
         (0.01, 0.87, 8, ["0.8", "0.6", "0.4", "0.2"]),
         (0.01, 0.87, 14, ["0.8", "0.6", "0.4", "0.2"]),
         (2.7, 4.7, 5, ["4", "3"]),
+        (0.0, 0.9, 4, ["0"]),
         (-1e-7, 3e-7, 8, ["3e-07", "2e-07", "1e-07", "0", "-1e-07"]),
         (1e-320, 2e-320, 8, None),
     ],
@@ -84,6 +85,15 @@ def test_curves_by_step_are_marked_at_round_values(
     lines = re.sub(r"\x1b\[[\d;]*m", "", draw(chart, 40, height, Inks((), None, None))).splitlines()
     found = [line.partition("┤")[0].strip() for line in lines if "┤" in line]
     assert marks is None or found == marks
+
+
+@pytest.mark.parametrize("height", range(5, 12))
+def test_no_two_marks_of_a_logarithmic_axis_share_a_line(height: int) -> None:
+    series = Series("", (0.0, 9.0), (2.1, 0.0123))
+    chart = LineChart("", "step", "", (series,), logarithmic=True, counted=True)
+    lines = re.sub(r"\x1b\[[\d;]*m", "", draw(chart, 40, height, Inks((), None, None))).splitlines()
+    found = [line.partition("┤")[0].strip() for line in lines if "┤" in line]
+    assert found == [f"{float(mark):g}" for mark in found] != []
 
 
 async def test_bars_have_labels_values_and_lengths(screen_text: ScreenText) -> None:

@@ -21,7 +21,8 @@ SERIES_GLYPHS = "*+ox#@%&"
 """What the curves are drawn with where there is no colour."""
 
 _MARK = "▸"
-_VALUE_CELLS = 9
+_VALUE_CELLS = 11
+_GAP_CELLS = 2.5
 _LABEL_CELLS = 16
 _TICK_CELLS = 9
 _AXIS_LINES = 3
@@ -41,12 +42,13 @@ class Inks:
 
 @dataclass(frozen=True)
 class _Canvas:
-    """plotext's figure, its size, and what it is drawn with."""
+    """plotext's figure, its size, what it is drawn with, and whether a line names the x axis."""
 
     figure: Any
     width: int
     height: int
     inks: Inks
+    named: bool = False
 
 
 def draw(chart: Chart, width: int, height: int, inks: Inks) -> str:
@@ -62,7 +64,8 @@ def draw(chart: Chart, width: int, height: int, inks: Inks) -> str:
         figure.clear()
         figure.plot_size(width, height)
         figure.theme("colorless")
-        _DRAW[type(chart)](_Canvas(figure, width, height, inks), chart)
+        named = isinstance(chart, LineChart) and bool(chart.x_label)
+        _DRAW[type(chart)](_Canvas(figure, width, height, inks, named), chart)
         return str(figure.build().string())
 
 
@@ -95,9 +98,8 @@ def _mark_powers(canvas: _Canvas, values: list[float]) -> None:
     fine = [(power, digit) for power in powers for digit in (1, 2, 5) if low <= power + math.log10(digit) <= high]
     coarse = [(power, digit) for power, digit in fine if digit == 1]
     chosen = fine if 2 * len(fine) <= canvas.height else coarse[:: max(3 * len(coarse) // canvas.height, 1)]
-    places = [power + math.log10(digit) for power, digit in chosen]
-    labels = [f"{digit * 10.0**power:g}" for power, digit in chosen]
-    canvas.figure.ruler("y").lim(low, high if high > low else low + 1).ticks(places, labels)
+    labels = {power + math.log10(digit): f"{digit * 10.0**power:g}" for power, digit in chosen}
+    _mark_y(canvas, low, high if high > low else low + 1, labels)
 
 
 def _mark_round(canvas: _Canvas, values: list[float]) -> None:
@@ -121,7 +123,15 @@ def _mark_values(canvas: _Canvas, chart: LineChart) -> None:
     elif values and not chart.logarithmic and 1 / _LARGEST < (max(values) - min(values)) < _LARGEST:
         low, high, lines = min(values), max(values), canvas.height - _AXIS_LINES
         places = _round_places(low, high, max(lines, 1) if lines < _MANY_LINES else lines // 2 + 1)
-        canvas.figure.ruler("y").lim(low, high).ticks(places, [f"{place:g}" for place in places])
+        _mark_y(canvas, low, high, {place: f"{place:g}" for place in places})
+
+
+def _mark_y(canvas: _Canvas, low: float, high: float, labels: dict[float, str]) -> None:
+    """Mark the y axis, with no two labels in one line."""
+    last = max(canvas.height - _AXIS_LINES - canvas.named - 1, 0)
+    by_line = {round((place - low) / (high - low) * last): place for place in sorted(labels, reverse=True)}
+    places = sorted(by_line.values())
+    canvas.figure.ruler("y").lim(low, high).ticks(places, [labels[place] for place in places])
 
 
 def _round_places(low: float, high: float, most: int) -> list[float]:
@@ -155,7 +165,7 @@ def _draw_labelled_bars(canvas: _Canvas, chart: BarChart) -> None:
         if abs(value) * room >= span / 2:
             marker = _bar_marker(chart.marked == index, canvas.inks)
             figure.draw(figure.segment((0, value), (line, line), marker=marker))
-        figure.draw(figure.text(max(value, 0.0) + 2 * span / room, line, _value_text(chart.values[index])))
+        figure.draw(figure.text(max(value, 0.0) + _GAP_CELLS * span / room, line, _value_text(chart.values[index])))
 
 
 def _draw_many_bars(canvas: _Canvas, chart: BarChart) -> None:
