@@ -89,7 +89,7 @@ def test_curves_by_step_are_marked_at_round_values(
 
 @pytest.mark.parametrize("height", range(5, 12))
 def test_no_two_marks_of_a_logarithmic_axis_share_a_line(height: int) -> None:
-    series = Series("", (0.0, 9.0), (2.1, 0.0123))
+    series = Series("", (0.0, 9.0), (2.1, 0.003))
     chart = LineChart("", "step", "", (series,), logarithmic=True, counted=True)
     lines = re.sub(r"\x1b\[[\d;]*m", "", draw(chart, 40, height, Inks((), None, None))).splitlines()
     found = [line.partition("┤")[0].strip() for line in lines if "┤" in line]
