@@ -188,7 +188,7 @@ def matrix_titles(session: Session, scene: Scene, *, wide: bool, both: bool) -> 
     if not wide:
         return f"{view.name} · {shape}", view.name
     head = [f"head {scene.place.head} of {view.heads}"] if view.heads > 1 else []
-    alone = () if both else ([label, view.name, *head, shape], [label, view.name, shape])
+    alone = () if both else ([label, view.name, *head, shape],)
     parts = (*alone, [view.name, *head, shape], [label, *head, shape], [label, *(head if both else [shape])])
     return tuple(dict.fromkeys(" · ".join(dict.fromkeys(part)) for part in parts))
 
