@@ -142,8 +142,8 @@ def _app(scene: Scene) -> ExplorerApp:
     if not scene.color:
         os.environ["NO_COLOR"] = "1"
     from tui_transformer.explorer.app import ExplorerApp
-    from tui_transformer.explorer.preferences import Preferences
     from tui_transformer.explorer.run import open_session
+    from tui_transformer.explorer.shell.preferences import Preferences
     from tui_transformer.model.options import ModelOptions
 
     options = ModelOptions(scene.model, device="cpu", sizes=scene.sizes)
@@ -152,7 +152,7 @@ def _app(scene: Scene) -> ExplorerApp:
 
 async def _step_to(pilot: Pilot[Any], stop: str) -> None:
     """Press space until the stop is reached."""
-    from tui_transformer.explorer.main_screen import MainScreen
+    from tui_transformer.explorer.main.screen import MainScreen
 
     screen = pilot.app.screen
     if not isinstance(screen, MainScreen) or stop not in screen.session.stops:

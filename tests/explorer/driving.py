@@ -17,12 +17,12 @@ from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tui_transformer.explorer import stage
 from tui_transformer.explorer.app import ExplorerApp
-from tui_transformer.explorer.main_screen import MainScreen
-from tui_transformer.explorer.preferences import Preferences
+from tui_transformer.explorer.main import stage
+from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.session import Session
+from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.model.options import ModelOptions
 
 PATIENCE = 20.0

@@ -12,12 +12,12 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 
 from tui_transformer.analysis import effects as measured
 from tui_transformer.engine.targets import Target, every
-from tui_transformer.explorer import effect_search
-from tui_transformer.explorer.position import Position
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.screens.ablate import AblateScreen
-from tui_transformer.explorer.screens.help import HelpScreen
-from tui_transformer.explorer.session import Session
+from tui_transformer.explorer.shell.help import HelpScreen
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.tools.ablation import search as effect_search
+from tui_transformer.explorer.tools.ablation.screen import AblateScreen
 from tui_transformer.model.options import ModelOptions
 
 REFERENCES = Path(__file__).parent.parent / "references"

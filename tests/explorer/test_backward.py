@@ -10,9 +10,9 @@ import pytest
 from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.engine.gradient import gradients
-from tui_transformer.explorer.position import Position
-from tui_transformer.explorer.screens.targets import TO
-from tui_transformer.explorer.session import LOSS
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import LOSS
+from tui_transformer.explorer.tools.targets.screen import TO
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 from tui_transformer.guide.texts import tour
 from tui_transformer.model import Model
@@ -322,8 +322,8 @@ async def test_nothing_is_computed_or_shown_beside_while_it_is_off(monkeypatch):
     def fails(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("tui_transformer.explorer.scene.matrix_beside", fails)
-    monkeypatch.setattr("tui_transformer.explorer.session.backward", fails)
+    monkeypatch.setattr("tui_transformer.explorer.main.scene.matrix_beside", fails)
+    monkeypatch.setattr("tui_transformer.explorer.state.session.backward", fails)
     async with exploring(WIDE) as explorer:
         await explorer.press("space", "space", "space", "down")
         assert not explorer.stage.query_one("#beside").display

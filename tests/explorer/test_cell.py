@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
-from tui_transformer.explorer.panes.cell import CellPane
-from tui_transformer.explorer.position import Position
+from tui_transformer.explorer.main.panes.cell import CellPane
+from tui_transformer.explorer.state.position import Position
 from tui_transformer.views.step_view import Place, index_of
 
 UNLIKE = {

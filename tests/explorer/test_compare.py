@@ -7,8 +7,8 @@ import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.analysis.token_kinds import Hidden
-from tui_transformer.explorer.position import Position
-from tui_transformer.explorer.strip import strip_of
+from tui_transformer.explorer.main.head_pictures import strip_of
+from tui_transformer.explorer.state.position import Position
 from tui_transformer.model import Model
 from tui_transformer.report.comparison import compare_traces
 from tui_transformer.views.step_view import Place

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
-from tui_transformer.explorer.screens.cuts import CutsScreen
+from tui_transformer.explorer.tools.cuts.screen import CutsScreen
 
 BERT = str(Path(__file__).parent.parent / "references/bert/tokenizer.json")
 

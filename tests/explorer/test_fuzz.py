@@ -11,8 +11,8 @@ import pytest
 from driving import Explorer, exploring
 from test_hostile_text import ESCAPES, MARKUP, STRANGE, check_screen
 
-from tui_transformer.explorer.actions import ACTIONS
-from tui_transformer.explorer.screens.pick import PickScreen
+from tui_transformer.explorer.shell.actions import ACTIONS
+from tui_transformer.explorer.shell.pick import PickScreen
 
 pytestmark = pytest.mark.slow
 

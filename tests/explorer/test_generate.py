@@ -16,7 +16,7 @@ from test_hostile_text import KINDS, check_screen
 from tui_transformer import Model
 from tui_transformer.engine.keep import readable
 from tui_transformer.engine.trace import Trace
-from tui_transformer.explorer.screens.generate import GenerateScreen
+from tui_transformer.explorer.tools.generate.screen import GenerateScreen
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer

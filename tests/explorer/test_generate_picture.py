@@ -8,9 +8,9 @@ import pytest
 from reference import REFERENCES
 
 from tui_transformer.explorer.app import ExplorerApp
-from tui_transformer.explorer.preferences import Preferences
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.screens.generate import GenerateScreen
+from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.explorer.tools.generate.screen import GenerateScreen
 from tui_transformer.generation import writing
 from tui_transformer.model.options import ModelOptions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from driving import WIDE, exploring
 
-from tui_transformer.explorer.position import Position
+from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 from tui_transformer.views.step_view import Place
 

@@ -11,7 +11,7 @@ from driving import NARROW, WIDE, exploring
 from tui_transformer.engine.axis import cells
 from tui_transformer.engine.parts import Parts
 from tui_transformer.engine.trace import Trace
-from tui_transformer.explorer.asking import AT_ONCE
+from tui_transformer.explorer.shell.asking import AT_ONCE
 
 FEW_CELLS = 100_000
 """Cells that the screen's thread may ask for at once: far more than a screen has, far fewer than a long step has."""

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
-from tui_transformer.explorer.screens.choice import Choice
-from tui_transformer.explorer.screens.settings import SettingsScreen
+from tui_transformer.explorer.shell.choice import Choice
+from tui_transformer.explorer.tools.settings.screen import SettingsScreen
 
 OUTPUT = "encoder.0.output"
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 
-from tui_transformer.explorer.screens.heads import HeadsScreen
-from tui_transformer.explorer.screens.help import HelpScreen
-from tui_transformer.explorer.screens.lens import LensScreen
-from tui_transformer.explorer.screens.links import LinksScreen
-from tui_transformer.explorer.screens.overview import Overview
-from tui_transformer.explorer.screens.rollout import RolloutScreen
+from tui_transformer.explorer.shell.help import HelpScreen
+from tui_transformer.explorer.shell.overview import Overview
+from tui_transformer.explorer.tools.heads.screen import HeadsScreen
+from tui_transformer.explorer.tools.lens.screen import LensScreen
+from tui_transformer.explorer.tools.links.screen import LinksScreen
+from tui_transformer.explorer.tools.rollout.screen import RolloutScreen
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.tile_grid import TileGrid
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from driving import NARROW, exploring
 
-from tui_transformer.explorer.actions import ACTIONS
-from tui_transformer.explorer.generate.actions import ACTIONS as WRITING
-from tui_transformer.explorer.position import Position
-from tui_transformer.explorer.session import TEXT
+from tui_transformer.explorer.shell.actions import ACTIONS
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import TEXT
+from tui_transformer.explorer.tools.generate.actions import ACTIONS as WRITING
 
 
 def commands(explorer):

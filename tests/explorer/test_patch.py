@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from driving import NARROW, SMALL, WIDE, Explorer, exploring
 
-from tui_transformer.explorer.position import Position
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.screens.patch import PatchScreen
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.tools.patch.screen import PatchScreen
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.views.step_view import Place
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tui_transformer.explorer import scene
 from tui_transformer.explorer.app import ExplorerApp
-from tui_transformer.explorer.preferences import Preferences
+from tui_transformer.explorer.main import scene
 from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.model.options import ModelOptions
 
 TO_WEIGHTS = ["space"] * 6

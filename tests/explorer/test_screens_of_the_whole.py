@@ -8,11 +8,11 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from textual.command import CommandPalette
 
-from tui_transformer.explorer.panes.sentence import SentencePane
-from tui_transformer.explorer.preferences import Preferences, read_preferences
-from tui_transformer.explorer.screens.help import HelpScreen
-from tui_transformer.explorer.screens.tour import TourPanel
-from tui_transformer.explorer.themes import THEMES
+from tui_transformer.explorer.main.panes.sentence import SentencePane
+from tui_transformer.explorer.main.panes.tour import TourPanel
+from tui_transformer.explorer.shell.help import HelpScreen
+from tui_transformer.explorer.shell.preferences import Preferences, read_preferences
+from tui_transformer.explorer.shell.themes import THEMES
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.guide.texts import tour
 

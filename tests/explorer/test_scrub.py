@@ -12,10 +12,10 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from training_runs import trained, training
 
-from tui_transformer.explorer.screens import scrub
-from tui_transformer.explorer.screens.scrub import ScrubScreen
-from tui_transformer.explorer.screens.train import TrainScreen
-from tui_transformer.explorer.training.film import Film
+from tui_transformer.explorer.tools.checkpoints import screen as scrub
+from tui_transformer.explorer.tools.checkpoints.frames import Film
+from tui_transformer.explorer.tools.checkpoints.screen import ScrubScreen
+from tui_transformer.explorer.tools.train.screen import TrainScreen
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
 from tui_transformer.learning.checkpoint import checkpoints

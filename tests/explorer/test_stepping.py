@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
-from tui_transformer.explorer.panes.sentence import SentencePane
+from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.guide.texts import step_text
 
 SIZES = [WIDE, MEDIUM, NARROW, SMALL]

@@ -22,7 +22,7 @@ PATIENCE = 30.0
 PROMPT = "READY>"
 PROGRAM = "-m tui_transformer --model encoder"
 CRASHING = """
-from tui_transformer.explorer import main_screen
+from tui_transformer.explorer.main import screen as main_screen
 from tui_transformer.cli.main import main
 def fail(self): raise RuntimeError("secret of the user")
 main_screen.MainScreen.action_scale = fail

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, WIDE, exploring
 
-from tui_transformer.explorer.position import Position
-from tui_transformer.explorer.session import TEXT
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import TEXT
 
 
 @pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])

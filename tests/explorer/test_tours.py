@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from driving import MEDIUM, NARROW, WIDE, exploring
 
-from tui_transformer.explorer.screens.tour import TourPanel
+from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.guide.texts import tour
 from tui_transformer.model.found import trained_models
 

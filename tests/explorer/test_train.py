@@ -20,9 +20,9 @@ from driving import MEDIUM, NARROW, WIDE, exploring
 from training_runs import at_rest, screen_of, settings, steps, trained, training, training_of
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.screens import train
-from tui_transformer.explorer.screens.train import TrainScreen
-from tui_transformer.explorer.training.line import TrainingLine
+from tui_transformer.explorer.tools.train import screen as train
+from tui_transformer.explorer.tools.train.line import TrainingLine
+from tui_transformer.explorer.tools.train.screen import TrainScreen
 from tui_transformer.learning import checkpoint
 from tui_transformer.learning.checkpoint import checkpoints
 from tui_transformer.learning.run import Run

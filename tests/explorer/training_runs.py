@@ -9,9 +9,9 @@ from typing import Any
 
 from driving import WIDE, Explorer, exploring
 
-from tui_transformer.explorer.screens import train
-from tui_transformer.explorer.screens.train import TrainScreen
-from tui_transformer.explorer.training.driver import Training
+from tui_transformer.explorer.tools.train import screen as train
+from tui_transformer.explorer.tools.train.driver import Training
+from tui_transformer.explorer.tools.train.screen import TrainScreen
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.learning.log import Log
 from tui_transformer.learning.run import Run

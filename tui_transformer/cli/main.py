@@ -162,7 +162,7 @@ def _check_terminal() -> None:
 def _check_theme(theme: str) -> None:
     from textual.theme import BUILTIN_THEMES
 
-    from tui_transformer.explorer.themes import THEMES
+    from tui_transformer.explorer.shell.themes import THEMES
 
     names = [*(own.name for own in THEMES), *BUILTIN_THEMES]
     if theme not in names:

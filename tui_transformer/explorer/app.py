@@ -16,15 +16,15 @@ from textual.message import Message
 from textual.screen import Screen
 
 from tui_transformer import crash
-from tui_transformer.explorer.main_screen import MainScreen
-from tui_transformer.explorer.palette import commands_of
-from tui_transformer.explorer.preferences import Preferences
-from tui_transformer.explorer.session import Session
-from tui_transformer.explorer.themes import THEMES
-from tui_transformer.explorer.worker import Worker
+from tui_transformer.explorer.main.screen import MainScreen
+from tui_transformer.explorer.shell.palette import commands_of
+from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.explorer.shell.themes import THEMES
+from tui_transformer.explorer.shell.worker import Worker
+from tui_transformer.explorer.state.session import Session
 
 if TYPE_CHECKING:
-    from tui_transformer.explorer.training.driver import Training
+    from tui_transformer.explorer.tools.train.driver import Training
 
 ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -104,7 +104,7 @@ class ExplorerApp(App[None]):
 
     def action_command_palette(self) -> None:
         """Open the palette."""
-        from tui_transformer.explorer.screens.commands import SMALLEST, Commands, has_room
+        from tui_transformer.explorer.shell.commands import SMALLEST, Commands, has_room
 
         if not has_room(self.size):
             room = f"{SMALLEST.width} × {SMALLEST.height}"

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.session import Session
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.text.samples import sample_sentence, sample_target
 
@@ -35,7 +35,7 @@ def run(
         os.environ.pop(name, None)  # where a shell exports them, Textual would not follow a resize
     os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms
     from tui_transformer.explorer.app import ExplorerApp
-    from tui_transformer.explorer.preferences import preferences_path, read_preferences
+    from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
 
     preferences = read_preferences(preferences_path())
     app = ExplorerApp(session, replace(preferences, theme=theme or preferences.theme))

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Static
 
-from tui_transformer.explorer.themes import THEMES
+from tui_transformer.explorer.shell.themes import THEMES
 
 NOTHING = object()
 SIZES = [(160, 45), (80, 24), (40, 12)]

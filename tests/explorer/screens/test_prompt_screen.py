@@ -4,7 +4,7 @@ import pytest
 from textual.widgets import Input
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.screens.prompt import PromptScreen
+from tui_transformer.explorer.shell.prompt import PromptScreen
 
 WORDS = ["deutsch", "dog", "English words"]
 

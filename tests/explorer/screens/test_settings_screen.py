@@ -6,9 +6,9 @@ import pytest
 from textual.widgets import Input
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.screens.choice import Choice
-from tui_transformer.explorer.screens.setting_fields import build, values_of
-from tui_transformer.explorer.screens.settings import SettingsScreen
+from tui_transformer.explorer.shell.choice import Choice
+from tui_transformer.explorer.tools.settings.fields import build, values_of
+from tui_transformer.explorer.tools.settings.screen import SettingsScreen
 from tui_transformer.model.model import Model
 
 WIDE = (160, 45)

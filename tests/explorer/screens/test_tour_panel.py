@@ -4,8 +4,8 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.widgets import Static
 
-from tui_transformer.explorer.screens.tour import TourPanel
-from tui_transformer.explorer.themes import THEMES
+from tui_transformer.explorer.main.panes.tour import TourPanel
+from tui_transformer.explorer.shell.themes import THEMES
 from tui_transformer.guide.texts import Stop, tour, tours
 
 STOP = Stop("scores", "Dot products [b]", "Row i holds \x1b[2J [red]q[/b].", "encoder.0.self_attention.scores")

@@ -1,0 +1,1 @@
+"""The main screen: panes around one position in one session."""

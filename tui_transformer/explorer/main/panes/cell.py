@@ -1,0 +1,103 @@
+"""How the cell under the cursor was made, term by term; a term can be followed to the cell it was read from."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from tui_transformer.engine.explanation import Explanation, Operand, Value
+from tui_transformer.engine.program import Program
+from tui_transformer.explorer.main.panes.cell_lines import CellLines, Inks
+from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.views.step_view import Labels
+
+
+class CellPane(LineList):
+    """The working of one cell."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "order", "Order", show=False, id="cell.order", tooltip="Terms in order, or the largest first"),
+        Binding("b", "follow_second", "Second factor", show=False, id="cell.second", tooltip="Follow the factor b"),
+    ]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"cell--plain", "cell--quiet", "cell--accent"}
+    DEFAULT_CSS = """
+    CellPane {
+        overflow-y: scroll;  /* a bar that came and went would lay out the whole screen at every step */
+        & > .cell--plain { color: $foreground; }
+        & > .cell--quiet { color: $foreground 60%; }
+        & > .cell--accent { color: $accent; text-style: bold; }
+    }
+    """
+
+    class Followed(Message):
+        """The user follows a term to the cell that it was read from."""
+
+        def __init__(self, operand: Operand) -> None:
+            super().__init__()
+            self.operand = operand
+
+    def __init__(self, *, id: str | None = None) -> None:
+        """Make an empty pane."""
+        super().__init__(id=id)
+        self._working: CellLines | None = None
+        self._by_size = False
+        self._shown: tuple[Explanation, Program, Labels] | None = None
+        self._values: tuple[Value, ...] = ()
+        self._edited = ""
+
+    def show_working(
+        self,
+        explanation: Explanation,
+        program: Program,
+        labels: Labels,
+        values: tuple[Value, ...] = (),
+        edited: str = "",
+    ) -> None:
+        """Show the working of a cell, the numbers that are beside it, and how it was set if it was."""
+        same = self._shown is not None and self._shown[0].name == explanation.name
+        self._shown, self._values, self._edited = (explanation, program, labels), values, edited
+        self._redraw(self.cursor if same else None)
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self._working = self._shown = None
+        self.show(0, lambda _: Text(""))
+
+    def action_order(self) -> None:
+        """Terms in their order, or the largest first."""
+        self._by_size = not self._by_size
+        self._redraw(self.cursor)
+
+    def notify_style_update(self) -> None:
+        """Follow a change of theme."""
+        super().notify_style_update()
+        if self.is_attached:
+            self._redraw(self.cursor)
+
+    def _redraw(self, cursor: int | None) -> None:
+        if self._shown is None:
+            return
+        names = ("plain", "quiet", "accent")
+        inks = Inks(*(self.get_component_rich_style(f"cell--{name}", partial=True) for name in names))
+        lines = self._working = CellLines(*self._shown, inks, self._by_size, self._values, self._edited)
+        self.show(len(lines), lambda index: lines.line(index, self.size.width - 1).text)
+        self.cursor = lines.first_target() if cursor is None else min(cursor, len(lines) - 1)
+
+    def action_follow_second(self) -> None:
+        """Go to the second factor of the product under the cursor."""
+        if self._working is not None and self.cursor is not None:
+            self._follow(self._working.line(self.cursor, 40).second)
+
+    @on(LineList.Chosen)
+    def _chosen(self, event: LineList.Chosen) -> None:
+        event.stop()
+        if self._working is not None:
+            self._follow(self._working.line(event.index, 40).target)
+
+    def _follow(self, target: Operand | None) -> None:
+        if target is not None:
+            self.post_message(self.Followed(target))

@@ -1,0 +1,271 @@
+"""The one-line texts of the main screen: title, crumbs, summary of the cell, panes, keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from rich.cells import cell_len
+from rich.style import Style
+from rich.text import Text
+
+from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.edits import how_set
+from tui_transformer.engine.gradient_explanation import GRADIENT
+from tui_transformer.engine.ops import Parameter, Softmax
+from tui_transformer.explorer.main.panes.cell_lines import number, short_name
+from tui_transformer.explorer.main.scene import Scene
+from tui_transformer.explorer.main.tour import offer
+from tui_transformer.explorer.shell.actions import ALWAYS, KEY_LINE, Action
+from tui_transformer.explorer.state.edited import active
+from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.guide.texts import StepText, step_text
+from tui_transformer.model.model import Model
+from tui_transformer.text.display import visible
+from tui_transformer.text.vocabulary import Vocabulary
+
+PANES = ("sentence", "steps", "heads", "matrix", "cell", "chart")
+"""The panes, in the order of their digits."""
+
+SOFTMAX = Softmax().formula
+
+
+@dataclass(frozen=True)
+class Inks:
+    """The styles of these lines."""
+
+    plain: Style
+    quiet: Style
+    accent: Style
+    marked: Style
+
+
+def spread(left: Text, right: Text, width: int) -> Text:
+    """Left and right of a line; the left one is cut if both do not fit."""
+    room = max(width - right.cell_len - 1, 0)
+    left = left.copy()
+    left.truncate(room, overflow="ellipsis")
+    left.append(" " * (width - left.cell_len - right.cell_len))
+    line = left.append_text(right)
+    line.truncate(width)
+    line.no_wrap = True
+    return line
+
+
+def device(session: Session) -> str:
+    """Library and precision: `NumPy float32`."""
+    backend = session.model.backend
+    return f"{backend.name} {backend.dtype}"
+
+
+def model_name(session: Session) -> str:
+    """The model in one line."""
+    summary = session.model.config.summary
+    seed = "" if session.model.seed is None else f" · seed {session.model.seed}"
+    name = visible(session.model.name)
+    return (
+        f"{summary}{seed}" if summary.startswith(name) or session.model.folder is None else f"{name} · {summary}{seed}"
+    )
+
+
+def vocabulary_name(model: Model, words: Vocabulary) -> str:
+    """What a vocabulary is called: the model's name, where it lies in the model's folder."""
+    own = model.folder is not None and words.path is not None and words.path.parent == model.folder
+    return model.name if own else words.name
+
+
+def where(session: Session, stop: str) -> str:
+    """How far one is: `step 11 of 25`, or that a weight is looked at."""
+    stops = session.stops
+    return f"step {stops.index(stop) + 1} of {len(stops)}" if stop in stops else "beside the steps"
+
+
+def state(session: Session, stop: str) -> str:
+    """How far one is, and before it the edits, which way one goes, or what is compared."""
+    return f"{_edits(session)}{_direction(session)}{where(session, stop)}"
+
+
+def _edits(session: Session) -> str:
+    """The edits that are made."""
+    found = active(session.edits, session.base.program)
+    return f"{visible(found)} · " if found else ""
+
+
+def _direction(session: Session) -> str:
+    if session.backward:
+        return f"← backward · {_loss(session)}"
+    if session.beside.kind != "trace":
+        return ""
+    return f"beside {visible(session.beside.label)} · " if session.comparison is not None else "comparing · "
+
+
+def _loss(session: Session) -> str:
+    return f"loss {session.gradients.loss:.4g} · " if session.went_back else ""
+
+
+def title(session: Session, state: str, spent: str, width: int, inks: Inks) -> Text:
+    """Program, model, how far one is, device and time."""
+    left = Text(" tui-transformer", inks.accent).append(f"   {model_name(session)}", inks.quiet)
+    right = Text(state, inks.plain).append(f"{device(session)}{spent} ", inks.quiet)
+    return spread(left, right, width)
+
+
+def crumbs(session: Session, stop: str, scene: Scene | None, width: int, inks: Inks) -> Text:
+    """Layer ▸ sublayer ▸ step, as far as there is room, its formula; at the right the head and how far one is."""
+    program = session.trace.program
+    head = "" if scene is None or scene.view.heads < 2 else f"head {scene.place.head} of {scene.view.heads}  "
+    way = f"← {_loss(session)}" if session.backward else ""
+    count = len(session.edits)
+    edits = f"{count} edit{'s' * (count > 1)}  " if count else ""
+    right = Text(f"{edits}{way}{head}{where(session, stop).removeprefix('step ').replace(' of ', '/')} ", inks.plain)
+    name = f" {step_text(stop).title if stop in program.by_name else stop_title(session, stop)} "
+    groups = _groups(session, stop)
+    while groups and cell_len(f" {''.join(groups)}{name}") >= width - right.cell_len:
+        groups.pop(0)
+    line = Text(" ", inks.plain).append("".join(groups), inks.quiet).append(name, inks.marked)
+    if scene is not None and (formula := _formula(scene)):
+        line.append(f"  {formula}", inks.quiet)
+    return spread(line, right, width)
+
+
+def _formula(scene: Scene) -> str:
+    """How the step is computed, or its gradient where that is shown."""
+    of_gradient = scene.working is not None and scene.working.name.startswith(GRADIENT)
+    return scene.working.formula if of_gradient and scene.working is not None else scene.view.formula
+
+
+def _groups(session: Session, stop: str) -> list[str]:
+    """The layer and sublayer of a step, as they are written before it."""
+    program = session.trace.program
+    if stop not in program.by_name:
+        return []
+    step = program.step(stop)
+    return [f"{group_title(group)} ▸ " for group in dict.fromkeys((step.layer, step.sublayer)) if group != stop]
+
+
+def group_title(group: str) -> str:
+    """A layer or sublayer by its text, a layer with its number."""
+    number_of = group.rpartition(".")[2]
+    return step_text(group).label + (f" {number_of}" if number_of.isdigit() else "")
+
+
+def scale_note(scene: Scene) -> str:
+    """What is to be known of the colours."""
+    if scene.hidden or scene.view.formula != SOFTMAX:
+        return scene.hidden
+    return "a row without a visible key sums to 0" if _without_keys(scene) else "every row sums to 1"
+
+
+def _without_keys(scene: Scene) -> bool:
+    """Whether a row that is drawn has no visible key."""
+    values = scene.tile.values
+    return values.shape[1] == scene.view.columns.size and bool(np.isnan(values).all(axis=1).any())
+
+
+def step_words(session: Session, stop: str) -> StepText:
+    """The texts of a stop; a matrix that is given, and a weight, have their own."""
+    program = session.trace.program
+    if stop in program.by_name and isinstance(program.step(stop).op, Parameter):
+        return step_text("given")
+    return step_text("weight") if stop in program.weights else step_text(stop)
+
+
+def stop_title(session: Session, stop: str) -> str:
+    """What a stop is called: a step by its text, a weight by its name."""
+    if stop in (VOCABULARY, TEXT, LOSS) or stop in session.trace.program.by_name:
+        return step_text(stop).label
+    return stop
+
+
+def matrix_titles(session: Session, scene: Scene, *, wide: bool, both: bool) -> tuple[str, ...]:
+    """Name and shape of what the matrix pane shows; with label and head, where no other line says them.
+
+    The longest comes first; the others are for panes that have no room for it.
+    """
+    view, shape = scene.view, shape_text(session.trace.program.shape(scene.view.name))
+    label = stop_title(session, view.name)
+    if not wide:
+        return f"{view.name} · {shape}", view.name
+    head = [f"head {scene.place.head} of {view.heads}"] if view.heads > 1 else []
+    alone = () if both else ([label, view.name, *head, shape],)
+    parts = (*alone, [view.name, *head, shape], [label, *head, shape], [label, *(head if both else [shape])])
+    return tuple(dict.fromkeys(" · ".join(dict.fromkeys(part)) for part in parts))
+
+
+def summary(session: Session, stop: str, scene: Scene | None, inks: Inks) -> Text:
+    """The cell in one line, and below what the step is, or how its gradient comes back."""
+    line = Text(offer(session, stop), inks.accent) if scene is None else _cell_line(session, scene, inks)
+    meaning, *ways = tuple(_ways_back(session, stop)) or (step_words(session, stop).what,)
+    return line.append(f"\n{' · '.join((*ways, meaning))}", inks.quiet)
+
+
+def _cell_line(session: Session, scene: Scene, inks: Inks) -> Text:
+    """Row → column, value, formula, difference."""
+    view, place = scene.view, scene.place
+    row, column = view.rows.label(place.row), view.columns.label(place.column)
+    line = Text("", inks.plain).append(
+        f"{row} → {column}" if row and column else row or column, inks.plain + Style(bold=True)
+    )
+    working = scene.working
+    if working is not None:
+        of = "∂loss " if working.name.startswith(GRADIENT) else ""
+        line.append(f"  {of}{number(working.stored)}", inks.accent)
+        for value in scene.values:
+            line.append(f"  {value.symbol} {number(value.value)}", inks.plain)
+        if not scene.values:
+            line.append(f"  = {working.formula}", inks.quiet)
+            line.append(f"   difference {number(working.difference, 2)}", inks.quiet)
+        if edited := how_set(session.trace.edits, working.name, working.index):
+            line.append(f"  {visible(edited)}", inks.accent)
+    return line
+
+
+def tabs(names: Sequence[str], active: str, inks: Inks) -> Text:
+    """The panes with their digits, the active one in brackets."""
+    line = Text(" ", inks.quiet)
+    for name in names:
+        label = f"{PANES.index(name) + 1} {name}"
+        line.append(f"[{label}]" if name == active else f" {label} ", inks.accent if name == active else inks.quiet)
+        line.append(" ", inks.quiet)
+    return line
+
+
+def keys(actions: Sequence[Action], width: int, inks: Inks, *, beside: bool = False) -> Text:
+    """As many keys as fit, each with its word; help and quit always, and what is for two matrices where there are."""
+    named = {action.id: action for action in actions}
+    always = [named[name] for name in ALWAYS if beside or name != "beside"]
+    room = width - 1 - sum(map(_key_width, always))
+    chosen = []
+    for action in map(named.__getitem__, KEY_LINE):
+        if _key_width(action) <= room:
+            room -= _key_width(action)
+            chosen.append(action)
+    line = Text(" ", inks.plain)
+    for action in (*chosen, *always):
+        line.append(action.shown, inks.accent).append(f" {action.short}  ", inks.quiet)
+    line.no_wrap = True
+    return line
+
+
+def _key_width(action: Action) -> int:
+    return cell_len(action.shown) + cell_len(action.short) + 3
+
+
+def about(session: Session, stop: str) -> str:
+    """What a step is, what it is for and what to look at, as one paragraph each."""
+    words = step_words(session, stop)
+    parts = (offer(session, stop), *_ways_back(session, stop), words.what, words.why, words.look)
+    return "\n".join(part for part in parts if part)
+
+
+def _ways_back(session: Session, stop: str) -> Iterator[str]:
+    """In the backward pass, what the gradient is and how it comes back through every step that reads the value."""
+    program = session.trace.program
+    if not session.backward or stop == LOSS or not session.went_back:
+        return
+    yield step_text("gradient").what
+    found = session.gradients.values
+    for step in program.readers(program.aliases.get(stop, stop)):
+        if step.name in found and stop in found:
+            yield f"From {short_name(step.name)}: {step.op.gradient_formula(step.inputs.index(stop))}"

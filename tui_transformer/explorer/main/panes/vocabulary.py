@@ -1,0 +1,130 @@
+"""The vocabulary: every word with its ID, searched as fast as one types."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.cells import set_cell_size
+from rich.style import Style
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import Input
+
+from tui_transformer.explorer.shell.line_input import LineInput
+from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.text.display import visible
+from tui_transformer.text.vocabulary import Vocabulary
+
+WORD, PIECE, READING = 24, 16, 28
+"""Cells of a word alone, and of a piece and what it stands for."""
+
+
+class VocabularyPane(Vertical):
+    """A search line and the words; those of the sentence are highlighted."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f", "search", "Find", show=False, id="vocabulary.find", tooltip="Find a word in the vocabulary"),
+    ]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"vocabulary--plain", "vocabulary--quiet", "vocabulary--used"}
+    DEFAULT_CSS = """
+    VocabularyPane {
+        & > .vocabulary--plain { color: $foreground; }
+        & > .vocabulary--quiet { color: $foreground 55%; }
+        & > .vocabulary--used { color: $accent; text-style: bold; }
+        & Input { height: 1; border: none; padding: 0 1; background: $surface; }
+    }
+    """
+
+    class EntryChosen(Message):
+        """The user wants to see the embedding row of a word."""
+
+        def __init__(self, token_id: int) -> None:
+            super().__init__()
+            self.token_id = token_id
+
+    def __init__(self, *, id: str | None = None) -> None:
+        """Make a pane without words."""
+        super().__init__(id=id)
+        self._vocabulary: Vocabulary | None = None
+        self._called = ""
+        self._found: Sequence[int] | None = None
+        self._uses: Counter[int] = Counter()
+
+    def compose(self) -> ComposeResult:
+        """Search line above, words below."""
+        yield LineInput(placeholder="f finds a word", id="search")
+        yield LineList(id="entries")
+
+    @property
+    def entries(self) -> LineList:
+        """The list of words."""
+        return self.query_one("#entries", LineList)
+
+    def show(self, vocabulary: Vocabulary, used: Sequence[int], name: str) -> None:
+        """Show a vocabulary by a name; `used` are the IDs of the sentence."""
+        if vocabulary is not self._vocabulary:
+            self._vocabulary, self._found = vocabulary, None
+            self.query_one(Input).value = ""
+        self._uses, self._called = Counter(used), name
+        self._fill()
+
+    def action_search(self) -> None:
+        """Go to the search line."""
+        self.query_one(Input).focus()
+
+    def _fill(self) -> None:
+        words = self._vocabulary
+        if words is None:
+            return
+        count = words.size if self._found is None else len(self._found)
+        self.entries.show(count, self._line)
+        repeated = f" · {words.repeated} repeated" if words.repeated else ""
+        found = "" if self._found is None else f" · {count:,} found"
+        self.border_title = f"Vocabulary · {visible(self._called)} · {words.size:,} words{repeated}{found}"
+
+    def _entry(self, index: int) -> int:
+        return index if self._found is None else self._found[index]
+
+    def _line(self, index: int) -> Text:
+        token_id = self._entry(index)
+        uses = self._uses[token_id]
+        style = self.get_component_rich_style("vocabulary--used" if uses else "vocabulary--plain", partial=True)
+        text = Text(f"{token_id:>8}  ", self.get_component_rich_style("vocabulary--quiet", partial=True))
+        text.append_text(self._written(token_id, style))
+        if uses:
+            text.append(f"  in the sentence{f' {uses} times' if uses > 1 else ''}", style)
+        return text
+
+    def _written(self, token_id: int, style: Style) -> Text:
+        """A word, or a piece and what it stands for where that is something else."""
+        words = self._vocabulary
+        word = "" if words is None else words.word(token_id)
+        if words is None or words.kind == "words":
+            return Text(set_cell_size(visible(word), WORD), style)
+        reading = words.reading(token_id)
+        quiet = self.get_component_rich_style("vocabulary--quiet", partial=True)
+        explained = "" if reading == word else visible(reading)
+        return Text(set_cell_size(visible(word), PIECE), style).append(set_cell_size(f"  {explained}", READING), quiet)
+
+    @on(Input.Changed)
+    def _search(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._vocabulary is not None:
+            self._found = self._vocabulary.search(event.value) if event.value else None
+            self._fill()
+
+    @on(Input.Submitted)
+    def _searched(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.entries.focus()
+
+    @on(LineList.Chosen)
+    def _chosen(self, event: LineList.Chosen) -> None:
+        event.stop()
+        self.post_message(self.EntryChosen(self._entry(event.index)))

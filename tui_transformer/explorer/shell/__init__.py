@@ -1,0 +1,1 @@
+"""What every screen uses: the worker, keys, palette, themes, preferences, dialogs and overviews."""

@@ -1,0 +1,31 @@
+"""The keys that are in use: those of the program, or those that the user gave to an action."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from textual.app import App
+from textual.binding import Binding
+
+from tui_transformer.explorer.shell.actions import Action
+
+if TYPE_CHECKING:
+    from tui_transformer.explorer.app import ExplorerApp
+
+
+def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Binding]:
+    """A binding for each key of an action."""
+    keys = keymap.get(binding.id or "") or binding.key
+    return (binding.with_key(key.strip(), None) for key in keys.split(","))
+
+
+def in_use(actions: Sequence[Action], app: App[Any]) -> Sequence[Action]:
+    """Actions as the line of keys writes them: with the first of the keys that the user gave them."""
+    keymap = cast("ExplorerApp", app).keymap
+    return [replace(each, shown=_first(each, app, keymap)) if each.id in keymap else each for each in actions]
+
+
+def _first(action: Action, app: App[Any], keymap: Mapping[str, str]) -> str:
+    return app.get_key_display(next(bindings_in_use(action.binding(), keymap)))

@@ -1,0 +1,43 @@
+"""A message that is too long for a notice."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from textual.app import ComposeResult
+from textual.widgets import Static
+
+from tui_transformer.explorer.shell.dialog import Keys, plain
+from tui_transformer.explorer.shell.reader import Reader
+
+Kind = Literal["info", "error"]
+
+
+class MessageScreen(Reader):
+    """A text of any length, as it is; lines that are too wide are folded."""
+
+    DEFAULT_CSS = """
+    MessageScreen {
+        #box.-error {
+            border: round $error;
+            border-title-color: $error;
+        }
+    }
+    """
+
+    def __init__(self, title: str, text: str, kind: Kind = "info") -> None:
+        super().__init__(title)
+        self._text, self._kind = text, kind
+
+    @property
+    def keys(self) -> Keys:
+        """Enter closes a message, too."""
+        return {"↑↓": "scroll", "esc": "close"}
+
+    def page(self) -> ComposeResult:
+        """The text."""
+        yield Static(plain(self._text))
+
+    def on_mount(self) -> None:
+        """An error has its own colour."""
+        self.query_one("#box").set_class(self._kind == "error", "-error")

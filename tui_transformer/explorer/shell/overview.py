@@ -1,0 +1,214 @@
+"""What the screens about a whole model share: title, content, two lines on what is selected, keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from tui_transformer.analysis.token_kinds import NOTHING, Hidden
+from tui_transformer.explorer.shell.asking import Asking
+from tui_transformer.explorer.shell.dialog import Keys
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.text.display import cells, visible
+
+if TYPE_CHECKING:
+    from tui_transformer.explorer.main.screen import MainScreen
+
+FITTING = {"?": "help", "esc": "back"}
+
+
+class Overview(Asking):
+    """A screen beside the main one, about every layer of what is explored there.
+
+    | Key | Does |
+    | :- | :- |
+    | esc, q | Back to the main screen; ends what is being computed. |
+    | ?, f1 | Help. |
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "leave", "Back", show=False, id="overview.leave", tooltip="Back to the main screen"),
+        Binding("question_mark,f1", "help", "Help", show=False, id="overview.help", tooltip="What is shown here"),
+    ]
+
+    DEFAULT_CSS = """
+    Overview {
+        layout: vertical;
+        background: $background;
+        #overview-title, #overview-keys { height: 1; width: 1fr; background: $surface; }
+        #overview-content { height: 1fr; width: 1fr; border: round $accent; border-title-color: $accent; }
+        #overview-content { border-title-style: bold; border-subtitle-color: $foreground 70%; }
+        #overview-detail { height: 2; width: 1fr; padding: 0 1; }
+        &.-narrow #overview-detail { height: 4; }
+        &.-short #overview-detail { height: 1; }
+    }
+    """
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - the base class has them so
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]  # noqa: RUF012 - the base class has them so
+    HELP_TOPIC = "general"
+    TITLE_TEXT = ""
+    KIND = ""
+
+    def __init__(self, main: MainScreen) -> None:
+        """Show what the main screen explores."""
+        super().__init__(main.worker)
+        self.main = main
+
+    @property
+    def session(self) -> Session:
+        """What is explored."""
+        return self.main.session
+
+    @property
+    def here(self) -> bool:
+        """Whether work may be done on the screen's own thread."""
+        return self.main.here
+
+    @property
+    def keys(self) -> Keys:
+        """The keys that are named below; the last two are always there."""
+        return FITTING
+
+    def compose(self) -> ComposeResult:
+        """Title, content, detail, keys."""
+        yield Static(id="overview-title", markup=False)
+        with Vertical(id="overview-content"):
+            yield from self.content()
+        yield Static(id="overview-detail", markup=False)
+        yield Static(id="overview-keys", markup=False)
+
+    def content(self) -> ComposeResult:
+        """What is shown."""
+        yield from ()
+
+    def heading(self) -> str:
+        """What is said in the border."""
+        return self.TITLE_TEXT
+
+    def note(self) -> str:
+        """What is to be known of all that is shown; in the lower border."""
+        return ""
+
+    def detail(self) -> tuple[str, str]:
+        """Two lines on what is selected."""
+        return "", ""
+
+    def progress(self) -> str:
+        """How much is there already."""
+        return ""
+
+    def show_lines(self) -> None:
+        """Title, borders, detail and keys."""
+        if not self.is_mounted:
+            return
+        content = self.query_one("#overview-content")
+        content.border_title = Content(visible(self.heading()))
+        content.border_subtitle = Content(visible(self.note()))
+        self.query_one("#overview-title", Static).update(self._title_line(), layout=False)
+        self.query_one("#overview-detail", Static).update(self._detail_lines(), layout=False)
+        self.query_one("#overview-keys", Static).update(fitting_keys(self.keys, self.size.width), layout=False)
+
+    def _title_line(self) -> Content:
+        left = f" tui-transformer   {visible(self.session.model.name)} · {self.session.model.config.summary}"
+        right = f"{self.doing or self.progress()} "
+        room = max(self.size.width - cells(right) - 1, 0)
+        line = Text(left)
+        line.truncate(room, overflow="ellipsis", pad=True)
+        return Content.assemble((line.plain, "$foreground 70%"), " ", (visible(right), "bold"))
+
+    def _detail_lines(self) -> Content:
+        first, second = self.detail()
+        return Content.assemble((visible(first), "bold"), "\n", (visible(second), "$foreground 75%"))
+
+    def on_resize(self) -> None:
+        """Say as much as there is room for."""
+        self.show_lines()
+
+    def action_leave(self) -> None:
+        """Back to the main screen."""
+        self.worker.cancel(self.KIND)
+        self.dismiss(None)
+
+    def action_help(self) -> None:
+        """What is shown here, with formula and source."""
+        from tui_transformer.explorer.shell.help import HelpScreen
+        from tui_transformer.guide.texts import help_text
+
+        self.app.push_screen(HelpScreen(help_text(self.HELP_TOPIC), "Help"))
+
+    def leave_to(self, stop: str, head: int = 0, row: int | None = None, column: int | None = None) -> None:
+        """Back to the main screen, at a cell of a step; where no cell is named it stays where it was."""
+        from tui_transformer.explorer.state.position import Position
+        from tui_transformer.views.step_view import Place
+
+        place = self.main.position.place
+        cell = Place(head, place.row if row is None else row, place.column if column is None else column)
+        self.action_leave()
+        self.main.trail.clear()
+        self.main.go(Position(stop, cell))
+        self.main.focus_pane("matrix")
+
+
+class Hiding(Overview):
+    """An overview in which tokens can be hidden.
+
+    | Key | Does |
+    | :- | :- |
+    | x | Hides special tokens, and shows them again. |
+    | z | Hides the first token, and shows it again. |
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("x", "hide('special')", "Special", show=False, id="hiding.special", tooltip="Hide special tokens"),
+        Binding("z", "hide('first')", "First", show=False, id="hiding.first", tooltip="Hide the first token"),
+    ]
+
+    hidden: Hidden = NOTHING
+
+    def action_hide(self, which: str) -> None:
+        """Hide tokens, or show them again."""
+        chosen = {"special": self.hidden.special, "first": self.hidden.first}
+        self.hidden = Hidden(**chosen | {which: not chosen[which]})
+        self.hiding_changed()
+
+    def hiding_changed(self) -> None:
+        """Show everything anew."""
+
+
+def fitting_keys(keys: Keys, width: int) -> Content:
+    """As many keys as there is room for, the last two always."""
+    always = dict(list(keys.items())[-2:])
+    room, chosen = width - 1 - sum(map(_width, always.items())), dict[str, str]()
+    for key, does in keys.items():
+        needed = _width((key, does))
+        if key not in always and needed <= room:
+            chosen[key] = does
+            room -= needed
+    return Content("").join(_key(key, does) for key, does in (chosen | always).items())
+
+
+def _width(key: tuple[str, str]) -> int:
+    return cells(key[0]) + cells(key[1]) + 3
+
+
+def _key(key: str, does: str) -> Content:
+    return Content.assemble(" ", (key, "bold $accent"), (f" {does} ", "$foreground 70%"))
+
+
+def joined(values: Mapping[str, str]) -> str:
+    """Names and values in one line."""
+    return "   ".join(f"{name} {value}" for name, value in values.items())
+
+
+def part_shown(what: str, shown: range, count: int) -> str:
+    """What part of so many things is on screen."""
+    if len(shown) >= count:
+        return f"all {count:,} {what}s" if count > 1 else f"1 {what}"
+    return f"{what}s {shown.start:,} to {shown.stop - 1:,} of {count:,}"

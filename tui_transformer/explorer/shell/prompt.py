@@ -1,0 +1,100 @@
+"""A question that is answered with one line of text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
+from tui_transformer.explorer.shell.line_input import LineInput, completes
+
+Check = Callable[[str], object]
+MOST_SHOWN = 200
+"""Suggestions that are listed; the completion knows them all."""
+
+
+class PromptScreen(Dialog[str]):
+    """One line to type in; gives the text, or None where it is left."""
+
+    DEFAULT_CSS = """
+    PromptScreen {
+        #hint, #suggestions, #problem { display: none; }
+        #suggestions { max-height: 4; }
+        .-said { display: block !important; }
+    }
+    """
+
+    def __init__(
+        self,
+        title: str,
+        *,
+        value: str = "",
+        hint: str = "",
+        placeholder: str = "",
+        check: Check | None = None,
+        suggestions: Sequence[str] = (),
+        preview: Callable[[str], None] | None = None,
+    ) -> None:
+        """Make a prompt.
+
+        Args:
+            title: What is asked for.
+            value: The text to start with.
+            hint: A line under the input.
+            placeholder: What an empty input shows.
+            check: Raises InputError for a text that cannot be used; its message is shown and the prompt stays.
+            suggestions: What right or tab completes to.
+            preview: Called with the text while it is typed.
+        """
+        super().__init__(title)
+        self._value, self._hint, self._placeholder = value, hint, placeholder
+        self._check, self._suggestions, self._preview = check, suggestions, preview
+
+    @property
+    def keys(self) -> Keys:
+        """Completion is named where there is something to complete to."""
+        return {"enter": "ok", **({"tab": "complete"} if self._suggestions else {}), "esc": "leave"}
+
+    def body(self) -> ComposeResult:
+        """The input, and under it the hint, the suggestions and what is wrong."""
+        yield LineInput(self._value, self._placeholder, self._suggestions)
+        yield Static(id="problem", classes="problem")
+        yield Static(id="hint", classes="quiet")
+        yield Static(id="suggestions", classes="quiet")
+
+    def on_mount(self) -> None:
+        """Say the hint and the suggestions."""
+        self._say("hint", plain(self._hint))
+        self._suggest(self._value)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """What was wrong is being put right."""
+        self._say("problem", Content())
+        self._suggest(event.value)
+        if self._preview is not None:
+            self._preview(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Give the text, if it can be used."""
+        try:
+            if self._check is not None:
+                self._check(event.value)
+        except InputError as error:
+            self._say("problem", plain(str(error)))
+            return
+        self.dismiss(event.value)
+
+    def _suggest(self, typed: str) -> None:
+        """List the suggestions, those that complete what is typed first."""
+        words = sorted(self.query_one(LineInput).suggestions, key=lambda word: not completes(word, typed))
+        parts = [Content.styled(word, "$foreground" if typed and completes(word, typed) else "") for word in words]
+        self._say("suggestions", Content("   ").join(parts[:MOST_SHOWN]))
+
+    def _say(self, where: str, text: Content) -> None:
+        line = self.query_one(f"#{where}", Static)
+        line.update(text)
+        line.set_class(bool(text.plain), "-said")

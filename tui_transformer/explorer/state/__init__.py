@@ -1,0 +1,1 @@
+"""What is explored, as values: session, position, comparison, history."""

@@ -1,0 +1,346 @@
+"""What is explored: a model, a sentence and the edits; everything on screen follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from tui_transformer.analysis.gradient_norms import norm
+from tui_transformer.engine.backend import Array, Host
+from tui_transformer.engine.edits import Change
+from tui_transformer.engine.gradient import Gradients, backward
+from tui_transformer.engine.gradient_explanation import has_gradient
+from tui_transformer.engine.keep import DEFAULT_BUDGET
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.state.comparison import GRADIENT, NOTHING, Beside
+from tui_transformer.guide.texts import Stop
+from tui_transformer.learning.answering import answers_first
+from tui_transformer.model import Model
+from tui_transformer.model.targets import Ids, default_targets, has_loss, looks_ahead, own_answer
+from tui_transformer.report.comparison import Comparison, compare_traces
+from tui_transformer.text.samples import sample_sentence
+from tui_transformer.text.tokenizer import Encoding, Token
+from tui_transformer.text.vocabulary import load_vocabulary
+from tui_transformer.views.step_view import Labels
+
+VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"
+"""The stops before the first step and after the last, and the one where the way back begins."""
+
+
+SOURCE, TARGET = "tokens", "decoder tokens"
+"""The names of the token sequences."""
+
+
+PROBABILITIES = "output.probabilities"
+"""The step that the text at the end is made from; a model without a head has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """One state of what is explored. Never changed: every change makes a new one, so undo is a list of them.
+
+    Attributes:
+        model: The model.
+        text: The sentence; "" where IDs are given, or where the model reads none.
+        ids: Token IDs instead of a sentence.
+        edits: Cells set by hand, ablated or patched.
+        budget: Bytes that the trace may keep.
+        cut: A sentence that is too long is cut instead of refused.
+        pair: A second sentence beside the text, for a model that reads pairs.
+        decoder_text: What a decoder beside an encoder has written so far, without its start token.
+        decoder_ids: Its token IDs instead, start token included.
+        targets: The token ID that is right at every position; None for the default ones.
+        beside: What is shown beside every step. With the gradient, the steps are walked backwards.
+    """
+
+    model: Model
+    text: str = ""
+    ids: tuple[int, ...] | None = None
+    edits: tuple[Change, ...] = ()
+    budget: int = DEFAULT_BUDGET
+    cut: bool = False
+    pair: str | None = None
+    decoder_text: str = ""
+    decoder_ids: tuple[int, ...] | None = None
+    targets: Ids | None = None
+    beside: Beside = NOTHING
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """The tokens and where they lie in the sentence."""
+        if self.ids is None:
+            return (
+                self.model.encode(self.text, cut=self.cut, pair=self.pair)
+                if self.model.config.vocab_size
+                else Encoding("", ())
+            )
+        return self._written(self.ids)
+
+    @cached_property
+    def decoder_encoding(self) -> Encoding | None:
+        """The decoder's tokens, where it has a sequence of its own."""
+        if not self.model.has_decoder:
+            return None
+        if self.decoder_ids is not None:
+            return self._written(self.decoder_ids)
+        return self._written(self.model.encode_target(self.decoder_text, cut=self.cut).ids)
+
+    def _written(self, ids: tuple[int, ...]) -> Encoding:
+        """Token IDs as a sentence of their words."""
+        tokens, start = [], 0
+        for token_id in ids:
+            word = self.model.word(token_id)
+            tokens.append(Token(token_id, word, start, start + len(word)))
+            start += len(word) + 1
+        return Encoding(" ".join(token.text for token in tokens), tuple(tokens))
+
+    @property
+    def sequences(self) -> dict[str, Encoding]:
+        """The token sequences by name: one, or source and target."""
+        target = {} if self.decoder_encoding is None else {TARGET: self.decoder_encoding}
+        return ({SOURCE: self.encoding} if self.encoding.tokens else {}) | target
+
+    @cached_property
+    def base(self) -> Trace:
+        """The trace without edits."""
+        if not self.model.config.vocab_size:
+            return self.model.trace(budget=self.budget)
+        target = None if self.decoder_encoding is None else self.decoder_encoding.ids
+        return self.model.trace(
+            ids=self.encoding.ids, decoder_ids=target, segments=self.encoding.segments, budget=self.budget
+        )
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The trace with the edits."""
+        return self.base.edited(self.edits)
+
+    @cached_property
+    def labels(self) -> Labels:
+        """The words beside rows and columns."""
+        words = {name: tuple(token.text for token in found.tokens) for name, found in self.sequences.items()}
+        return Labels(words, self.model.word) if words else Labels()
+
+    @property
+    def backward(self) -> bool:
+        """Whether the steps are walked backwards, from the loss."""
+        return self.beside.kind == "gradient"
+
+    @cached_property
+    def stops(self) -> tuple[str, ...]:
+        """Where stepping goes: forwards, or from the loss back through every step that it depends on."""
+        if not self.backward:
+            return self.forward_stops
+        return (LOSS, *(name for name in has_gradient(self.base) if name in self.base.program.by_name))
+
+    @cached_property
+    def forward_stops(self) -> tuple[str, ...]:
+        """The vocabulary, every step, and the text at the end."""
+        steps = tuple(step.name for step in self.base.program.steps)
+        if self.model.vocabulary is None:
+            return steps
+        return (VOCABULARY, *steps, *((TEXT,) if PROBABILITIES in steps else ()))
+
+    # What is beside
+
+    @property
+    def has_loss(self) -> bool:
+        """Whether there are predictions to compare with targets."""
+        return has_loss(self.base.program)
+
+    @cached_property
+    def loss_targets(self) -> Ids:
+        """The targets that were set, or the default ones."""
+        if self.targets is not None:
+            return self.targets
+        return own_answer(self.base) if self.answers_once else default_targets(self.base.program, self._predicted)
+
+    @property
+    def answers_once(self) -> bool:
+        """Whether by default only the model's own answer is a target: nothing else in the sentence can be one."""
+        alone = len(self._predicted) == 1 and looks_ahead(self.base.program)
+        return alone or answers_first(self.model.folder)
+
+    @property
+    def _predicted(self) -> Ids:
+        """The tokens at whose positions predictions are made."""
+        return (self.decoder_encoding or self.encoding).ids
+
+    @cached_property
+    def gradients(self) -> Gradients:
+        """The loss and the gradient of every step and weight; all are computed at once."""
+        return self.go_back(lambda _: None)
+
+    @property
+    def went_back(self) -> bool:
+        """Whether the gradients are there."""
+        return "gradients" in vars(self)
+
+    def go_back(self, report: Callable[[str], None]) -> Gradients:
+        """The gradients, computed if they are not there; `report` is told whose, and may raise to end it."""
+        if not self.went_back:
+            trace = self.trace
+            trace.compute(before=lambda step: report(step.name))
+            found: dict[str, Host] = {}
+
+            def visit(name: str, gradient: Array) -> None:
+                report(f"gradient of {name}")
+                found[name] = trace.hand_out(name, gradient)
+
+            loss = backward(trace, [self.loss_targets], visit)
+            vars(self)["gradients"] = Gradients(loss.mean, found)
+        return self.gradients
+
+    @cached_property
+    def gradient_norms(self) -> Mapping[str, float]:
+        """The norm of the gradient of every step and weight."""
+        return {name: norm(found) for name, found in self.gradients.values.items()}
+
+    @cached_property
+    def other(self) -> Session:
+        """What is beside, where that is another trace: this one, but for what differs."""
+        beside = self.beside
+        other = replace(self, beside=NOTHING, targets=None, edits=self.edits if beside.edits else ())
+        if beside.model is not None:
+            other = replace(other, model=beside.model)
+        elif beside.text is None:
+            vars(other).update({key: value for key, value in vars(self).items() if key in _SHARED})
+        return other if beside.text is None else other.with_text(beside.text)
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """How far this trace and the other are apart, once that was computed."""
+        found: Comparison | None = vars(self).get("_compared")
+        return found
+
+    def compare(self, report: Callable[[str], None]) -> None:
+        """Compare every step of this trace and the other; `report` may raise to end it."""
+        vars(self)["_compared"] = compare_traces(self.trace, self.other.trace, report)
+
+    def with_beside(self, beside: Beside) -> Session:
+        """The same with something else beside; no value is computed again.
+
+        Raises:
+            InputError: The other trace cannot be made; this session is as it was.
+        """
+        changed = self._sharing(replace(self, beside=beside), "trace", "gradients")
+        if beside.kind == "trace":
+            _ = changed.other.trace
+        return changed
+
+    def with_targets(self, targets: Ids) -> Session:
+        """The same, walked backwards from the loss toward these targets."""
+        return self._sharing(replace(self, targets=targets, beside=GRADIENT), "trace")
+
+    def with_budget(self, budget: int) -> Session:
+        """The same, keeping as many bytes of values."""
+        return self._checked(replace(self, budget=budget))
+
+    def _sharing(self, changed: Session, *more: str) -> Session:
+        """The changed session with what was computed already and is the same in both."""
+        vars(changed).update({key: value for key, value in vars(self).items() if key in _SHARED or key in more})
+        return changed
+
+    # Changes
+
+    def with_text(self, text: str) -> Session:
+        """The same model on another sentence, or on token IDs where it has no words.
+
+        Edits of weights stay; those of steps belong to the old sentence.
+
+        Raises:
+            InputError: The sentence cannot be read; this session is as it was.
+        """
+        if self.model.vocabulary is None:
+            return self._checked(replace(self, text="", ids=_ids(text), edits=self._weight_edits(), targets=None))
+        return self._checked(replace(self, text=text, ids=None, edits=self._weight_edits(), targets=None))
+
+    def with_decoder_text(self, text: str) -> Session:
+        """The same model and source with another target, or token IDs where there are no words.
+
+        Raises:
+            InputError: The text cannot be read; this session is as it was.
+        """
+        same = replace(self, edits=self._weight_edits(), targets=None)
+        if self.model.vocabulary is None:
+            return self._checked(replace(same, decoder_text="", decoder_ids=_ids(text)))
+        return self._checked(replace(same, decoder_text=text, decoder_ids=None))
+
+    def with_model(self, model: Model) -> Session:
+        """Another model on the same sentence, without edits.
+
+        Raises:
+            InputError: The model cannot read the sentence.
+        """
+        return self._checked(replace(self, model=model, edits=(), targets=None))
+
+    def with_vocabulary(self, where: str) -> Session:
+        """The same model with another vocabulary, read from its file again; a sentence that it knows takes its place.
+
+        Raises:
+            InputError: No such vocabulary, or one that the model cannot have.
+        """
+        model = self.model.changed(vocabulary=load_vocabulary(where))
+        words = model.vocabulary
+        if words is None:
+            return self._checked(replace(self, model=model, edits=(), targets=None))
+        known = bool(self.text) and not any(token.unknown for token in model.encode(self.text, cut=True).tokens)
+        text = self.text if known else sample_sentence(words)
+        return self._checked(replace(self, model=model, text=text, ids=None, edits=(), targets=None))
+
+    def for_tour(self, stop: Stop) -> Session:
+        """The session with the vocabulary, positions, sentence and target that a stop of the tour is about.
+
+        Raises:
+            InputError: The model cannot be set so.
+        """
+        changes: dict[str, Any] = {}
+        words = self.model.vocabulary
+        if stop.vocabulary is not None and words is not None and words.name != stop.vocabulary:
+            changes["vocabulary"] = stop.vocabulary
+        if stop.positions is not None and getattr(self.model.config, "positions", None) != stop.positions:
+            changes["positions"] = stop.positions
+        text = self.text if stop.sentence is None else stop.sentence
+        target = self.decoder_text if stop.target is None else stop.target
+        if not changes and (text, target) == (self.text, self.decoder_text):
+            return self
+        model = self.model.changed(**changes) if changes else self.model
+        same = replace(self, model=model, edits=(), targets=None)
+        return self._checked(replace(same, text=text, ids=None, decoder_text=target, decoder_ids=None))
+
+    def with_edits(self, *edits: Change) -> Session:
+        """More cells set, in place of earlier edits of the same cells.
+
+        Raises:
+            InputError: There are no such cells, or they cannot hold the values.
+        """
+        cells = {(edit.name, edit.region) for edit in edits}
+        others = tuple(old for old in self.edits if (old.name, old.region) not in cells)
+        changed = self._sharing(replace(self, edits=(*others, *edits)))
+        _ = changed.trace
+        return changed
+
+    def _weight_edits(self) -> tuple[Change, ...]:
+        return tuple(edit for edit in self.edits if edit.name in self.base.program.weights)
+
+    def _checked(self, session: Session) -> Session:
+        """The session, once its sentence was read; without gradients where it has no loss."""
+        _ = session.trace
+        if session.backward and not session.has_loss:
+            return session.with_beside(NOTHING)
+        return session
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    """Token IDs, separated by spaces or commas."""
+    try:
+        return tuple(int(part) for part in text.replace(",", " ").split())
+    except ValueError as error:
+        raise InputError("this model has no words: write token IDs, such as 4 5 6") from error
+
+
+_SHARED: frozenset[Any] = frozenset({"encoding", "decoder_encoding", "base", "labels", "forward_stops"})
+"""What an edit leaves as it is."""

@@ -1,0 +1,1 @@
+"""Tools that are opened from the main screen, a folder each."""

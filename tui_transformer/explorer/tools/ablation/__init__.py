@@ -1,0 +1,1 @@
+"""Ablation: what the answer becomes without a head, layer, position or neuron."""

@@ -1,0 +1,88 @@
+"""The answer of a model before and after edits, in one line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.analysis.effects import LOGITS, Effect, answer_positions, answer_step, effect, log_shares
+from tui_transformer.engine.trace import Trace
+from tui_transformer.explorer.state.session import Session
+
+MOST_LIKELY = 3
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A token and its probability."""
+
+    word: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What is most likely before and after; no tokens where the model has no vocabulary head."""
+
+    where: str
+    before: tuple[Guess, ...]
+    after: tuple[Guess, ...]
+    effect: Effect
+
+    @property
+    def line(self) -> str:
+        """`answer at position 7, !: the 12.3% … → a 9.0% …, change of ln p(the) −0.31, divergence 0.05`."""
+        found = self.effect
+        if found.change is None or found.divergence is None:
+            return f"relative change of {self.where} {signed(found.size)[1:]}"
+        change = f"change of ln p({self.before[0].word}) {signed(found.change)}, divergence {found.divergence:.3g} nats"
+        return f"answer at {self.where}: {_listed(self.before)} → {_listed(self.after)} · {change}"
+
+
+def answers(before: Session, after: Session, report: Report) -> Answers:
+    """The answer where the model gives it, before and after edits; `report` may raise to end it."""
+    for session in (before, after):
+        session.trace.compute((answer_step(session.trace),), before=lambda step: report(step.name))
+    positions = answer_positions(before.trace, folder=before.model.folder)
+    found = effect(before.trace, after.trace)
+    if found.change is None:
+        return Answers(answer_step(before.trace), (), (), found)
+    where = position_text(before, positions.start)
+    return Answers(where, guesses(before, positions.start), guesses(after, positions.start), found)
+
+
+def guesses(session: Session, position: int) -> tuple[Guess, ...]:
+    """The most likely tokens at a position, by a softmax in float64."""
+    shares = np.exp(log_shares(_logits(session.trace, position)))
+    best = np.argsort(-shares, kind="stable")[:MOST_LIKELY].tolist()
+    return tuple(Guess(session.model.word(token), float(shares[token])) for token in best)
+
+
+def position_text(session: Session, position: int) -> str:
+    """`position 7, !`."""
+    axis = session.trace.program.axes(answer_step(session.trace))[-2]
+    label = session.labels.of(axis)(position)
+    return f"position {position}" + (f", {label}" if label != str(position) else "")
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A number with its sign, which is one character wide."""
+    text = f"{value:+.{digits}g}" if math.isfinite(value) else ("+∞" if value > 0 else "-∞" if value < 0 else "+?")
+    return text.replace("-", "−")
+
+
+def _logits(trace: Trace, position: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    columns = range(trace.program.shape(LOGITS)[1])
+    row: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = trace.window(
+        LOGITS, (range(position, position + 1), columns)
+    )[0].astype(np.float64)
+    return row
+
+
+def _listed(found: tuple[Guess, ...]) -> str:
+    return ", ".join(f"{guess.word.strip() or guess.word!r} {guess.share:.1%}" for guess in found)

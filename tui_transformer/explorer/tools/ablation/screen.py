@@ -1,0 +1,308 @@
+"""Ablation: heads, layers, positions or neurons set to 0 or their mean, each alone, by what the answer loses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Static
+
+from tui_transformer.analysis.effects import Effect, answer_positions, answer_step, counted_positions
+from tui_transformer.engine.program import Program
+from tui_transformer.engine.targets import Target
+from tui_transformer.explorer.shell.asking import AT_ONCE
+from tui_transformer.explorer.shell.dialog import Keys
+from tui_transformer.explorer.shell.overview import FITTING, Overview
+from tui_transformer.explorer.state.edited import active, words
+from tui_transformer.explorer.tools.ablation.answer import position_text, signed
+from tui_transformer.explorer.tools.ablation.experiment import perform
+from tui_transformer.explorer.tools.ablation.search import Found, Search
+from tui_transformer.explorer.tools.ablation.table import Scope, Writer, number, places, scopes, share
+from tui_transformer.explorer.widgets.line_list import LineList
+
+if TYPE_CHECKING:
+    from tui_transformer.explorer.main.screen import MainScreen
+
+
+def open_from(screen: MainScreen) -> None:
+    """The table of all heads; of something else where the model has none."""
+    if not scopes(screen.session.trace.program):
+        screen.say("this model has nothing that can be ablated")
+        return
+    screen.app.push_screen(AblateScreen(screen))
+
+
+class AblateScreen(Overview):
+    """What each head, layer, position or neuron does to the answer, the largest effect first.
+
+    | Key | Does |
+    | :- | :- |
+    | f | Heads, layers, positions, neurons. |
+    | {, } | The layer of positions and neurons. |
+    | z | Sets to 0, or to the mean over the positions. |
+    | r | Reverses the order. |
+    | p | Reads the answer at its position, or at all. |
+    | space | Goes on where a computation was ended. |
+    | enter | Makes the ablation in the main screen. |
+    | esc | Ends the computation; then leaves. |
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f", "scope", "Of what", show=False, id="ablate.scope", tooltip="Heads, layers, positions, neurons"),
+        Binding("right_curly_bracket", "place(1)", "Layer", show=False, id="ablate.next", tooltip="The next layer"),
+        Binding("left_curly_bracket", "place(-1)", "Layer", show=False, id="ablate.back", tooltip="The layer before"),
+        Binding("z", "mean", "0 or mean", show=False, id="ablate.mean", tooltip="Set to 0, or to the mean"),
+        Binding("r", "reverse", "Reverse", show=False, id="ablate.reverse", tooltip="Reverse the order"),
+        Binding(
+            "p",
+            "positions",
+            "Positions",
+            show=False,
+            id="ablate.positions",
+            tooltip="Where the model answers, or all positions",
+        ),
+        Binding("space", "go_on", "Go on", show=False, id="ablate.go-on", tooltip="Go on where it was ended"),
+        Binding("escape", "end", "End", show=False, id="ablate.end", tooltip="End the computation; then leave"),
+    ]
+    DEFAULT_CSS = """
+    AblateScreen {
+        #effects-header { height: 1; width: 1fr; color: $foreground 65%; }
+        #effects { height: 1fr; }
+    }
+    """
+    HELP_TOPIC, KIND = "ablate", "ablate"
+
+    def __init__(self, main: MainScreen) -> None:
+        """Begin with the heads, set to 0."""
+        super().__init__(main)
+        program = self.session.trace.program
+        self.scopes = list(scopes(program))
+        self.at = 0
+        self.mean = self.reverse = self.ended = self.moved = False
+        self.positions = self._answer
+        self.search = Search(self.session, (), self.mean, self.positions)
+        self.writer = Writer(self.session, ())
+        self._largest = 0.0
+        self._start_in(main.position.stop)
+
+    @property
+    def scope(self) -> Scope:
+        """What the table lists."""
+        return self.scopes[self.at]
+
+    def _start_in(self, stop: str) -> None:
+        """Neurons are those of the layer that the main screen shows."""
+        program = self.session.trace.program
+        layer = program.by_name[stop].layer if stop in program.by_name else "\n"
+        for at, scope in enumerate(self.scopes):
+            if scope.kind == "neuron":
+                here = (place for place in places(program, scope.kind) if place and place.startswith(f"{layer}."))
+                self.scopes[at] = replace(scope, place=next(here, scope.place))
+
+    def content(self) -> ComposeResult:
+        """The titles of the columns, and the list."""
+        yield Static(id="effects-header", markup=False)
+        yield LineList(id="effects")
+
+    def on_mount(self) -> None:
+        """Show what is known, and find the rest; a notice about the ablation before would lie over it."""
+        self.app.clear_notifications()
+        self.query_one(LineList).focus()
+        self.begin()
+
+    # Finding
+
+    @property
+    def _answer(self) -> range:
+        """Where the model answers."""
+        return answer_positions(self.session.trace, folder=self.session.model.folder)
+
+    @property
+    def program(self) -> Program:
+        """What is ablated."""
+        return self.session.trace.program
+
+    def begin(self) -> None:
+        """Show the table of what is chosen, and find what is missing in it."""
+        self.worker.cancel(self.KIND)
+        self.doing, self.ended, self.moved = "", False, False
+        self.search = Search(self.session, self.scope.targets(self.program), self.mean, self.positions)
+        self.writer = Writer(self.session, self.search.targets, single=len(self.positions) == 1)
+        self.query_one(LineList).show(len(self.search.targets), self._line)
+        self.put_in_order()
+        self._find()
+
+    def _find(self) -> None:
+        """Find what is missing; the worker hands over what it found until then."""
+        search, said = self.search, self.progress_text
+        if search.missing:
+
+            def hand_over(found: Found) -> None:
+                self.worker.post(self._take, search, found)
+
+            work = partial(search.find, hand_over, said)
+            self.ask(self.KIND, AT_ONCE + 1, work, partial(self._take, search))
+        self.show_lines()
+
+    def _take(self, search: Search, found: Found) -> None:
+        """Keep what was found, and show it if it is still asked for."""
+        search.take(found)
+        if self.is_mounted and search is self.search:
+            self.put_in_order()
+            self.show_lines()
+
+    def put_in_order(self) -> None:
+        """Order the list; once the cursor was moved it stays on its line, before that on the first."""
+        order, lines = self.search.order(reverse=self.reverse), self.query_one(LineList)
+        self._largest = self.search.largest
+        lines.filter(order)
+        if order and not self.moved:
+            lines.cursor = order[0]
+
+    @property
+    def selected(self) -> Target | None:
+        """The target under the cursor."""
+        at = self.query_one(LineList).cursor
+        return None if at is None else self.search.targets[at]
+
+    # What is said
+
+    def _line(self, index: int) -> Text:
+        target, color = self.search.targets[index], "" if self.app.no_color else "cyan"
+        width = self.query_one(LineList).size.width
+        return self.writer.line(target, self.search.known.effects[target], self._largest, width, color)
+
+    def show_lines(self) -> None:
+        """The titles of the columns too."""
+        super().show_lines()
+        if self.is_mounted:
+            self.query_one("#effects-header", Static).update(self.writer.header(self.size.width - 2), layout=False)
+
+    def heading(self) -> str:
+        """What is ablated, and the order."""
+        order = "smallest effect first" if self.reverse else "largest effect first"
+        return f"Ablate · {self.scope.title} · each alone {self.set_to} · {order}"
+
+    @property
+    def set_to(self) -> str:
+        """In words."""
+        return "set to its mean over the positions" if self.mean else "set to 0"
+
+    def note(self) -> str:
+        """Where the answer is read, what it is, and which edits are there already."""
+        count = len(self.session.edits)
+        wide = self.has_class("-wide")
+        edits = active(self.session.edits, self.program) if wide else f"{count} edit{'s' * (count > 1)}"
+        return self._where() + (f" · on top of {edits}" if count else "")
+
+    def _where(self) -> str:
+        positions = self.positions
+        if not self.search.in_words:
+            return f"change of {answer_step(self.session.trace)}"
+        if len(positions) > 1:
+            return f"answers at positions {positions.start} to {positions.stop - 1}"
+        likely = "".join(f": {guess.word} {guess.share:.1%}" for guess in self.search.known.before[:1])
+        return f"answer at {position_text(self.session, positions.start)}{likely}"
+
+    def progress_text(self, left: int) -> str:
+        """How many are done."""
+        return f"{len(self.search.targets) - left:,} of {len(self.search.targets):,} {self.scope.kind}s"
+
+    def progress(self) -> str:
+        """How many are done, and whether it was ended before."""
+        return self.progress_text(len(self.search.missing)) + (" · ended" if self.ended else "")
+
+    def detail(self) -> tuple[str, str]:
+        """The target under the cursor: what becomes of the answer, and what is set."""
+        target = self.selected
+        if target is None:
+            return "nothing found yet" if not self.ended else "ended before anything was found", ""
+        edits = target.edits(self.program, mean=self.mean)
+        what = ", ".join(words(edit, self.program) for edit in edits)
+        change = self._change(self.search.known.effects[target])
+        return f"{self.writer.name(target)}   {change}", f"{what} · enter keeps it"
+
+    def _change(self, effect: Effect) -> str:
+        if effect.change is None or effect.divergence is None:
+            return f"relative change {number(effect.size)}"
+        text = f"change of ln p {signed(effect.change, 4)}   divergence {effect.divergence:.4g} nats"
+        likely = next(iter(self.search.known.before), None)
+        if likely is None:
+            return text
+        return f"p({likely.word}) {likely.share:.2%} → {likely.share * (1 + share(effect.change)):.2%}   {text}"
+
+    @property
+    def keys(self) -> Keys:
+        """Those of this screen."""
+        return {
+            "enter": "ablate",
+            **({"space": "go on"} if self.ended else {}),
+            "f": "of what",
+            **({"{ }": "layer"} if len(places(self.program, self.scope.kind)) > 1 else {}),
+            "z": "0 or mean",
+            "r": "reverse",
+            **({"p": "positions"} if self.search.in_words else {}),
+            **FITTING,
+        }
+
+    # What keys do
+
+    def action_scope(self) -> None:
+        """The next kind of what the model has."""
+        self.at = (self.at + 1) % len(self.scopes)
+        self.begin()
+
+    def action_place(self, direction: int) -> None:
+        """The same kind in the next layer, or in the one before."""
+        among = places(self.program, self.scope.kind)
+        at = (among.index(self.scope.place) + direction) % len(among)
+        if len(among) > 1:
+            self.scopes[self.at] = replace(self.scope, place=among[at])
+            self.begin()
+
+    def action_mean(self) -> None:
+        """0 or the mean."""
+        self.mean = not self.mean
+        self.begin()
+
+    def action_reverse(self) -> None:
+        """The other end first."""
+        self.reverse = not self.reverse
+        self.put_in_order()
+        self.show_lines()
+
+    def action_positions(self) -> None:
+        """The position of the answer, or all."""
+        if self.search.in_words:
+            self.positions = counted_positions(self.session.trace) if self.positions == self._answer else self._answer
+            self.begin()
+
+    def action_go_on(self) -> None:
+        """Find what is missing."""
+        if self.ended:
+            self.ended = False
+            self._find()
+
+    def action_end(self) -> None:
+        """End the computation; where none runs, leave."""
+        if not self.worker.cancel(self.KIND):
+            self.action_leave()
+            return
+        self.ended, self.doing = True, ""
+        self.show_lines()
+
+    @on(LineList.Moved)
+    def _moved_by_hand(self) -> None:
+        self.moved = True
+        self.show_lines()
+
+    @on(LineList.Chosen)
+    def _chosen(self, event: LineList.Chosen) -> None:
+        edits = self.search.targets[event.index].edits(self.program, mean=self.mean)
+        self.action_leave()
+        perform(self.main, edits)

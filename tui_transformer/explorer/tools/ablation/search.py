@@ -1,0 +1,116 @@
+"""A search for effects: what is known of a table of targets, and finding the rest on the worker."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+from tui_transformer.analysis.effects import LOGITS, Effect, answer_step, effects
+from tui_transformer.engine.targets import Target
+from tui_transformer.engine.trace import Trace
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.tools.ablation.answer import Guess, guesses
+
+FRAME = 0.05
+"""Seconds after which what was found so far is handed over."""
+
+Found = Sequence[tuple[Target, Effect]]
+
+
+@dataclass(eq=False)
+class Known:
+    """What was found so far, and what was most likely before, where the answer is at one position."""
+
+    effects: dict[Target, Effect] = field(default_factory=dict)
+    before: tuple[Guess, ...] = ()
+
+
+_KNOWN: WeakKeyDictionary[Trace, dict[tuple[bool, range], Known]] = WeakKeyDictionary()
+"""What was found stays as long as the trace does."""
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """Targets, each ablated alone.
+
+    Attributes:
+        mean: Set to the mean over the positions instead of 0.
+        positions: Where the answer is read.
+    """
+
+    session: Session
+    targets: Sequence[Target]
+    mean: bool
+    positions: range
+
+    @property
+    def trace(self) -> Trace:
+        """What is ablated, with the edits that there are."""
+        return self.session.trace
+
+    @property
+    def known(self) -> Known:
+        """What is known of these targets, and of others that were set to the same."""
+        return _KNOWN.setdefault(self.trace, {}).setdefault((self.mean, self.positions), Known())
+
+    @property
+    def missing(self) -> list[Target]:
+        """The targets whose effect is not known."""
+        return [target for target in self.targets if target not in self.known.effects]
+
+    @property
+    def in_words(self) -> bool:
+        """Whether the answer is a word."""
+        return answer_step(self.trace) == LOGITS
+
+    @property
+    def largest(self) -> float:
+        """The largest effect that is known."""
+        sizes = (self.known.effects[target].size for target in self.targets if target in self.known.effects)
+        return max(filter(math.isfinite, sizes), default=0.0)
+
+    def order(self, *, reverse: bool) -> list[int]:
+        """The targets whose effect is known, the largest first, or last."""
+        found = self.known.effects
+        known = [index for index, target in enumerate(self.targets) if target in found]
+        known.sort(key=lambda index: -found[self.targets[index]].size)
+        return known[::-1] if reverse else known
+
+    def take(self, found: Found) -> None:
+        """Remember what was found."""
+        self.known.effects.update(found)
+
+    def find(self, hand_over: Callable[[Found], object], said: Callable[[int], str], task: Task) -> Found:
+        """On the worker: find what is missing.
+
+        Args:
+            hand_over: Takes what was found since the last time, every now and then.
+            said: How many are still missing, in words.
+            task: Told of every step; may end the work.
+
+        Returns:
+            What was not handed over.
+        """
+        missing, new, shown = self.missing, list[tuple[Target, Effect]](), time.monotonic()
+        left = len(missing)
+
+        def report(_: object) -> None:
+            task.report(said(left))
+
+        self._find_before(report)
+        for pair in effects(self.trace, missing, mean=self.mean, positions=self.positions, before=report):
+            new.append(pair)
+            left -= 1
+            if time.monotonic() - shown > FRAME:
+                hand_over(new)
+                new, shown = [], time.monotonic()
+        return new
+
+    def _find_before(self, report: Callable[[object], None]) -> None:
+        if self.in_words and len(self.positions) == 1 and not self.known.before:
+            self.trace.compute((LOGITS,), before=report)
+            self.known.before = guesses(self.session, self.positions.start)

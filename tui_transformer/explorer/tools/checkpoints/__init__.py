@@ -1,0 +1,1 @@
+"""The checkpoints of a training run, step by step."""

@@ -1,0 +1,173 @@
+"""What to compare with: another sentence, the state before the edits, another checkpoint, precision or device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.widgets import Static
+
+from tui_transformer.engine.backend import DTYPES
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
+from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.state.comparison import BEFORE, Beside
+from tui_transformer.explorer.state.edited import active
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.model import Model
+from tui_transformer.text.display import visible
+
+if TYPE_CHECKING:
+    from tui_transformer.explorer.main.screen import MainScreen
+
+WIDTH = 22
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One thing to compare with.
+
+    Attributes:
+        title: What it is.
+        detail: What is compared, in a few words.
+        ask: What has to be asked first; "" for nothing.
+        value: What is in the input at first.
+        made: The answer (or "") → what is beside. Called on the worker, as a model may have to be loaded.
+    """
+
+    title: str
+    detail: str
+    made: Callable[[str], Beside]
+    ask: str = ""
+    value: str = ""
+
+
+def offers(session: Session) -> tuple[Offer, ...]:
+    """What a session can be compared with."""
+    model = session.model
+    found = []
+    if model.config.vocab_size:
+        written = session.text or session.encoding.text
+        found.append(
+            Offer("another sentence", "the same model reads both", _of_text, "Sentence to compare with", written)
+        )
+    if session.edits:
+        found.append(Offer("before the edits", active(session.edits, session.base.program), lambda _: BEFORE))
+    found.append(
+        Offer(
+            "another checkpoint",
+            "the same sentence, other weights",
+            lambda where: _of_checkpoint(session, where),
+            "Checkpoint to compare with",
+            str(model.folder or ""),
+        )
+    )
+    if model.folder is None and model.seed is not None:
+        other = model.seed + 1
+        found.append(
+            Offer(f"seed {other}", "the same sizes, other random weights", lambda _: _other(model, seed=other))
+        )
+    dtype = next(name for name in DTYPES if name != str(model.backend.dtype))
+    found.append(Offer(dtype, f"the same in {dtype}: what rounding changes", lambda _: _other(model, dtype=dtype)))
+    device = "cpu" if model.backend.device == "gpu" else "gpu"
+    found.append(Offer(f"the {device.upper()}", "the same on the other device", lambda _: _other(model, device=device)))
+    return tuple(found)
+
+
+def _of_text(text: str) -> Beside:
+    return Beside("trace", f"“{text.strip()}”", text=text)
+
+
+def _of_checkpoint(session: Session, where: str) -> Beside:
+    """A checkpoint of the same family, in the same precision and on the same device."""
+    backend = session.model.backend
+    if not where.strip():
+        raise InputError("give a checkpoint's folder, or the name of a model")
+    other = Model.load(where.strip(), device=backend.device, dtype=str(backend.dtype))
+    if other.family.model_type != session.model.family.model_type:
+        raise InputError(
+            f"{where.strip()} is a {other.family.model_type} model: only one of the same family has the same steps"
+        )
+    return Beside("trace", Path(where.strip()).name or where.strip(), model=other)
+
+
+def _other(model: Model, *, dtype: str | None = None, device: str | None = None, seed: int | None = None) -> Beside:
+    other = model.changed(dtype=dtype, device=device, seed=seed)
+    label = f"seed {seed}" if seed is not None else dtype or str(device).upper()
+    return Beside("trace", label, model=replace(other, name=model.name))
+
+
+def open_from(screen: MainScreen) -> None:
+    """Choose what to compare with, and compare; where something is compared, end that."""
+    if screen.session.beside.kind == "trace":
+        screen.change(screen.session.with_beside(Beside()))
+        return
+    found = offers(screen.session)
+
+    def ask(index: int | None) -> None:
+        if index is None:
+            return
+        offer = found[index]
+        if not offer.ask:
+            screen.compare(offer.made)
+            return
+        screen.app.push_screen(
+            PromptScreen(offer.ask, value=offer.value, hint=offer.detail),
+            lambda answer: None if answer is None else screen.compare(lambda _: offer.made(answer)),
+        )
+
+    screen.app.push_screen(CompareScreen(found), ask)
+
+
+class CompareScreen(Dialog[int]):
+    """The offers in a list; gives the number of the chosen one.
+
+    | Key | Does |
+    | :- | :- |
+    | up, down | The offer before, the next one. |
+    | enter | Compares. |
+    """
+
+    DEFAULT_CSS = """
+    CompareScreen {
+        #offers { height: auto; max-height: 10; }
+    }
+    """
+
+    def __init__(self, found: tuple[Offer, ...]) -> None:
+        super().__init__("Compare with")
+        self._offers = found
+
+    @property
+    def keys(self) -> Keys:
+        """Those of the list."""
+        return {"enter": "compare", "esc": "leave"}
+
+    def body(self) -> ComposeResult:
+        """The list, and what is done with the choice."""
+        yield LineList(id="offers")
+        yield Static(
+            plain("Every step is then shown beside the other's; z shows the difference, D the first that differs."),
+            classes="quiet",
+        )
+
+    def on_mount(self) -> None:
+        """Show the offers."""
+        lines = self.query_one(LineList)
+        lines.styles.height = len(self._offers)
+        lines.show(len(self._offers), self._line)
+        lines.focus()
+
+    def _line(self, index: int) -> Text:
+        offer = self._offers[index]
+        return Text(f" {visible(offer.title):<{WIDTH}}{visible(offer.detail)}", no_wrap=True, overflow="ellipsis")
+
+    @on(LineList.Chosen)
+    def _chosen(self, event: LineList.Chosen) -> None:
+        self.dismiss(event.index)

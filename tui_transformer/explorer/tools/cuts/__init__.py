@@ -1,0 +1,1 @@
+"""How several vocabularies cut the sentence."""

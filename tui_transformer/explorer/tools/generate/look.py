@@ -1,0 +1,33 @@
+"""What the screen shows of a place of the text, gathered by the worker before it is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tui_transformer.explorer.tools.generate.cache import Memory, memory, picture
+from tui_transformer.explorer.tools.generate.choices import Choices, choices_of
+from tui_transformer.explorer.tools.generate.draft import Draft
+from tui_transformer.explorer.tools.generate.wording import token_texts
+from tui_transformer.explorer.widgets.cache_lines import CachePicture
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """A draft with the next token at its place, and the cache there."""
+
+    draft: Draft
+    choices: Choices
+    picture: CachePicture
+    memory: Memory
+
+
+def look(draft: Draft, layer: int) -> Look:
+    """Gather what is shown; what is missing of it is computed."""
+    writer, state = draft.writer, draft.state
+    words = tuple(token_texts(writer.model, state.ids))
+    return Look(
+        draft,
+        choices_of(state, writer.rules, draft.limit, draft.marked),
+        picture(writer, state, layer, words),
+        memory(writer, state),
+    )

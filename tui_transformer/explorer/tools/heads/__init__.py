@@ -1,0 +1,1 @@
+"""All heads at once, by layer or by a measure."""

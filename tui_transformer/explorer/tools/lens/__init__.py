@@ -1,0 +1,1 @@
+"""Logit lens: which word each layer spells."""

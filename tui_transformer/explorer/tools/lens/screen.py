@@ -1,0 +1,158 @@
+"""The logit lens: which word the residual stream spells at each token after each layer."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.app import ComposeResult
+
+from tui_transformer.analysis.logit_lens import Depth, Lens, Spelled, lens_of, words_at
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.dialog import Keys
+from tui_transformer.explorer.shell.overview import FITTING, Overview, part_shown
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
+from tui_transformer.views.view import Scale
+
+if TYPE_CHECKING:
+    from tui_transformer.explorer.main.screen import MainScreen
+
+TOP = 5
+"""Words of each cell that are kept."""
+
+PROBABILITY = Scale("sequential", 0.0, 1.0)
+
+
+def open_from(screen: MainScreen) -> None:
+    """The lens; says so where the model has no output head."""
+    try:
+        lens = lens_of(screen.session.trace.program)
+    except InputError as error:
+        screen.say(str(error))
+        return
+    screen.app.push_screen(LensScreen(screen, lens))
+
+
+class LensScreen(Overview):
+    """Layers × tokens: the most probable word of each; only what is on screen is computed."""
+
+    DEFAULT_CSS = """
+    LensScreen #overview-detail { height: 3; }
+    LensScreen.-narrow #overview-detail { height: 4; }
+    """
+    HELP_TOPIC, KIND = "lens", "lens"
+
+    def __init__(self, main: MainScreen, lens: Lens) -> None:
+        """Begin at the token of the main screen's row."""
+        super().__init__(main)
+        self.lens = lens
+        self.words: dict[tuple[int, int], tuple[tuple[int, float], ...]] = {}
+        self._computing = False
+
+    def content(self) -> ComposeResult:
+        """The words, and what their colours mean."""
+        yield WordTable(id="lens")
+        yield Legend(id="lens-legend")
+
+    def on_mount(self) -> None:
+        """Show the table, and fill it."""
+        axis = self.lens.steps[-1].axes[0]
+        labels = tuple(map(self.session.labels.of(axis), range(self.lens.tokens)))
+        rows = tuple(depth.title for depth in self.lens.depths)
+        start = min(self.main.position.place.row, self.lens.tokens - 1)
+        table = self.query_one(WordTable)
+        table.show(WordCells(rows, labels, self._cell, PROBABILITY), (len(rows) - 1, start))
+        self.query_one(Legend).show(PROBABILITY, note="probability of the most probable word")
+        table.focus()
+        self.call_after_refresh(self._spell_on)
+
+    def _cell(self, row: int, column: int) -> tuple[str, float] | None:
+        found = self.words.get((row, column))
+        return None if found is None else (self.session.labels.word(found[0][0]), found[0][1])
+
+    # Spelling
+
+    def _missing(self) -> tuple[int, range] | None:
+        """The next row that has cells on screen without a word, and the columns on screen."""
+        rows, columns = self.query_one(WordTable).shown
+        ready = (row for row in rows if any((row, column) not in self.words for column in columns))
+        row = next(ready, None)
+        return None if row is None else (row, columns)
+
+    def _spell_on(self) -> None:
+        """Spell the next row; the screen stays free in between."""
+        missing = self._missing() if self.is_mounted else None
+        if missing is None or self._computing:
+            self.show_lines()
+            return
+        row, columns = missing
+        depth, last = self.lens.depths[row], self.lens.steps[-1]
+        head = self.session.trace.program.flops(last) // self.lens.tokens * len(columns)
+        cost = self.session.trace.pending([depth.step]) + head
+        self._computing = True
+        self.ask(self.KIND, cost, partial(self._spell, depth, columns), partial(self._take, row))
+        self.show_lines()
+
+    def _spell(self, depth: Depth, columns: range, task: Task) -> Spelled:
+        return self.lens.spell(self.session.trace, depth, columns, TOP, report=task.report)
+
+    def _take(self, row: int, found: Spelled) -> None:
+        self.words |= {(row, column): tuple(words_at(found, column)) for column in found.rows}
+        self._computing = False
+        self.query_one(WordTable).refresh()
+        self.show_lines()
+        self.call_later(self._spell_on)
+
+    def _failed(self, error: Exception) -> None:
+        """Say what went wrong; moving tries again."""
+        self._computing = False
+        super()._failed(error)
+
+    # What is said
+
+    def heading(self) -> str:
+        """What is read, through which steps."""
+        names = " → ".join(step.name for step in self.lens.steps)
+        return f"Logit lens · {names}"
+
+    def note(self) -> str:
+        """What part is on screen."""
+        rows, columns = self.query_one(WordTable).shown
+        parts = [part_shown("token", columns, self.lens.tokens), part_shown("row", rows, len(self.lens.depths))]
+        return " · ".join(parts)
+
+    def progress(self) -> str:
+        """How many words are there."""
+        rows, columns = self.query_one(WordTable).shown
+        done = sum((row, column) in self.words for row in rows for column in columns)
+        total = len(rows) * len(columns)
+        return f"{done:,} of {total:,} words on screen" if done < total else "all words on screen"
+
+    def detail(self) -> tuple[str, str]:
+        """The most probable words of the cell under the cursor."""
+        row, column = self.query_one(WordTable).cursor
+        found = self.words.get((row, column))
+        axis = self.lens.steps[-1].axes[0]
+        where = f"{self.lens.depths[row].title} · token {self.session.labels.of(axis)(column)} {column}"
+        if found is None:
+            return where, "not yet computed"
+        words = "   ".join(f"{self.session.labels.word(word)} {share:.3f}" for word, share in found)
+        last = " · the model's own probabilities" if row == len(self.lens.depths) - 1 else ""
+        return f"{words}", f"{where} · {self.lens.depths[row].step}{last}"
+
+    @property
+    def keys(self) -> Keys:
+        """Those of this screen."""
+        return {"← ↑ ↓ →": "cell", "enter": "go there", "+ -": "width", **FITTING}
+
+    @on(WordTable.Moved)
+    def _moved(self) -> None:
+        self._spell_on()
+
+    @on(WordTable.Chosen)
+    def _chosen(self) -> None:
+        row, column = self.query_one(WordTable).cursor
+        self.leave_to(self.lens.depths[row].step, row=column)

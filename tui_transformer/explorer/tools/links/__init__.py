@@ -1,0 +1,1 @@
+"""The strongest links of attention."""

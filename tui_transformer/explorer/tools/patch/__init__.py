@@ -1,0 +1,1 @@
+"""Patching a step from another sentence."""

@@ -1,0 +1,236 @@
+"""Patching: the step that is shown, or a head or row of it, with the values that another sentence gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import Input, Label, Static
+
+from tui_transformer.engine.axis import Region, cells, shape_text, within
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.parts import BLOCK_CELLS
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.asking import AT_ONCE
+from tui_transformer.explorer.shell.choice import Choice
+from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
+from tui_transformer.explorer.shell.line_input import LineInput
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.state.comparison import NOTHING
+from tui_transformer.explorer.state.edited import FromSentence
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.tools.ablation.experiment import perform
+
+if TYPE_CHECKING:
+    from tui_transformer.explorer.main.screen import MainScreen
+
+WHOLE, HEAD, ROW = "whole step", "head", "row"
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A patch before its values are there.
+
+    Attributes:
+        other: The other sentence.
+        patch: Which part of the step, read from the other trace when it is made.
+        left: Rows of the step that stay as they are, as the other sentence is shorter.
+    """
+
+    other: Session
+    patch: FromSentence
+    left: range
+
+    def made(self, task: Task) -> FromSentence:
+        """On the worker: the patch with its values, so that the other trace can go; a very large one stays lazy."""
+        trace, region = self.other.trace, self.patch.region
+        if cells(region) > BLOCK_CELLS:
+            return self.patch
+        trace.compute((self.patch.name,), before=lambda step: task.report(step.name))
+        return replace(self.patch, read=_kept(trace.window(self.patch.name, region), region))
+
+
+def open_from(screen: MainScreen) -> None:
+    """Ask for the other sentence; says so where there is nothing to patch."""
+    session, position = screen.session, screen.position
+    try:
+        _check(session, position)
+    except InputError as error:
+        screen.say(str(error))
+        return
+
+    def finish(draft: Draft | None) -> None:
+        if draft is not None:
+            screen.ask("patch", AT_ONCE + 1, draft.made, lambda patch: perform(screen, (patch,)))
+
+    screen.app.push_screen(PatchScreen(session, position), finish)
+
+
+def draft(session: Session, position: Position, text: str, part: str) -> Draft:
+    """What is patched where.
+
+    Args:
+        session: What is explored.
+        position: The step, and the head and row of the cell.
+        text: The other sentence, or its token IDs where the model has no words.
+        part: `WHOLE`, `HEAD` or `ROW`.
+
+    Raises:
+        InputError: The sentence cannot be read, or its trace has no such cells.
+    """
+    other = replace(session, beside=NOTHING).with_text(text)
+    name = position.stop
+    here, there = (each.base.program.shape(name) for each in (session, other))
+    common = min(here[-2], there[-2])
+    chosen = position.place.row if part == ROW else None
+    rows = range(chosen, chosen + 1) if chosen is not None else None if here[-2] == there[-2] else range(common)
+    heads = range(position.place.head, position.place.head + 1) if part == HEAD else None
+    patch = FromSentence.between(session.base, other.trace, name, rows, heads)
+    left = range(common, here[-2]) if part != ROW else range(0)
+    return Draft(other, replace(patch, sentence=text.strip()), left)
+
+
+class PartChoice(Choice):
+    """A choice in which enter patches.
+
+    | Key | Does |
+    | :- | :- |
+    | enter | Patches. |
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "screen.submit", "Patch", tooltip="Patch", id="patch.submit", show=False),
+    ]
+
+
+class PatchScreen(Dialog[Draft]):
+    """The other sentence, and which part of the step is taken from it.
+
+    | Key | Does |
+    | :- | :- |
+    | tab | From the sentence to the choice, and back. |
+    | enter | Patches. |
+    | f1 | Help. |
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f1,question_mark", "help", "Help", tooltip="What patching is", id="patch.help", show=False),
+    ]
+    DEFAULT_CSS = """
+    PatchScreen {
+        .field { width: 100%; padding: 0 1; color: $foreground 75%; }
+        Choice { padding: 0 1; }
+        #patch-problem { display: none; }
+        .-said { display: block !important; }
+    }
+    """
+
+    def __init__(self, session: Session, position: Position) -> None:
+        """Ask about the step at a position, with its own sentence to start from."""
+        super().__init__(f"Patch {position.stop}")
+        self._session, self._position = session, position
+        self._draft: Draft | None = None
+        self._parts = _parts(session.trace.program, position)
+
+    @property
+    def keys(self) -> Keys:
+        """The choice is reached by tab."""
+        return {"enter": "patch", "esc": "leave", "tab": "part", "F1": "help"}
+
+    def body(self) -> ComposeResult:
+        """The sentence, the choice, and what follows from both."""
+        session = self._session
+        what = "sentence" if session.model.vocabulary is not None else "token IDs"
+        yield Label(f"values from the {what}", classes="field")
+        yield LineInput(session.text or session.encoding.text)
+        yield Label("in place of", classes="field")
+        yield PartChoice(tuple(self._parts), next(iter(self._parts)), id="part")
+        yield Static(id="patch-problem", classes="problem")
+        yield Static(id="patch-note", classes="quiet")
+
+    def on_mount(self) -> None:
+        """Write over the sentence that is there."""
+        self.query_one(LineInput).focus()
+        self.check()
+
+    @on(Input.Changed)
+    @on(Choice.Changed)
+    def check(self) -> None:
+        """What would be patched, or why nothing can be."""
+        try:
+            self._draft = draft(self._session, self._position, self.query_one(LineInput).value, self._part)
+        except InputError as error:
+            self._draft = None
+            self._say("problem", str(error))
+            self._say("note", "")
+            return
+        self._say("problem", "")
+        self._say("note", note(self._session, self._position.stop, self._draft))
+
+    @property
+    def _part(self) -> str:
+        return self._parts[self.query_one(Choice).value]
+
+    @on(Input.Submitted)
+    def action_submit(self) -> None:
+        """Patch, where that can be done."""
+        if self._draft is not None:
+            self.dismiss(self._draft)
+
+    def action_help(self) -> None:
+        """What patching is, with its source."""
+        from tui_transformer.explorer.shell.help import HelpScreen
+        from tui_transformer.guide.texts import help_text
+
+        self.app.push_screen(HelpScreen(help_text("patch"), "Help"))
+
+    def _say(self, where: str, text: str) -> None:
+        line = self.query_one(f"#patch-{where}", Static)
+        line.update(plain(text) if text else Content())
+        line.set_class(bool(text), "-said")
+
+
+def note(session: Session, name: str, found: Draft) -> str:
+    """How long both sentences are, and which rows are patched and which stay."""
+    here, there = len(session.encoding.tokens), len(found.other.encoding.tokens)
+    tokens = f"{there} token{'s' if there != 1 else ''}"
+    lines = [f"{tokens}, here {here}" if there != here else f"{tokens}, as many as here"]
+    mine, other = (each.base.program.shape(name) for each in (session, found.other))
+    if found.left:
+        first, last = found.left.start, found.left.stop - 1
+        rest = f"{first} to {last} stay" if last > first else f"{first} stays"
+        lines.append(f"rows 0 to {first - 1} are patched; {rest} as before")
+    elif mine[-2] < other[-2]:
+        lines.append(f"the step is {shape_text(mine)} here and {shape_text(other)} there: the common rows are patched")
+    return "\n".join([*lines, "what depends on it is computed again; u takes it back"])
+
+
+def _check(session: Session, position: Position) -> None:
+    """Refuse what cannot be patched: no sentence, no step, whole numbers."""
+    program, name = session.trace.program, position.stop
+    if not session.model.config.vocab_size:
+        raise InputError("this model reads no sentence that values could come from")
+    if name not in program.by_name:
+        raise InputError("go to a step: its values are patched")
+    if program.step(name).op.integer:
+        raise InputError(f"{name} holds whole numbers: edit the sentence instead")
+    if len(program.shape(name)) < 2:
+        raise InputError(f"{name} has no rows and columns: go to another step")
+
+
+def _parts(program: Program, position: Position) -> dict[str, str]:
+    """The choices as they are written, and what each means."""
+    heads = program.shape(position.stop)[:-2]
+    head = {f"head {position.place.head}": HEAD} if heads and heads[0] > 1 else {}
+    return {WHOLE: WHOLE, **head, f"row {position.place.row}": ROW}
+
+
+def _kept(values: Host, region: Region) -> Callable[[Region], Host]:
+    return lambda part: values[None][within(part, region)]

@@ -1,0 +1,1 @@
+"""Attention rollout: what reached which token."""

@@ -1,0 +1,159 @@
+"""Attention rollout: how much of each input token has reached each token after a layer, as a heat map."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from tui_transformer.analysis.attention_rows import Reader
+from tui_transformer.analysis.attentions import SELF, attentions, groups
+from tui_transformer.analysis.rollout import Rollout
+from tui_transformer.engine.backend import Host
+from tui_transformer.explorer.shell.dialog import Keys
+from tui_transformer.explorer.shell.overview import FITTING, Overview
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.views.rollout_view import rollout_view
+from tui_transformer.views.view import Scale, View
+
+if TYPE_CHECKING:
+    from tui_transformer.explorer.main.screen import MainScreen
+
+
+def stacks(screen: MainScreen) -> tuple[str, ...]:
+    """The kinds of self-attention of the model."""
+    kind = SELF.replace("_", "-")
+    return tuple(group for group in groups(screen.session.trace.program) if group.endswith(kind))
+
+
+def open_from(screen: MainScreen) -> None:
+    """The rollout up to the layer that is shown, or the last; says so where the model has no self-attention."""
+    if not stacks(screen):
+        screen.say("this model has no self-attention")
+        return
+    screen.app.push_screen(RolloutScreen(screen))
+
+
+class RolloutScreen(Overview):
+    """The rollout of one stack up to a layer.
+
+    | Key | Does |
+    | :- | :- |
+    | } { | Up to the next layer, the layer before. |
+    | f | The other stack of an encoder–decoder. |
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right_curly_bracket", "layer(1)", "Next", show=False, id="rollout.next", tooltip="The next layer"),
+        Binding("left_curly_bracket", "layer(-1)", "Before", show=False, id="rollout.back", tooltip="The layer before"),
+        Binding("f", "stack", "Stack", show=False, id="rollout.stack", tooltip="Encoder or decoder"),
+    ]
+    HELP_TOPIC, KIND = "rollout", "rollout"
+
+    def __init__(self, main: MainScreen) -> None:
+        """Begin at the layer that the main screen shows."""
+        super().__init__(main)
+        self.view: View | None = None
+        stack, _, rest = main.position.stop.partition(".")
+        found = [group for group in stacks(main) if group.startswith(stack)]
+        self._use(found[0] if found else stacks(main)[-1])
+        layer = rest.partition(".")[0]
+        self.depth = int(layer) if found and layer.isdigit() else len(self.rollout.steps) - 1
+
+    def _use(self, group: str) -> None:
+        trace = self.session.trace
+        self.group = group
+        self.rollout = Rollout(trace, attentions(trace.program, group), Reader(self.session.model.vocabulary))
+        self.depth = len(self.rollout.steps) - 1
+
+    def content(self) -> ComposeResult:
+        """The map, and what its colours mean."""
+        yield HeatMap(id="rollout")
+        yield Legend(id="rollout-legend")
+
+    def on_mount(self) -> None:
+        """Show the layer."""
+        self.query_one(HeatMap).focus()
+        self.compute()
+
+    def compute(self) -> None:
+        """Roll out up to the layer, on the worker where it is much."""
+        layer, steps = self.depth, self.rollout.steps
+        pending = 0 if self.rollout.holds(layer) else self.session.trace.pending([steps[layer].name])
+        size = steps[layer].queries.size
+        cost = 0 if self.rollout.holds(layer) else pending + layer * 2 * size**3
+        self.ask(self.KIND, cost, partial(self._roll, self.rollout, layer), self._take)
+        self.show_lines()
+
+    @staticmethod
+    def _roll(rollout: Rollout, layer: int, task: Task) -> tuple[Rollout, int, Host]:
+        return rollout, layer, rollout.after(layer, task.report)
+
+    def _take(self, found: tuple[Rollout, int, Host]) -> None:
+        rollout, layer, values = found
+        if rollout is not self.rollout:
+            return
+        self.depth = layer
+        self.view = rollout_view(rollout.steps[layer], values, self.session.labels)
+        scale = Scale("sequential", 0.0, float(values.max()))
+        heat_map = self.query_one(HeatMap)
+        cursor = heat_map.cursor
+        heat_map.show(self.view, scale, self.view.tile(range(values.shape[0]), range(values.shape[1])))
+        heat_map.cursor = cursor
+        self.query_one(Legend).show(
+            scale, note="share of an input token (column) in a token (row) · every row sums to 1"
+        )
+        self.show_lines()
+
+    # What is said
+
+    def heading(self) -> str:
+        """Of what."""
+        stack = self.group.partition(" ")[0]
+        return f"Attention rollout · {stack} · after layer {self.depth} · R_l = Ã_l R_(l−1)"
+
+    def note(self) -> str:
+        """How many layers there are."""
+        return f"layers 0 to {self.depth} of 0 to {len(self.rollout.steps) - 1}"
+
+    def detail(self) -> tuple[str, str]:
+        """The cell under the cursor."""
+        if self.view is None:
+            return "", ""
+        row, column = self.query_one(HeatMap).cursor
+        value = float(self.view.window(range(row, row + 1), range(column, column + 1))[0, 0])
+        who, whom = self.view.rows.label(row), self.view.columns.label(column)
+        return (
+            f"{value:.4f} of {who} {row} comes from the input token {whom} {column}",
+            "Ã = (mean of the heads + I) ÷ 2, multiplied from layer to layer; values and feed-forward are not in it",
+        )
+
+    @property
+    def keys(self) -> Keys:
+        """Those of this screen."""
+        stack = {"f": "encoder, decoder"} if len(stacks(self.main)) > 1 else {}
+        return {"{ }": "layer", **stack, "← ↑ ↓ →": "cell", "+ -": "width", **FITTING}
+
+    # What keys do
+
+    def action_layer(self, direction: int) -> None:
+        """Up to the next layer, or the one before."""
+        wanted = max(0, min(self.depth + direction, len(self.rollout.steps) - 1))
+        if wanted != self.depth:
+            self.depth = wanted
+            self.compute()
+
+    def action_stack(self) -> None:
+        """The other stack."""
+        known = stacks(self.main)
+        self._use(known[(known.index(self.group) + 1) % len(known)])
+        self.compute()
+
+    @on(HeatMap.CellMoved)
+    def _moved(self) -> None:
+        self.show_lines()

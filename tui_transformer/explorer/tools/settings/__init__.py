@@ -1,0 +1,1 @@
+"""Sizes, seed, masks and device of the model."""

@@ -1,0 +1,86 @@
+"""The targets of the loss: one word, token ID or −1 for every position, checked while they are typed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from tui_transformer.engine.gradient import NOT_COUNTED
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.dialog import plain
+from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import LOSS, Session
+from tui_transformer.model.targets import Ids, looks_ahead, read_targets, written_targets
+from tui_transformer.text.display import visible
+
+if TYPE_CHECKING:
+    from tui_transformer.explorer.main.screen import MainScreen
+
+MOST_PAIRS = 24
+TO = "\u00a0→\u00a0"
+"""Between a token and its target, never at the end of a line."""
+NEXT = "The next token at every position, unless you say otherwise."
+SAME = "The tokens themselves, unless you say otherwise."
+OWN = "The model's own answer, unless you say otherwise; any other gives larger gradients."
+HOW = "Words or token IDs with a space between them; -1 is not counted."
+
+
+def open_from(screen: MainScreen) -> None:
+    """Set the targets, and walk backwards from their loss."""
+    session = screen.session
+    if not session.has_loss:
+        screen.say("this model has no output.logits: there is no loss, and no gradients")
+        return
+
+    def finish(text: str | None) -> None:
+        if text is not None:
+            screen.change(session.with_targets(read_targets(session.model, text, len(session.loss_targets))))
+            screen.follow(Position(LOSS, screen.position.place))
+
+    def ask(_: object) -> None:
+        screen.app.push_screen(TargetsScreen(session), finish)
+
+    program = session.base.program
+    cost = sum(map(program.flops, program.steps)) if session.targets is None and session.answers_once else 0
+    screen.ask("targets", cost, lambda _: session.loss_targets, ask)
+
+
+class TargetsScreen(PromptScreen):
+    """The targets in a line; under it what every position is to become, or what is wrong."""
+
+    def __init__(self, session: Session) -> None:
+        """Begin with the targets of a session."""
+        tokens = (session.decoder_encoding or session.encoding).tokens
+        self._tokens = tuple(token.text for token in tokens)
+        self._model = session.model
+        super().__init__(
+            "Targets of the loss",
+            value=written_targets(session.model, session.loss_targets),
+            hint=f"{HOW}\n{_default(session)}",
+            check=self._targets,
+        )
+
+    def _targets(self, text: str) -> Ids:
+        return read_targets(self._model, text, len(self._tokens))
+
+    def _suggest(self, typed: str) -> None:
+        """What every position is to become, or what is wrong with what is typed."""
+        try:
+            targets = self._targets(typed)
+        except InputError as error:
+            self._say("problem", plain(str(error)))
+            self._say("suggestions", Content())
+            return
+        word = self._model.word
+        pairs = zip(self._tokens[:MOST_PAIRS], targets, strict=False)
+        lines = [f"{visible(token)}{TO}{'·' if to == NOT_COUNTED else visible(word(to))}" for token, to in pairs]
+        self._say("suggestions", Content("   ").join(map(Content, lines)))
+
+
+def _default(session: Session) -> str:
+    """What the targets are unless a person says otherwise."""
+    if session.answers_once:
+        return OWN
+    return NEXT if looks_ahead(session.base.program) else SAME

@@ -1,0 +1,37 @@
+"""A model of a run in the explorer: on the run's sample, at the head that was looked at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tui_transformer.explorer.state.comparison import NOTHING
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.tools.train.chosen import Chosen
+from tui_transformer.explorer.tools.train.sample import Heads, Sample
+from tui_transformer.model import Model
+from tui_transformer.views.step_view import Place
+
+if TYPE_CHECKING:
+    from tui_transformer.explorer.main.screen import MainScreen
+
+
+def session_of(session: Session, model: Model, sample: Sample) -> Session:
+    """What is explored, with this model on the sample.
+
+    Raises:
+        InputError: The model cannot read it.
+    """
+    changed = replace(session, model=model, text="", ids=sample.ids, decoder_text="", decoder_ids=sample.decoder_ids)
+    changed = replace(changed, edits=(), targets=None, beside=NOTHING)
+    _ = changed.trace
+    return changed
+
+
+def show_in(main: MainScreen, session: Session, heads: Heads | None, chosen: Chosen) -> None:
+    """Explore a session at a head; undo comes back to what was explored before."""
+    if heads is not None and heads.attentions:
+        attention, head = chosen.of(heads.attentions)
+        main.position = Position(attention.name, Place(head))
+    main.change(session)
