@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+from reference import REFERENCES
 
 from tui_transformer.explorer.tools.cuts.screen import CutsScreen
 
-BERT = str(Path(__file__).parent.parent / "references/bert/tokenizer.json")
+BERT = str(REFERENCES / "bert/tokenizer.json")
 
 
 def row(text: str, word: str) -> list[str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from driving import NARROW, SMALL, WIDE, Explorer, exploring
+from reference import REFERENCES
 
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.state.position import Position
@@ -14,7 +13,6 @@ from tui_transformer.explorer.tools.patch.screen import PatchScreen
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.views.step_view import Place
 
-REFERENCES = Path(__file__).parent.parent / "references"
 GPT2 = {"model": str(REFERENCES / "gpt2"), "text": "the waves crashed"}
 OUTPUT = "decoder.0.feed_forward.residual"
 CONTEXT = "decoder.0.self_attention.context"

@@ -37,7 +37,7 @@ class Terminal:
         self.server = ["tmux", "-S", str(folder / "socket"), "-f", str(folder / "tmux.conf")]
         (folder / "tmux.conf").write_text(f"set -g default-terminal {term}\n")
         self.folder, self.marks = folder, 0
-        root = str(Path(__file__).parents[2])
+        root = str(Path(__file__).parents[3])
         environment = {"PYTHONPATH": root, "PS1": PROMPT, "XDG_STATE_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
         given = " ".join(f"{key}='{value}'" for key, value in environment.items())
         shell = f"cd '{folder}' && env -u LINES -u COLUMNS {given} bash --norc --noprofile"

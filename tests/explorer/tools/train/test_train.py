@@ -293,7 +293,7 @@ def test_a_signal_while_training_saves(tmp_path):
         "        await explorer.until(lambda: explorer.app._exit)\n"
         "asyncio.run(main())\n"
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     program = subprocess.Popen(
         [sys.executable, "-c", code, str(run)], env=environment, stdout=subprocess.PIPE, text=True
     )

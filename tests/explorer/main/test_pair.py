@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from driving import WIDE, exploring
+from reference import REFERENCES
 
 from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
 
-BERT = str(Path(__file__).parent.parent / "references/bert")
+BERT = str(REFERENCES / "bert")
 
 
 async def test_both_sentences_are_shown_and_have_segments():

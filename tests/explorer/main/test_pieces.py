@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+from reference import REFERENCES
 
-REFERENCES = Path(__file__).parent.parent / "references"
 TEXT = "The waves 😊!"
 
 

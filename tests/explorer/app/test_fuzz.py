@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from driving import Explorer, exploring
+from reference import REFERENCES
 from test_hostile_text import ESCAPES, MARKUP, STRANGE, check_screen
 
 from tui_transformer.explorer.shell.actions import ACTIONS
@@ -43,7 +44,6 @@ IN_SCREENS = (
     *("ctrl+s", "+", "*", "é", "漢", "\\", "'"),
 )
 SIZES = ((160, 45), (100, 30), (80, 24), (40, 12), (12, 5), (5, 3), (1, 1), (300, 100))
-REFERENCES = Path(__file__).parents[1] / "references"
 MODELS: Mapping[str, Mapping[str, Any]] = {
     "trained": {"model": "question"},
     "decoder": {"model": "decoder", "sizes": {"layers": 2}},

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+from reference import REFERENCES
 
 from tui_transformer.explorer.shell.help import HelpScreen
 from tui_transformer.explorer.shell.overview import Overview
@@ -17,7 +16,6 @@ from tui_transformer.explorer.tools.rollout.screen import RolloutScreen
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.tile_grid import TileGrid
 
-REFERENCES = Path(__file__).parent.parent / "references"
 SCREENS = {"H": HeadsScreen, "K": LinksScreen, "R": RolloutScreen, "L": LensScreen}
 SIZES = [WIDE, MEDIUM, NARROW, (60, 20), SMALL, (5, 3), (1, 1), NARROW]
 IDS = (2, 5, 7, 9, 5, 3)

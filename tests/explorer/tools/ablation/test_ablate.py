@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+from reference import REFERENCES
 
 from tui_transformer.analysis import effects as measured
 from tui_transformer.engine.targets import Target, every
@@ -20,7 +20,6 @@ from tui_transformer.explorer.tools.ablation import search as effect_search
 from tui_transformer.explorer.tools.ablation.screen import AblateScreen
 from tui_transformer.model.options import ModelOptions
 
-REFERENCES = Path(__file__).parent.parent / "references"
 GPT2 = {"model": str(REFERENCES / "gpt2"), "text": "the waves crashed against the shore"}
 CONTEXT = "decoder.0.self_attention.context"
 
