@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -9,6 +10,8 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.events import DescendantFocus
 from textual.geometry import Size
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -23,8 +26,8 @@ from tui_transformer.explorer.main.panes.texts import PANES
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.shell.actions import ACTIONS
-from tui_transformer.explorer.shell.asking import Asking
-from tui_transformer.explorer.shell.worker import Worker
+from tui_transformer.explorer.shell.asking import Requests, Result, say
+from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY
 from tui_transformer.explorer.widgets.heat_map import HeatMap
@@ -51,7 +54,7 @@ TITLES = {
 LAYOUTS = {"-wide": (120, 36), "-medium": (96, 26), "-narrow": (0, 0)}
 
 
-class Layout(Asking):
+class Layout(Screen[None]):
     """The panes and the one that has the keys.
 
     Attributes:
@@ -66,10 +69,28 @@ class Layout(Asking):
 
     def __init__(self, worker: Worker, position: Position) -> None:
         """All panes, the keys in the matrix."""
-        super().__init__(worker)
+        super().__init__()
+        self.worker = worker
+        self.requests = Requests(self, worker, self.show_lines, lambda: self.here)
         self.position = position
         self.scene: Scene | None = None
         self.active = "matrix"
+
+    @property
+    def here(self) -> bool:
+        """Whether the model is computed on the CPU."""
+        return True
+
+    def show_lines(self) -> None:
+        """Show the one-line texts."""
+
+    def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
+        """Do work now if it is small, else on the worker; then show what it gave."""
+        self.requests.ask(kind, cost, work, done)
+
+    def say(self, message: str, severity: SeverityLevel = "information") -> None:
+        """A message that goes away by itself."""
+        say(self.app, message, severity)
 
     def compose(self) -> ComposeResult:
         """Title, sentence, steps, heads, matrix, chart, cell, keys."""

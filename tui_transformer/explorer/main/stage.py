@@ -32,7 +32,7 @@ from tui_transformer.explorer.main.panes.text import WORDS, TextPane
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.scene import Scene, gather, scene_cost, tile_of
 from tui_transformer.explorer.shell.actions import ACTIONS
-from tui_transformer.explorer.shell.asking import AT_ONCE
+from tui_transformer.explorer.shell.asking import AT_ONCE, draw_together
 from tui_transformer.explorer.shell.keymap import in_use
 from tui_transformer.explorer.shell.worker import Worker
 from tui_transformer.explorer.state.comparison import Shown, next_shown, shown_in
@@ -197,7 +197,7 @@ class Stage(Layout):
 
     def _show_scene(self, scene: Scene) -> None:
         """Show what was gathered."""
-        self._draw_together()
+        draw_together(self)
         self.scene = scene
         if scene.seconds > self._times.get(scene.view.name, 0.0):
             self._times[scene.view.name] = scene.seconds
@@ -246,7 +246,7 @@ class Stage(Layout):
         """The one-line texts and the sentence."""
         session, stop, scene, inks = self.session, self.position.stop, self.scene, self._inks()
         width = self.size.width
-        state = f"{self.doing or texts.state(session, stop)}   "
+        state = f"{self.requests.doing or texts.state(session, stop)}   "
         seconds = self._times.get(stop, 0.0)
         time_spent = f" · {seconds * 1000:.1f} ms" if seconds >= LEAST_SHOWN else ""
         lines: dict[str, Text | str] = {
@@ -382,8 +382,7 @@ class Stage(Layout):
 
     def action_back(self) -> None:
         """End a computation; else go back where a term was followed from; else to the matrix."""
-        if self.worker.cancel():
-            self.doing = ""
+        if self.requests.cancel_all():
             self._return_to_shown()
         elif self.trail:
             self.go(self.trail.pop())
@@ -428,7 +427,7 @@ class Stage(Layout):
         self.ask("cell", 0, lambda _: cell_of(session, name, place, shown, hidden), self._show_cell)
 
     def _show_cell(self, found: Cell) -> None:
-        self._draw_together()
+        draw_together(self)
         if self.scene is None:
             return
         self.scene = replace(self.scene, working=found.working, values=found.values)

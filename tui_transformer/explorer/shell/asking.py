@@ -1,11 +1,12 @@
-"""A screen that asks for work: small work is done at once, large work by the worker, and what fails is said."""
+"""Requests of a screen: small work is done at once, large work by the worker, and what fails is said."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from textual.app import App
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
@@ -25,32 +26,37 @@ PATIENCE = 0.15
 """Seconds after which the title says that something is being computed."""
 
 
-class Asking(Screen[None]):
-    """What the stage needs to compute without making anybody wait.
+class Requests:
+    """Everything that one screen has to be computed, without making anybody wait.
 
     Attributes:
-        worker: Does what takes long.
         doing: What is being computed, to be shown; "" for nothing.
+        failed: Called with what went wrong, once that was said.
     """
 
-    def __init__(self, worker: Worker) -> None:
-        """A screen with nothing to do yet."""
-        super().__init__()
-        self.worker = worker
+    def __init__(
+        self,
+        screen: Screen[Any],
+        worker: Worker,
+        show: Callable[[], None],
+        here: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Nothing is asked for yet.
+
+        Args:
+            screen: The screen that asks.
+            worker: Does what takes long.
+            show: Shows `doing`.
+            here: Whether work may be done on the screen's own thread; a GPU belongs to the worker.
+        """
         self.doing = self._now = ""
-
-    @property
-    def here(self) -> bool:
-        """Whether work may be done on the screen's own thread; a GPU belongs to the worker."""
-        return True
-
-    def show_lines(self) -> None:
-        """Show `doing`."""
+        self.failed: Callable[[Exception], None] = lambda _: None
+        self._screen, self._worker, self._show, self._here = screen, worker, show, here
 
     def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
         """Do work now if it is small, else on the worker; then show what it gave."""
-        self.worker.cancel(kind)
-        if cost <= AT_ONCE and self.here:
+        self._worker.cancel(kind)
+        if cost <= AT_ONCE and self._here():
             try:
                 result = work(Task(kind, 0, lambda _: None))
             except (InputError, MemoryError) as error:
@@ -63,8 +69,20 @@ class Asking(Screen[None]):
             self.doing = ""
             done(result)
 
-        self.worker.submit(kind, work, finish, self._failed, self._progress)
-        self.set_timer(PATIENCE, self._show_progress)
+        self._worker.submit(kind, work, finish, self._failed, self._progress)
+        self._screen.set_timer(PATIENCE, self._show_progress)
+
+    def cancel(self, *kinds: str) -> None:
+        """End what was asked for of these kinds."""
+        for kind in kinds:
+            self._worker.cancel(kind)
+
+    def cancel_all(self) -> bool:
+        """End everything; whether there was something."""
+        if not self._worker.cancel():
+            return False
+        self.doing = ""
+        return True
 
     def _progress(self, what: str) -> None:
         """Called on the worker's thread."""
@@ -72,28 +90,31 @@ class Asking(Screen[None]):
 
     def _show_progress(self) -> None:
         """Say what is being computed, again and again until it is done."""
-        if self.worker.busy:
+        if self._worker.busy:
             self.doing = f"computing {visible(self._now)} · esc ends"
-            self.show_lines()
-            self.set_timer(PATIENCE, self._show_progress)
+            self._show()
+            self._screen.set_timer(PATIENCE, self._show_progress)
         elif self.doing:
             self.doing = ""
-            self.show_lines()
+            self._show()
 
     def _failed(self, error: Exception) -> None:
         self.doing = ""
         if not isinstance(error, InputError | MemoryError):
             raise error
-        self.say(str(error) or "not enough memory", severity="error")
-        self.show_lines()
+        say(self._screen.app, str(error) or "not enough memory", "error")
+        self.failed(error)
+        self._show()
 
-    def say(self, message: str, severity: SeverityLevel = "information") -> None:
-        """A message that goes away by itself."""
-        self.app.notify(visible(message), severity=severity, markup=False)
 
-    def _draw_together(self) -> None:
-        """Let the panes that change now be drawn at once: else the first is drawn alone, and the rest a frame later."""
-        held = ExitStack()
-        held.enter_context(self.app.batch_update())
-        held.callback(self.check_idle)
-        self.set_timer(TOGETHER, held.close)
+def say(app: App[Any], message: str, severity: SeverityLevel = "information") -> None:
+    """Show a message that goes away by itself."""
+    app.notify(visible(message), severity=severity, markup=False)
+
+
+def draw_together(screen: Screen[Any]) -> None:
+    """Let the panes that change now be drawn at once: else the first is drawn alone, and the rest a frame later."""
+    held = ExitStack()
+    held.enter_context(screen.app.batch_update())
+    held.callback(screen.check_idle)
+    screen.set_timer(TOGETHER, held.close)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -10,11 +10,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
 from textual.widgets import Static
 
 from tui_transformer.analysis.token_kinds import NOTHING, Hidden
-from tui_transformer.explorer.shell.asking import Asking
+from tui_transformer.explorer.shell.asking import Requests, Result, say
 from tui_transformer.explorer.shell.dialog import Keys
+from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import cells, visible
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 FITTING = {"?": "help", "esc": "back"}
 
 
-class Overview(Asking):
+class Overview(Screen[None]):
     """A screen beside the main one, about every layer of what is explored there.
 
     | Key | Does |
@@ -58,8 +61,9 @@ class Overview(Asking):
 
     def __init__(self, main: MainScreen) -> None:
         """Show what the main screen explores."""
-        super().__init__(main.worker)
-        self.main = main
+        super().__init__()
+        self.main, self.worker = main, main.worker
+        self.requests = Requests(self, main.worker, self.show_lines, lambda: self.here)
 
     @property
     def session(self) -> Session:
@@ -70,6 +74,14 @@ class Overview(Asking):
     def here(self) -> bool:
         """Whether work may be done on the screen's own thread."""
         return self.main.here
+
+    def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
+        """Do work now if it is small, else on the worker; then show what it gave."""
+        self.requests.ask(kind, cost, work, done)
+
+    def say(self, message: str, severity: SeverityLevel = "information") -> None:
+        """A message that goes away by itself."""
+        say(self.app, message, severity)
 
     @property
     def keys(self) -> Keys:
@@ -117,7 +129,7 @@ class Overview(Asking):
 
     def _title_line(self) -> Content:
         left = f" tui-transformer   {visible(self.session.model.name)} · {self.session.model.config.summary}"
-        right = f"{self.doing or self.progress()} "
+        right = f"{self.requests.doing or self.progress()} "
         room = max(self.size.width - cells(right) - 1, 0)
         line = Text(left)
         line.truncate(room, overflow="ellipsis", pad=True)

@@ -130,7 +130,7 @@ class AblateScreen(Overview):
     def begin(self) -> None:
         """Show the table of what is chosen, and find what is missing in it."""
         self.worker.cancel(self.KIND)
-        self.doing, self.ended, self.moved = "", False, False
+        self.requests.doing, self.ended, self.moved = "", False, False
         self.search = Search(self.session, self.scope.targets(self.program), self.mean, self.positions)
         self.writer = Writer(self.session, self.search.targets, single=len(self.positions) == 1)
         self.query_one(LineList).show(len(self.search.targets), self._line)
@@ -293,7 +293,7 @@ class AblateScreen(Overview):
         if not self.worker.cancel(self.KIND):
             self.action_leave()
             return
-        self.ended, self.doing = True, ""
+        self.ended, self.requests.doing = True, ""
         self.show_lines()
 
     @on(LineList.Moved)

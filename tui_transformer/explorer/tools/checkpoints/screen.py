@@ -131,6 +131,7 @@ class ScrubScreen(Overview):
         self.shots = Shots(film, *usual_device(main.session.model))
         self._unread: set[int] = set()
         self._taking: int | None = None
+        self.requests.failed = self._failed
 
     def content(self) -> ComposeResult:
         """The head above, the strip below."""
@@ -189,10 +190,9 @@ class ScrubScreen(Overview):
             self._take_next()
 
     def _failed(self, error: Exception) -> None:
-        """A checkpoint that cannot be read is said once, and left out."""
+        """Leave a checkpoint out that cannot be read."""
         if self._taking is not None:
             self._unread.add(self._taking)
-        super()._failed(error)
         if isinstance(error, InputError) and len(self._unread) < len(self.film.frames):
             self._take_next()
 
@@ -269,7 +269,7 @@ class ScrubScreen(Overview):
         return f"largest weight of a query, mean {largest:.2f} · all keys alike would be {even:.2f}"
 
     def _title_line(self) -> Content:
-        right = f"{self.doing or self.progress()} "
+        right = f"{self.requests.doing or self.progress()} "
         left = f" Checkpoints   {visible(self.film.folder.name)}"
         room = max(self.size.width - len(right), 0)
         return Content.assemble((f"{left[:room]:<{room}}", "$foreground 70%"), (visible(right), "bold"))

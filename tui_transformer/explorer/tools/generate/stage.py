@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from rich.style import Style
@@ -11,12 +12,14 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import Resize
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
 from textual.widgets import Static
 
 from tui_transformer.explorer.main.panes.texts import Inks, model_name
-from tui_transformer.explorer.shell.asking import Asking
+from tui_transformer.explorer.shell.asking import Requests, Result, draw_together, say
 from tui_transformer.explorer.shell.keymap import in_use
-from tui_transformer.explorer.shell.worker import Worker
+from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.generate import lines
@@ -35,7 +38,7 @@ BESIDE, LOW, TALL = 96, 18, 40
 """Columns from which on tokens and cache are side by side; lines below which texts are short, and from which long."""
 
 
-class GenerateStage(Asking):
+class GenerateStage(Screen[None]):
     """The text so far, what may come next, and the keys and values that are kept."""
 
     BINDINGS: ClassVar[list[BindingType]] = [action.binding() for action in ACTIONS if action.keys]
@@ -89,12 +92,21 @@ class GenerateStage(Asking):
 
     def __init__(self, worker: Worker, session: Session) -> None:
         """Show nothing yet."""
-        super().__init__(worker)
-        self.session = session
+        super().__init__()
+        self.worker, self.session = worker, session
+        self.requests = Requests(self, worker, self.show_lines)
         self.history: History[Draft] | None = None
         self.found: Look | None = None
         self.cache_layer = 0
         self._said: dict[str, Text] = {}
+
+    def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
+        """Do work now if it is small, else on the worker; then show what it gave."""
+        self.requests.ask(kind, cost, work, done)
+
+    def say(self, message: str, severity: SeverityLevel = "information") -> None:
+        """A message that goes away by itself."""
+        say(self.app, message, severity)
 
     # Layout
 
@@ -141,7 +153,7 @@ class GenerateStage(Asking):
     def show(self, found: Look) -> None:
         """Show what was gathered."""
         self.found = found
-        self._draw_together()
+        draw_together(self)
         self.show_lines()
         self.show_text(found.draft)
         self._show_next(found)
@@ -159,9 +171,9 @@ class GenerateStage(Asking):
         draft = self.draft
         if draft is not None:
             model = model_name(self.session)
-            self._say("title", lines.title(draft, model, self.doing, width, inks))
+            self._say("title", lines.title(draft, model, self.requests.doing, width, inks))
         else:
-            text = Text(" Generate", inks.accent).append(f"   {self.doing}", inks.plain)
+            text = Text(" Generate", inks.accent).append(f"   {self.requests.doing}", inks.plain)
             self._say("title", text)
         shown = [action for action in ACTIONS if action.id != "generate.pane" or self.has_class("-one")]
         self._say("keys", lines.keys(in_use(shown, self.app), width, inks))

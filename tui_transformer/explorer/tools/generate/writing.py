@@ -31,6 +31,7 @@ class WritingStage(GenerateStage):
     def __init__(self, worker: Worker, session: Session) -> None:
         """Nothing is written yet."""
         super().__init__(worker, session)
+        self.requests.failed = lambda _: self._forget()
         self._writing = False
         self._goes_on = False
         self._waiting: deque[Callable[[], None]] = deque(maxlen=MOST_WAITING)
@@ -79,10 +80,6 @@ class WritingStage(GenerateStage):
             return look(draft, layer)
 
         self.ask(LOOK, AT_ONCE + 1, work, lambda found: self.show(found) if self.is_attached else None)
-
-    def _failed(self, error: Exception) -> None:
-        self._forget()
-        super()._failed(error)
 
     def action_forward(self) -> None:
         """Go on to the next token; at the end write it, after the one that is being computed."""
@@ -161,7 +158,7 @@ class WritingStage(GenerateStage):
         self._forget()
         self.worker.cancel(WRITE)
         if was:
-            self.doing = ""
+            self.requests.doing = ""
             self.show_lines()
         return was
 

@@ -51,6 +51,7 @@ class LensScreen(Overview):
         self.lens = lens
         self.words: dict[tuple[int, int], tuple[tuple[int, float], ...]] = {}
         self._computing = False
+        self.requests.failed = self._failed
 
     def content(self) -> ComposeResult:
         """The words, and what their colours mean."""
@@ -106,10 +107,9 @@ class LensScreen(Overview):
         self.show_lines()
         self.call_later(self._spell_on)
 
-    def _failed(self, error: Exception) -> None:
-        """Say what went wrong; moving tries again."""
+    def _failed(self, _: Exception) -> None:
+        """Let moving try again."""
         self._computing = False
-        super()._failed(error)
 
     # What is said
 
