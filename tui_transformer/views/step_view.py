@@ -206,10 +206,10 @@ def thumbnail(
 
 def small(cells: Host, rows: int, columns: int) -> Host:
     """A matrix as at most rows × columns numbers, each the largest by size of the cells that it stands for."""
-    return _pool(_pool(cells, rows, axis=0), columns, axis=1)
+    return pooled(pooled(cells, rows, axis=0), columns, axis=1)
 
 
-def _pool(cells: Host, size: int, axis: int) -> Host:
+def pooled(cells: Host, size: int, axis: int) -> Host:
     """At most `size` groups along an axis; the value farthest from 0 stands for a group, masked cells last."""
     length = cells.shape[axis]
     if length <= size:

@@ -1,0 +1,94 @@
+"""The whole as bands of boxes: every step of what is shown is in one box, in order, and no column is left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tui_transformer import Model
+from tui_transformer.engine.program import Program
+from tui_transformer.engine.trace import Trace
+from tui_transformer.views.whole import bands, box_of, layers_of, sketch
+
+REFERENCES = Path(__file__).parent.parent / "references"
+FAMILIES = sorted(path.name for path in REFERENCES.iterdir() if (path / "config.json").exists())
+
+
+def traced(name: str) -> Trace:
+    model = Model.load(REFERENCES / name)
+    return model.trace(ids=[5, 6, 7], decoder_ids=[5, 6]) if model.has_decoder else model.trace(ids=[5, 6, 7])
+
+
+def outside(program: Program) -> set[str]:
+    return {step.name for step in program.steps if not step.layer.rpartition(".")[2].isdigit()}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_step_of_the_layers_that_are_shown_is_in_one_box(family: str) -> None:
+    program = traced(family).program
+    for layer in layers_of(program):
+        stop = next(step.name for step in program.steps if step.layer == layer)
+        found = bands(program, stop)
+        steps = [step for band in found for step in band.steps]
+        assert len(steps) == len(set(steps))
+        own = {step.name for step in program.steps if step.layer == layer}
+        assert own <= set(steps)
+        assert outside(program) <= set(steps)
+        assert box_of(found, stop) is not None
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_box_shows_the_current_step_and_else_its_last_but_joined_heads(family: str) -> None:
+    program = traced(family).program
+    for band in bands(program, program.steps[0].name):
+        for box in band.boxes:
+            others = [step for step in box.steps if not step.endswith(".concat")]
+            assert box.shown("nothing of it") == others[-1]
+            assert [box.shown(step) for step in box.steps] == list(box.steps)
+
+
+def test_what_is_shown_of_a_stack_is_one_layer_and_the_same_of_both() -> None:
+    program = Model.load("dates").trace("May 3, 2021").program
+    names = [band.name for band in bands(program, "encoder.1.self_attention.weights")]
+    assert "encoder.1.self_attention" in names
+    assert "encoder.0.self_attention" not in names
+    assert "decoder.1.cross_attention" in names
+
+
+def test_the_bands_of_the_tutorials_encoder_are_those_of_the_paper() -> None:
+    program = Model.load("question").trace("where did the old sailor hide the map ?").program
+    found = bands(program, "tokens")
+    assert [band.name for band in found] == [
+        "embedding",
+        "encoder.0.self_attention",
+        "encoder.0.feed_forward",
+        "output",
+    ]
+    assert [(box.sign, box.shown("")) for box in found[0].boxes] == [
+        ("", "tokens"),
+        ("▸", "embedding.tokens"),
+        ("+", "embedding.positions"),
+        ("=", "embedding.output"),
+    ]
+
+
+def test_a_narrow_picture_keeps_the_entry_of_largest_magnitude_of_its_neighbours() -> None:
+    trace = Model.load("question").trace("where did the old sailor hide the map ?")
+    name = "encoder.0.feed_forward.hidden"
+    whole = trace[name]
+    found = sketch(trace, name, range(2, 6), 10)
+    assert found.rows == range(2, 6)
+    assert found.together == 13
+    assert found.values.shape == (4, 10)
+    for row in range(4):
+        for column in range(10):
+            start, stop = 128 * column // 10, 128 * (column + 1) // 10
+            cells = whole[2 + row, start:stop]
+            assert found.values[row, column] == cells[np.argmax(np.abs(cells))]
+
+
+def test_rows_outside_of_a_step_are_not_asked_for() -> None:
+    trace = Model.load("question").trace("where is it ?")
+    assert sketch(trace, "embedding.output", range(2, 50), 8).rows == range(2, 4)

@@ -1,0 +1,1 @@
+"""The whole on one screen: every step of a layer as a small picture, in the order of the data."""
