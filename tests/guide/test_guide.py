@@ -14,7 +14,17 @@ import pytest
 
 from tui_transformer.errors import InputError
 from tui_transformer.guide import texts
-from tui_transformer.guide.texts import Action, StepText, Stop, help_text, languages, step_text, tour, tours
+from tui_transformer.guide.texts import (
+    Action,
+    StepText,
+    Stop,
+    help_text,
+    languages,
+    step_text,
+    tour,
+    tour_question,
+    tours,
+)
 from tui_transformer.model import Model
 from tui_transformer.model.found import trained_models
 from tui_transformer.model.loading import BUILT_IN
@@ -200,7 +210,8 @@ def test_every_title_fits_its_panel_beside_its_number(name: str) -> None:
 def test_tours_are_short() -> None:
     assert 10 <= len(tour("encoder")) <= 16
     assert 4 <= len(tour("attention")) <= 8
-    assert all(6 <= len(tour(name)) <= 10 for name in trained_models())
+    assert {name for name in trained_models() if not 6 <= len(tour(name)) <= 10} == {"question"}
+    assert len(tour("question")) <= 28, "the story of one number, and the heads"
 
 
 def test_an_unknown_tour_is_refused_and_the_known_ones_are_named() -> None:
@@ -211,9 +222,10 @@ def test_an_unknown_tour_is_refused_and_the_known_ones_are_named() -> None:
 
 def test_the_numbers_of_a_trained_model_are_those_that_were_written_down() -> None:
     for name in trained_models():
-        facts, text = about(name), tour(name)[0].text
-        for number in (facts["command"], f"{facts['weights']:,}", f"{facts['minutes']:.1f}", f"{facts['loss']:.4f}"):
-            assert str(number) in text
+        facts = about(name)
+        text = next(stop.text for stop in tour(name) if facts["command"] in stop.text)
+        took = f"{facts['minutes']:.1f} minutes" if facts["minutes"] >= 1 else "less than a minute"
+        assert all(said in text for said in (f"{facts['weights']:,}", took, f"{facts['loss']:.4f}"))
 
 
 @pytest.mark.parametrize("topic", TOPICS)
@@ -283,3 +295,16 @@ def test_an_unknown_language_is_english(language: str) -> None:
     assert step_text("tokens", language) == step_text("tokens")
     assert tour("encoder", language) == tour("encoder")
     assert help_text("cell", language) == help_text("cell")
+
+
+@pytest.mark.parametrize("name", tours())
+def test_every_tour_begins_with_its_question(name: str) -> None:
+    asked = tour_question(name)
+    assert asked.endswith("?")
+    assert len(asked) <= 72
+
+
+def test_a_translated_question_is_taken_and_a_missing_one_is_english(translated: Path) -> None:
+    (translated / "tours" / "question.toml").write_text('[about]\nquestion = "Woher kommt .99?"\n', encoding="utf-8")
+    assert tour_question("question", "de") == "Woher kommt .99?"
+    assert tour_question("dates", "de") == tour_question("dates")

@@ -56,7 +56,7 @@ def test_a_stop_leads_to_a_cell_and_its_first_number_is_that_cell(name: str, sto
     at = STOPS[name, stop]
     found = trace(name, at.sentence, at.target)
     assert at.step in {"vocabulary", "text", *(step.name for step in found.program.steps)}
-    numbers = [] if stop == "model" else named(at.text)
+    numbers = [] if stop in ("model", "heads", "product", "added") else named(at.text)
     if numbers:
         assert f"{cell(at, found):.2f}" == numbers[0]
 
@@ -73,7 +73,7 @@ def test_every_sentence_of_a_tour_is_made_of_known_words(name: str) -> None:
 @pytest.mark.parametrize(
     ("stop", "said"),
     {
-        "answer": "question",
+        "decided": "question",
         "only_mark": "question",
         "full_stop": "statement",
         "question_word": "question",
@@ -87,7 +87,7 @@ def test_a_sentence_of_the_tour_has_the_answer_that_it_says(stop: str, said: str
 
 
 def test_the_answer_is_in_the_column_of_the_word() -> None:
-    assert model("question").word(STOPS["question", "answer"].column or 0) == "question"
+    assert model("question").word(STOPS["question", "decided"].column or 0) == "question"
 
 
 def test_without_both_heads_the_mark_is_lost_and_with_one_it_is_not() -> None:
@@ -114,6 +114,74 @@ def test_without_a_mark_the_head_for_the_end_looks_at_the_last_word() -> None:
 def test_two_sentences_have_the_same_words() -> None:
     one, other = (STOPS["question", name].sentence or "" for name in ("order", "other_order"))
     assert sorted(one.split()) == sorted(other.split())
+
+
+def told(stop: str) -> tuple[Stop, Trace]:
+    """A stop of the story, and the trace of its sentence."""
+    return STOPS["question", stop], trace("question", STOPS["question", stop].sentence)
+
+
+def two_places(value: float) -> str:
+    """As the story writes numbers: no 0 in front of the point, a minus that is one character wide."""
+    return f"{value:.2f}".replace("0.", ".", 1).replace("-", "−") if abs(value) < 1 else f"{value:.2f}"
+
+
+def test_the_story_names_the_ids_of_its_words() -> None:
+    stop, found = told("ids")
+    assert re.findall(r"\d+", stop.text) == [str(found["tokens"][0]), str(found["tokens"][8])]
+
+
+def test_the_products_of_query_and_key_add_up_to_the_score() -> None:
+    stop, found = told("product")
+    attention = "encoder.0.self_attention"
+    terms = found[f"{attention}.query"][2, 0] * found[f"{attention}.key"][2, 8]
+    written = " + ".join(map(two_places, terms))
+    scores = found[f"{attention}.scores"][2, 0]
+    assert f"{written} = {scores[8]:.2f}" in stop.text
+    assert f"reach {np.delete(scores, 8).max():.2f} at most" in stop.text
+
+
+def test_the_story_divides_by_the_root_of_the_width() -> None:
+    stop, found = told("scaled")
+    score = found["encoder.0.self_attention.scores"][2, 0, 8]
+    assert f"e^{score:.2f}" in stop.text
+    assert f"it is {score / 8**0.5:.2f}" in stop.text
+
+
+def test_the_softmax_of_the_story_is_the_share_of_the_mark() -> None:
+    stop, found = told("softmax")
+    scaled = found["encoder.0.self_attention.scaled"][2, 0].astype(np.float64)
+    total = np.exp(scaled - scaled.max()).sum()
+    assert f"1 ÷ {total:.4f} = {1 / total:.4f}".replace("= 0.", "= .") in stop.text
+
+
+def test_the_story_follows_one_value_from_head_to_stream() -> None:
+    attention = "encoder.0.self_attention"
+    stop, found = told("values")
+    assert f"times {found[f'{attention}.value'][2, 8, 1]:.2f}" in stop.text
+    joined, _ = told("joined")
+    assert cell(joined, found) == cell(stop, found)
+    added, _ = told("added")
+    before, by, after = (
+        found[name][0, 0] for name in ("embedding.output", f"{attention}.output", f"{attention}.residual")
+    )
+    assert f"from {before:.2f} by {by:.2f} to {after:.2f}" in added.text
+
+
+def test_the_story_counts_what_relu_lets_through() -> None:
+    stop, found = told("feed_forward")
+    active = found[stop.step][0]
+    assert f"{(active > 0).sum()} of {active.size} numbers" in stop.text
+    assert stop.column == active.argmax()
+
+
+def test_the_story_ends_with_the_logits_and_the_answer() -> None:
+    stop, found = told("decided")
+    words = {model("question").word(i): i for i in range(model("question").config.vocab_size)}
+    logits = found["output.logits"][0]
+    said = [two_places(float(logits[words[word]])) for word in ("question", "statement")]
+    assert f"{said[0]} for question, {said[1]} for statement" in stop.text
+    assert f"{found['output.probabilities'][0, words['question']]:.4f}".lstrip("0") in stop.text
 
 
 # Dates

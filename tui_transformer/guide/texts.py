@@ -24,7 +24,7 @@ Texts = dict[str, dict[str, str]]
 
 _PREFIXES = ("encoder", "decoder", "layer")
 _WORDS = ("title", "text")
-_EVERY_STOP = "every-stop"
+_EVERY_STOP, _ABOUT = "every-stop", "about"
 _SAME_TEXT = ("self_attention", "cross_attention")
 
 
@@ -101,6 +101,13 @@ def tour(name: str = "encoder", language: str = ENGLISH) -> tuple[Stop, ...]:
     return tuple(_stops(english, _flat(words), about(name)))
 
 
+def tour_question(name: str, language: str = ENGLISH) -> str:
+    """The question that a tour answers; "" where it says none."""
+    files = (_toml(folder / "tours" / f"{name}.toml") for folder in (_folder(language), ROOT / ENGLISH))
+    asked = (_flat(file).get(_ABOUT, {}).get("question", "") for file in files)
+    return next(filter(None, asked), "")
+
+
 def help_text(topic: str, language: str = ENGLISH) -> str:
     """The help of a pane as Markdown; the general help for a topic that has no file."""
     places = [(_folder(language), topic), (ROOT / ENGLISH, topic), (_folder(language), "general")]
@@ -148,7 +155,7 @@ def _cross_attention(texts: Texts) -> Texts:
 
 def _stops(table: Mapping[str, Any], words: Texts, facts: Mapping[str, Any]) -> Iterator[Stop]:
     for name, own in table.items():
-        if name != _EVERY_STOP:
+        if name not in (_EVERY_STOP, _ABOUT):
             english, said = {key: _joined(own[key]) for key in _WORDS}, words.get(name, {})
             spoken = {key: _with_facts(said.get(key, text), text, facts) for key, text in english.items()}
             yield Stop(name=name, **(table.get(_EVERY_STOP, {}) | own | spoken))
