@@ -170,7 +170,7 @@ async def _press(pilot: Pilot[Any], keys: Sequence[str]) -> None:
 
 async def _train(pilot: Pilot[Any], steps: int) -> None:
     """Let the run that was opened make steps, and pause it."""
-    training = pilot.app.training  # type: ignore[attr-defined]
+    training = pilot.app.background.job  # type: ignore[attr-defined]
     await pilot.press("space")
     while training.status.step < steps:
         await pilot.pause(SETTLED)

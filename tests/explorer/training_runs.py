@@ -42,7 +42,7 @@ def trained(folder: Path, task: str = "pairs", made: int | None = None, **more: 
 
 
 def training_of(explorer: Explorer) -> Training:
-    found = explorer.app.training
+    found = explorer.app.background.job
     assert found is not None
     return found
 

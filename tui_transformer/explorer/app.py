@@ -8,7 +8,7 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
@@ -20,11 +20,8 @@ from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.palette import commands_of
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.shell.themes import THEMES
-from tui_transformer.explorer.shell.worker import Worker
+from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.session import Session
-
-if TYPE_CHECKING:
-    from tui_transformer.explorer.tools.train.driver import Training
 
 ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -48,7 +45,7 @@ class ExplorerApp(App[None]):
         super().__init__()
         self.worker = Worker(self.post)
         self.failure: str | None = None
-        self.training: Training | None = None
+        self.background = Background()
         self._session, self._preferences = session, preferences
         for theme in THEMES:
             self.register_theme(theme)
@@ -78,7 +75,7 @@ class ExplorerApp(App[None]):
         for number in ENDING_SIGNALS:
             loop.add_signal_handler(number, self.exit, None, 128 + number)
         self.set_keymap(dict(self.keymap))
-        self.push_screen(MainScreen(self._session, self.worker))
+        self.push_screen(MainScreen(self._session, self.worker, self.background))
         for message in self._preferences.problems:
             self.notify(message, severity="warning", markup=False)
         self.call_after_refresh(self._collect_again)
@@ -90,9 +87,10 @@ class ExplorerApp(App[None]):
 
     def on_unmount(self) -> None:
         """Save the run that is being trained, and end what is still computed."""
-        if self.training is not None:
-            self.training.end()
-            self.failure = self.failure or self.training.lost
+        job = self.background.job
+        if job is not None:
+            job.end()
+            self.failure = self.failure or job.lost
         self.worker.stop()
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:

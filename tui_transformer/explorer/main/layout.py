@@ -17,7 +17,6 @@ from textual.widgets import Static
 
 from tui_transformer.explorer.main.panes.cell import CellPane
 from tui_transformer.explorer.main.panes.chart import ChartPane
-from tui_transformer.explorer.main.panes.matrix import MatrixPane
 from tui_transformer.explorer.main.panes.pair import MatrixPair
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.steps import StepsPane
@@ -31,6 +30,7 @@ from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY
 from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 
 SHORT = 18

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from textual import on
+from textual.screen import Screen
+from textual.widget import Widget
 
 from tui_transformer.engine.edits import Edit
 from tui_transformer.errors import InputError
@@ -21,11 +22,11 @@ from tui_transformer.explorer.main.stage import Stage
 from tui_transformer.explorer.main.tour import tour_of
 from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.state.comparison import GRADIENT, NOTHING, Beside
+from tui_transformer.explorer.state.comparison import GRADIENT, NOTHING
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import VOCABULARY, Session
+from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.guide.texts import Stop, tour
-from tui_transformer.model import Model
 from tui_transformer.report.comparison import TOLERANCE
 from tui_transformer.text.vocabulary import built_in_vocabularies
 from tui_transformer.views.step_view import Place, index_of, place_of
@@ -45,8 +46,11 @@ class MainScreen(Stage):
 
     # Changes, each of which can be undone
 
-    def change(self, session: Session) -> None:
-        """Explore something else; undo comes back."""
+    def change(self, session: Session, at: Position | None = None) -> None:
+        """Explore something else, at a position if one is given; undo takes it back."""
+        if at is not None:
+            self.trail.append(self.position)
+            self.position = at
         self.history.push(session)
         self.show_session()
 
@@ -110,14 +114,6 @@ class MainScreen(Stage):
     def _sentence_clicked(self, event: SentencePane.Opened) -> None:
         self.action_target() if event.which else self.action_sentence()
 
-    def use_model(self, model: Model, budget: int) -> None:
-        """Explore with another model or another memory budget."""
-        session = self.session if budget == self.session.budget else self.session.with_budget(budget)
-        try:
-            self.change(session if model is session.model else session.with_model(model))
-        except InputError as error:
-            self.say(str(error), severity="error")
-
     def action_vocabulary(self) -> None:
         """The vocabulary; from there, another one."""
         if self.session.model.vocabulary is None:
@@ -177,14 +173,6 @@ class MainScreen(Stage):
         else:
             self.change(session.with_beside(GRADIENT))
 
-    def compare(self, made: Callable[[str], Beside]) -> None:
-        """Show another trace beside this one, and find the steps that differ."""
-        session = self.session
-        self.ask("other", AT_ONCE + 1, lambda _: session.with_beside(made("")), self._compare_with)
-
-    def _compare_with(self, session: Session) -> None:
-        self.change(session)
-
     def show_session(self) -> None:
         """Show what is explored anew; where two traces are compared, compare all steps in the background."""
         super().show_session()
@@ -211,18 +199,34 @@ class MainScreen(Stage):
             place = place_of(axes, found.index) if found.index else Place()
             self.follow(Position(compared.first, place))
 
-    def action_ablate(self, kind: str, mean: bool) -> None:  # noqa: FBT001 - actions are written with their arguments
-        """Ablate the head or position of the cell."""
-        from tui_transformer.explorer.tools.ablation import experiment
-
-        experiment.ablate(self, kind, mean=mean)
-
     # Screens of their own
 
     def action_open(self, name: str) -> None:
-        """Open the tool of this name: the function `open_from` of the screen in its folder."""
-        home = "shell.help" if name == "help" else f"tools.{name}.screen"
-        import_module(f"tui_transformer.explorer.{home}").open_from(self)
+        """Open the tool of this name."""
+        TOOLS[name](self)
+
+    def action_help(self) -> None:
+        """The keys of the focused pane, and those of every pane."""
+        from tui_transformer.explorer.shell.help import HelpScreen
+        from tui_transformer.guide.texts import help_text
+
+        topic = VOCABULARY if self.active == "matrix" and self.position.stop == VOCABULARY else self.active
+        self.open(HelpScreen(f"{help_text(topic)}\n\n{help_text('general')}", "Help"))
+
+    def visit(self, position: Position) -> None:
+        """Show a cell in the matrix."""
+        self.trail.clear()
+        self.go(position)
+        self.focus_pane("matrix")
+
+    def open(self, screen: Screen[Any], done: Callable[[Any], None] | None = None) -> None:
+        """Put a screen in front; `done` is given its result."""
+        self.app.push_screen(screen, done)
+
+    def banner(self, line: Widget) -> None:
+        """Show a line above everything, unless one of its kind is there."""
+        if not self.query(type(line)):
+            self.mount(line)
 
     # Taking values out
 

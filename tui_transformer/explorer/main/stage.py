@@ -34,13 +34,14 @@ from tui_transformer.explorer.main.scene import Scene, gather, scene_cost, tile_
 from tui_transformer.explorer.shell.actions import ACTIONS
 from tui_transformer.explorer.shell.asking import AT_ONCE, draw_together
 from tui_transformer.explorer.shell.keymap import in_use
-from tui_transformer.explorer.shell.worker import Worker
+from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.comparison import Shown, next_shown, shown_in
 from tui_transformer.explorer.state.hiding import weight_left
 from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.position import Position, next_stop
 from tui_transformer.explorer.state.session import VOCABULARY, Session
 from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.inks import INK_CLASSES, Inks, inks_of
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place, place_of
@@ -64,12 +65,13 @@ NUMBERS = {"nothing": "", "gradient": " · ‖∂loss/∂x‖", "trace": " · ma
 class Stage(Layout):
     """Panes around one position in one session."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"ink--plain", "ink--quiet", "ink--accent", "ink--marked"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = INK_CLASSES
 
-    def __init__(self, session: Session, worker: Worker) -> None:
+    def __init__(self, session: Session, worker: Worker, background: Background) -> None:
         """Show a session from its first stop."""
         super().__init__(worker, Position(session.stops[0]))
         self.history = History(session)
+        self.background = background
         self.trail: list[Position] = []
         self.shared_scale = False
         self.wanted: Shown = "both"
@@ -275,13 +277,8 @@ class Stage(Layout):
             for name, encoding in self.session.sequences.items()
         ]
 
-    def _inks(self) -> texts.Inks:
-        return texts.Inks(
-            *(
-                self.get_component_rich_style(f"ink--{name}", partial=True)
-                for name in ("plain", "quiet", "accent", "marked")
-            )
-        )
+    def _inks(self) -> Inks:
+        return inks_of(self)
 
     # Heads and chart
 

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from tui_transformer.explorer.shell.dialog import Keys
 from tui_transformer.explorer.shell.reader import Reader
-from tui_transformer.explorer.state.session import VOCABULARY
-from tui_transformer.guide.texts import help_text
 from tui_transformer.text.display import visible
-
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
-
-
-def open_from(screen: MainScreen) -> None:
-    """The keys of the focused pane, and those of every pane."""
-    topic = VOCABULARY if screen.active == "matrix" and screen.position.stop == VOCABULARY else screen.active
-    screen.app.push_screen(HelpScreen(f"{help_text(topic)}\n\n{help_text('general')}", "Help"))
 
 
 class HelpScreen(Reader):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -17,12 +17,10 @@ from textual.widgets import Static
 from tui_transformer.analysis.token_kinds import NOTHING, Hidden
 from tui_transformer.explorer.shell.asking import Requests, Result, say
 from tui_transformer.explorer.shell.dialog import Keys
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import cells, visible
-
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
 
 FITTING = {"?": "help", "esc": "back"}
 
@@ -59,21 +57,21 @@ class Overview(Screen[None]):
     TITLE_TEXT = ""
     KIND = ""
 
-    def __init__(self, main: MainScreen) -> None:
+    def __init__(self, port: Port) -> None:
         """Show what the main screen explores."""
         super().__init__()
-        self.main, self.worker = main, main.worker
-        self.requests = Requests(self, main.worker, self.show_lines, lambda: self.here)
+        self.port, self.worker = port, port.worker
+        self.requests = Requests(self, port.worker, self.show_lines, lambda: self.here)
 
     @property
     def session(self) -> Session:
         """What is explored."""
-        return self.main.session
+        return self.port.session
 
     @property
     def here(self) -> bool:
         """Whether work may be done on the screen's own thread."""
-        return self.main.here
+        return self.session.model.backend.device == "cpu"
 
     def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
         """Do work now if it is small, else on the worker; then show what it gave."""
@@ -160,12 +158,10 @@ class Overview(Screen[None]):
         from tui_transformer.explorer.state.position import Position
         from tui_transformer.views.step_view import Place
 
-        place = self.main.position.place
+        place = self.port.position.place
         cell = Place(head, place.row if row is None else row, place.column if column is None else column)
         self.action_leave()
-        self.main.trail.clear()
-        self.main.go(Position(stop, cell))
-        self.main.focus_pane("matrix")
+        self.port.visit(Position(stop, cell))
 
 
 class Hiding(Overview):

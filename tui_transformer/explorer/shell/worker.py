@@ -7,10 +7,28 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 Result = TypeVar("Result")
 Progress = Callable[[str], None]
+
+
+class Job(Protocol):
+    """Work that goes on without its screen, on a thread of its own."""
+
+    @property
+    def lost(self) -> str | None:
+        """What to say where something could not be kept; None where nothing is lost."""
+
+    def end(self) -> None:
+        """Keep what can be kept, and wait for that."""
+
+
+@dataclass(eq=False)
+class Background:
+    """The one job of that kind, which the program ends before it ends itself."""
+
+    job: Job | None = None
 
 
 class CancelledError(Exception):

@@ -9,10 +9,10 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.geometry import Offset, Size
 
-from tui_transformer.explorer.main.panes.matrix import MatrixPane
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.widgets.axis_labels import widest_label
 from tui_transformer.explorer.widgets.heat_map import HeatMap, least_number_width
+from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 
 FRAME = 2
 """Lines or columns of a border."""

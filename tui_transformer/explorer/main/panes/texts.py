@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from rich.cells import cell_len
@@ -19,7 +18,9 @@ from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.main.tour import offer
 from tui_transformer.explorer.shell.actions import ALWAYS, KEY_LINE, Action
 from tui_transformer.explorer.state.edited import active
+from tui_transformer.explorer.state.names import model_name
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.explorer.widgets.inks import Inks, spread
 from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.model.model import Model
 from tui_transformer.text.display import visible
@@ -31,42 +32,10 @@ PANES = ("sentence", "steps", "heads", "matrix", "cell", "chart")
 SOFTMAX = Softmax().formula
 
 
-@dataclass(frozen=True)
-class Inks:
-    """The styles of these lines."""
-
-    plain: Style
-    quiet: Style
-    accent: Style
-    marked: Style
-
-
-def spread(left: Text, right: Text, width: int) -> Text:
-    """Left and right of a line; the left one is cut if both do not fit."""
-    room = max(width - right.cell_len - 1, 0)
-    left = left.copy()
-    left.truncate(room, overflow="ellipsis")
-    left.append(" " * (width - left.cell_len - right.cell_len))
-    line = left.append_text(right)
-    line.truncate(width)
-    line.no_wrap = True
-    return line
-
-
 def device(session: Session) -> str:
     """Library and precision: `NumPy float32`."""
     backend = session.model.backend
     return f"{backend.name} {backend.dtype}"
-
-
-def model_name(session: Session) -> str:
-    """The model in one line."""
-    summary = session.model.config.summary
-    seed = "" if session.model.seed is None else f" · seed {session.model.seed}"
-    name = visible(session.model.name)
-    return (
-        f"{summary}{seed}" if summary.startswith(name) or session.model.folder is None else f"{name} · {summary}{seed}"
-    )
 
 
 def vocabulary_name(model: Model, words: Vocabulary) -> str:

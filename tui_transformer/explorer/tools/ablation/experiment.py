@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.asking import AT_ONCE
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.state.comparison import BEFORE
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.tools.ablation.answer import answers
 from tui_transformer.views.step_view import Place
 
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
 
-
-def perform(screen: MainScreen, edits: Sequence[Change]) -> None:
+def perform(port: Port, edits: Sequence[Change]) -> None:
     """Make edits, go to the first of them, and show every step beside what it was before.
 
     What is beside stays where it was chosen. Undo takes all of it back.
@@ -27,28 +24,26 @@ def perform(screen: MainScreen, edits: Sequence[Change]) -> None:
     Raises:
         InputError: An edit cannot be made.
     """
-    before = screen.session
+    before = port.session
     after = before.with_edits(*edits)
     if after.beside.kind == "nothing":
         after = after.with_beside(BEFORE)
-    screen.trail.append(screen.position)
-    screen.position = _at(edits[0], before.trace.program, screen.position.place)
-    screen.change(after)
+    port.change(after, _at(edits[0], before.trace.program, port.position.place))
 
     def say(line: str) -> None:
-        if screen.session.edits == after.edits:
-            screen.say(line)
+        if port.session.edits == after.edits:
+            port.say(line)
 
-    screen.ask("answer", AT_ONCE + 1, lambda task: answers(before, after, task.report).line, say)
+    port.ask("answer", AT_ONCE + 1, lambda task: answers(before, after, task.report).line, say)
 
 
-def ablate(screen: MainScreen, kind: str, *, mean: bool) -> None:
+def ablate(port: Port, kind: str, *, mean: bool) -> None:
     """Ablate the head or position of the cell under the cursor; says so where it has none."""
     try:
-        target = _HERE[kind](screen.session.trace.program, screen.position)
-        perform(screen, target.edits(screen.session.trace.program, mean=mean))
+        target = _HERE[kind](port.session.trace.program, port.position)
+        perform(port, target.edits(port.session.trace.program, mean=mean))
     except InputError as error:
-        screen.say(str(error))
+        port.say(str(error))
 
 
 def _at(edit: Change, program: Program, place: Place) -> Position:

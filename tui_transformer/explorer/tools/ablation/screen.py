@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.text import Text
 from textual import on
@@ -18,6 +18,7 @@ from tui_transformer.engine.targets import Target
 from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.dialog import Keys
 from tui_transformer.explorer.shell.overview import FITTING, Overview
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.state.edited import active, words
 from tui_transformer.explorer.tools.ablation.answer import position_text, signed
 from tui_transformer.explorer.tools.ablation.experiment import perform
@@ -25,16 +26,13 @@ from tui_transformer.explorer.tools.ablation.search import Found, Search
 from tui_transformer.explorer.tools.ablation.table import Scope, Writer, number, places, scopes, share
 from tui_transformer.explorer.widgets.line_list import LineList
 
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
 
-
-def open_from(screen: MainScreen) -> None:
+def open_from(port: Port) -> None:
     """The table of all heads; of something else where the model has none."""
-    if not scopes(screen.session.trace.program):
-        screen.say("this model has nothing that can be ablated")
+    if not scopes(port.session.trace.program):
+        port.say("this model has nothing that can be ablated")
         return
-    screen.app.push_screen(AblateScreen(screen))
+    port.open(AblateScreen(port))
 
 
 class AblateScreen(Overview):
@@ -77,9 +75,9 @@ class AblateScreen(Overview):
     """
     HELP_TOPIC, KIND = "ablate", "ablate"
 
-    def __init__(self, main: MainScreen) -> None:
+    def __init__(self, port: Port) -> None:
         """Begin with the heads, set to 0."""
-        super().__init__(main)
+        super().__init__(port)
         program = self.session.trace.program
         self.scopes = list(scopes(program))
         self.at = 0
@@ -88,7 +86,7 @@ class AblateScreen(Overview):
         self.search = Search(self.session, (), self.mean, self.positions)
         self.writer = Writer(self.session, ())
         self._largest = 0.0
-        self._start_in(main.position.stop)
+        self._start_in(port.position.stop)
 
     @property
     def scope(self) -> Scope:
@@ -305,4 +303,4 @@ class AblateScreen(Overview):
     def _chosen(self, event: LineList.Chosen) -> None:
         edits = self.search.targets[event.index].edits(self.program, mean=self.mean)
         self.action_leave()
-        perform(self.main, edits)
+        perform(self.port, edits)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,10 +18,10 @@ from textual.css.query import NoMatches
 from tui_transformer.analysis.attentions import Attention
 from tui_transformer.analysis.head_pictures import smaller
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.main.panes.matrix import MatrixPane
 from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.dialog import Keys
 from tui_transformer.explorer.shell.overview import FITTING, Overview
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.comparison import Beside
@@ -31,6 +31,7 @@ from tui_transformer.explorer.tools.train.chosen import Chosen
 from tui_transformer.explorer.tools.train.exploring import session_of, show_in
 from tui_transformer.explorer.tools.train.plan import path_of
 from tui_transformer.explorer.tools.train.sample import Heads, Sample
+from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
 from tui_transformer.learning.checkpoint import checkpoints
@@ -38,9 +39,6 @@ from tui_transformer.model import Model
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place
 from tui_transformer.views.view import Scale, Values
-
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
 
 Result = TypeVar("Result")
 
@@ -55,30 +53,30 @@ AROUND = 8
 """Lines around the rows of the large head: title, borders, keys of the head, legend, detail, keys."""
 
 
-def open_from(screen: MainScreen) -> None:
+def open_from(port: Port) -> None:
     """Step through the checkpoints of the run that the model is of; else ask for one."""
-    folder = screen.session.model.folder
+    folder = port.session.model.folder
     found = next((path for path in (folder, folder.parent.parent) if checkpoints(path)), None) if folder else None
     if found is not None:
-        open_run(screen, found)
+        open_run(port, found)
     else:
-        _ask(screen, "runs/dates")
+        _ask(port, "runs/dates")
 
 
-def open_run(screen: MainScreen, folder: Path) -> None:
+def open_run(port: Port, folder: Path) -> None:
     """Step through the checkpoints of a run."""
     try:
-        screen.app.push_screen(ScrubScreen(screen, Film.of(folder)))
+        port.open(ScrubScreen(port, Film.of(folder)))
     except InputError as error:
-        screen.say(str(error), severity="error")
+        port.say(str(error), severity="error")
 
 
-def _ask(screen: MainScreen, value: str) -> None:
+def _ask(port: Port, value: str) -> None:
     """Ask for the folder of a run."""
     prompt = PromptScreen(
         "Checkpoints of the run", value=value, hint="a run's folder", check=lambda text: Film.of(path_of(text))
     )
-    screen.app.push_screen(prompt, lambda text: None if text is None else open_run(screen, path_of(text)))
+    port.open(prompt, lambda text: None if text is None else open_run(port, path_of(text)))
 
 
 class ScrubScreen(Overview):
@@ -123,12 +121,12 @@ class ScrubScreen(Overview):
     AUTO_FOCUS = ""
     HELP_TOPIC, KIND = "scrub", "checkpoint"
 
-    def __init__(self, main: MainScreen, film: Film) -> None:
+    def __init__(self, port: Port, film: Film) -> None:
         """Begin with the last checkpoint."""
-        super().__init__(main)
+        super().__init__(port)
         self.film, self.chosen = film, Chosen()
         self.place = len(film.frames) - 1
-        self.shots = Shots(film, *usual_device(main.session.model))
+        self.shots = Shots(film, *usual_device(port.session.model))
         self._unread: set[int] = set()
         self._taking: int | None = None
         self.requests.failed = self._failed
@@ -337,7 +335,7 @@ class ScrubScreen(Overview):
     def action_run(self) -> None:
         """Ask for another run."""
         self.action_leave()
-        _ask(self.main, str(self.film.folder))
+        _ask(self.port, str(self.film.folder))
 
     def action_explore(self) -> None:
         """Explore the checkpoint on the sample."""
@@ -374,7 +372,7 @@ class ScrubScreen(Overview):
     def _leave_with(self, session: Session) -> None:
         heads, chosen = self.heads, self.chosen
         self.action_leave()
-        show_in(self.main, session, heads, chosen)
+        show_in(self.port, session, heads, chosen)
 
 
 def _loss(name: str, loss: float | None) -> str:

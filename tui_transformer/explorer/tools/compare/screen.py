@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual import on
@@ -14,7 +13,9 @@ from textual.widgets import Static
 
 from tui_transformer.engine.backend import DTYPES
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.state.comparison import BEFORE, Beside
 from tui_transformer.explorer.state.edited import active
@@ -22,9 +23,6 @@ from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.model import Model
 from tui_transformer.text.display import visible
-
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
 
 WIDTH = 22
 
@@ -103,26 +101,32 @@ def _other(model: Model, *, dtype: str | None = None, device: str | None = None,
     return Beside("trace", label, model=replace(other, name=model.name))
 
 
-def open_from(screen: MainScreen) -> None:
+def open_from(port: Port) -> None:
     """Choose what to compare with, and compare; where something is compared, end that."""
-    if screen.session.beside.kind == "trace":
-        screen.change(screen.session.with_beside(Beside()))
+    if port.session.beside.kind == "trace":
+        port.change(port.session.with_beside(Beside()))
         return
-    found = offers(screen.session)
+    found = offers(port.session)
 
     def ask(index: int | None) -> None:
         if index is None:
             return
         offer = found[index]
         if not offer.ask:
-            screen.compare(offer.made)
+            compare(port, offer.made)
             return
-        screen.app.push_screen(
+        port.open(
             PromptScreen(offer.ask, value=offer.value, hint=offer.detail),
-            lambda answer: None if answer is None else screen.compare(lambda _: offer.made(answer)),
+            lambda answer: None if answer is None else compare(port, lambda _: offer.made(answer)),
         )
 
-    screen.app.push_screen(CompareScreen(found), ask)
+    port.open(CompareScreen(found), ask)
+
+
+def compare(port: Port, made: Callable[[str], Beside]) -> None:
+    """Show another trace beside the one that is explored."""
+    session = port.session
+    port.ask("other", AT_ONCE + 1, lambda _: session.with_beside(made("")), port.change)
 
 
 class CompareScreen(Dialog[int]):

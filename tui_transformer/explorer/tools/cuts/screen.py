@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.dialog import Keys
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.reader import Reader
 from tui_transformer.text.build import build_bpe, build_characters
@@ -20,9 +21,6 @@ from tui_transformer.text.cuts import Cut, Cuts, cut_by, shown
 from tui_transformer.text.display import cells, fit, visible
 from tui_transformer.text.tokenizer import Token, tokenizer_for
 from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies, load_vocabulary
-
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
 
 WORDS = "english"
 PAIRS = 1_000
@@ -35,13 +33,13 @@ TOKENS = ("$foreground on $primary 40%", "$foreground on $secondary 40%")
 UNKNOWN = "$error"
 
 
-def open_from(screen: MainScreen) -> None:
+def open_from(port: Port) -> None:
     """The model's own vocabulary beside words, characters and byte pairs."""
-    text, own = screen.session.encoding.text, screen.session.model.vocabulary
+    text, own = port.session.encoding.text, port.session.model.vocabulary
     if not text.strip():
-        screen.say("there is no sentence to cut: write one")
+        port.say("there is no sentence to cut: write one")
         return
-    screen.app.push_screen(CutsScreen(text, vocabularies(text, own)))
+    port.open(CutsScreen(text, vocabularies(text, own)))
 
 
 def vocabularies(text: str, own: Vocabulary | None) -> list[Vocabulary]:

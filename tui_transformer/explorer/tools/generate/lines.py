@@ -9,10 +9,10 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from tui_transformer.explorer.main.panes.texts import Inks, spread
 from tui_transformer.explorer.shell.actions import Action
 from tui_transformer.explorer.tools.generate.choices import Choice, Choices
 from tui_transformer.explorer.tools.generate.draft import Draft
+from tui_transformer.explorer.widgets.inks import Inks, spread
 from tui_transformer.explorer.widgets.share_bar import share_bar
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.text.display import fit, visible

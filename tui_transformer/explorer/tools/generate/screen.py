@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.history import History
@@ -26,33 +26,30 @@ from tui_transformer.generation.writing import Writer
 from tui_transformer.guide.texts import help_text
 from tui_transformer.views.step_view import Place
 
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
-
 EDITS_LEFT_OUT = "the model writes without the edits of the explorer"
 
 
-def open_from(screen: MainScreen) -> None:
+def open_from(port: Port) -> None:
     """Write on from the sentence that is explored."""
-    session = screen.session
+    session = port.session
     try:
         defaults = defaults_of(session.model)
         writer = Writer(session.model, defaults.settings, defaults.rules, session.encoding.ids)
     except InputError as error:
-        screen.say(str(error))
+        port.say(str(error))
         return
-    screen.app.push_screen(GenerateScreen(screen, writer))
+    port.open(GenerateScreen(port, writer))
     for note in filter(None, (defaults.note, EDITS_LEFT_OUT if session.edits else "")):
-        screen.say(note, severity="warning")
+        port.say(note, severity="warning")
 
 
 class GenerateScreen(WritingStage):
     """What can be done with the text beside writing it."""
 
-    def __init__(self, main: MainScreen, writer: Writer) -> None:
+    def __init__(self, port: Port, writer: Writer) -> None:
         """Nothing is written yet."""
-        super().__init__(main.worker, main.session)
-        self._main, self._writer = main, writer
+        super().__init__(port.worker, port.session)
+        self.port, self._writer = port, writer
 
     def on_mount(self) -> None:
         """Read the prompt."""
@@ -162,8 +159,7 @@ class GenerateScreen(WritingStage):
             return
         self._stop()
         self.dismiss()
-        self._main.position = Position(PROBABILITIES, Place(row=len(ids) - 1, column=draft.marked))
-        self._main.change(session)
+        self.port.change(session, Position(PROBABILITIES, Place(row=len(ids) - 1, column=draft.marked)))
 
     def action_export(self) -> None:
         """Ask for a file, and write the text to it."""

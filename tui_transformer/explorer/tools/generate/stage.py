@@ -16,11 +16,11 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widgets import Static
 
-from tui_transformer.explorer.main.panes.texts import Inks, model_name
 from tui_transformer.explorer.shell.asking import Requests, Result, draw_together, say
 from tui_transformer.explorer.shell.keymap import in_use
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.explorer.state.history import History
+from tui_transformer.explorer.state.names import model_name
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.generate import lines
 from tui_transformer.explorer.tools.generate.actions import ACTIONS
@@ -29,6 +29,7 @@ from tui_transformer.explorer.tools.generate.draft import Draft
 from tui_transformer.explorer.tools.generate.look import Look
 from tui_transformer.explorer.tools.generate.wording import WINDOW, token_name, token_texts
 from tui_transformer.explorer.widgets.cache_map import CacheMap
+from tui_transformer.explorer.widgets.inks import INK_CLASSES, Inks, inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.palette import Surface, bar_color
 from tui_transformer.explorer.widgets.token_text import TokenText, Written
@@ -42,15 +43,15 @@ class GenerateStage(Screen[None]):
     """The text so far, what may come next, and the keys and values that are kept."""
 
     BINDINGS: ClassVar[list[BindingType]] = [action.binding() for action in ACTIONS if action.keys]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"ink--plain", "ink--quiet", "ink--accent", "ink--marked"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = INK_CLASSES
     DEFAULT_CSS = """
     GenerateStage {
-        layout: vertical;
-        background: $background;
         & > .ink--plain { color: $foreground; }
         & > .ink--quiet { color: $foreground 60%; }
         & > .ink--accent { color: $accent; text-style: bold; }
         & > .ink--marked { color: $background; background: $accent; text-style: bold; }
+        layout: vertical;
+        background: $background;
 
         #title, #keys { height: 1; width: 1fr; background: $surface; }
         #written { height: 6; padding: 0 1; }
@@ -236,9 +237,4 @@ class GenerateStage(Screen[None]):
         self.query_one("#cache").border_title = Content(f"KV cache · layer {self.cache_layer} of {layers}")
 
     def _inks(self) -> Inks:
-        return Inks(*(self._ink(name) for name in ("plain", "quiet", "accent", "marked")))
-
-    def _ink(self, name: str) -> Style:
-        """The style of a text on any background; the colour is mixed with the background of the screen."""
-        style = self.get_component_rich_style(f"ink--{name}")
-        return Style(color=style.color, bold=style.bold, reverse=style.reverse)
+        return inks_of(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 from textual import on
@@ -21,13 +21,11 @@ from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.shell.dialog import Keys
 from tui_transformer.explorer.shell.overview import FITTING, Hiding, joined, part_shown
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
 from tui_transformer.views.view import Scale, Values
-
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
 
 COST = 12
 """Operations that it takes to measure and draw a weight."""
@@ -37,12 +35,12 @@ _RESULTS: WeakKeyDictionary[Trace, Results] = WeakKeyDictionary()
 """What was measured stays as long as the trace does."""
 
 
-def open_from(screen: MainScreen) -> None:
+def open_from(port: Port) -> None:
     """All heads of the model; says so where it has none."""
-    if not groups(screen.session.trace.program):
-        screen.say("this model has no attention")
+    if not groups(port.session.trace.program):
+        port.say("this model has no attention")
         return
-    screen.app.push_screen(HeadsScreen(screen))
+    port.open(HeadsScreen(port))
 
 
 class HeadsScreen(Hiding):
@@ -65,18 +63,18 @@ class HeadsScreen(Hiding):
     ]
     HELP_TOPIC, KIND = "all-heads", "all heads"
 
-    def __init__(self, main: MainScreen) -> None:
+    def __init__(self, port: Port) -> None:
         """Begin with the attention that the main screen shows, at its head."""
-        super().__init__(main)
+        super().__init__(port)
         program = self.session.trace.program
-        at = next((each for each in attentions(program) if each.name.startswith(_sublayer(main.position.stop))), None)
+        at = next((each for each in attentions(program) if each.name.startswith(_sublayer(port.position.stop))), None)
         self.group = at.group if at is not None else chosen_group(program, None)
         self.steps: Sequence[Attention] = attentions(program, self.group)
         self.measure: Measure | None = None
         self.reverse, self.common = False, True
         self.high = 1.0
         self.order: list[int] = []
-        self._start = (at.layer * at.heads + main.position.place.head) if at is not None else 0
+        self._start = (at.layer * at.heads + port.position.place.head) if at is not None else 0
 
     def content(self) -> ComposeResult:
         """Tiles above, what their colours mean below."""

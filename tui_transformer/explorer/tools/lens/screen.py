@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,13 +11,11 @@ from tui_transformer.analysis.logit_lens import Depth, Lens, Spelled, lens_of, w
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.dialog import Keys
 from tui_transformer.explorer.shell.overview import FITTING, Overview, part_shown
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
 from tui_transformer.views.view import Scale
-
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
 
 TOP = 5
 """Words of each cell that are kept."""
@@ -26,14 +23,14 @@ TOP = 5
 PROBABILITY = Scale("sequential", 0.0, 1.0)
 
 
-def open_from(screen: MainScreen) -> None:
+def open_from(port: Port) -> None:
     """The lens; says so where the model has no output head."""
     try:
-        lens = lens_of(screen.session.trace.program)
+        lens = lens_of(port.session.trace.program)
     except InputError as error:
-        screen.say(str(error))
+        port.say(str(error))
         return
-    screen.app.push_screen(LensScreen(screen, lens))
+    port.open(LensScreen(port, lens))
 
 
 class LensScreen(Overview):
@@ -45,9 +42,9 @@ class LensScreen(Overview):
     """
     HELP_TOPIC, KIND = "lens", "lens"
 
-    def __init__(self, main: MainScreen, lens: Lens) -> None:
+    def __init__(self, port: Port, lens: Lens) -> None:
         """Begin at the token of the main screen's row."""
-        super().__init__(main)
+        super().__init__(port)
         self.lens = lens
         self.words: dict[tuple[int, int], tuple[tuple[int, float], ...]] = {}
         self._computing = False
@@ -63,7 +60,7 @@ class LensScreen(Overview):
         axis = self.lens.steps[-1].axes[0]
         labels = tuple(map(self.session.labels.of(axis), range(self.lens.tokens)))
         rows = tuple(depth.title for depth in self.lens.depths)
-        start = min(self.main.position.place.row, self.lens.tokens - 1)
+        start = min(self.port.position.place.row, self.lens.tokens - 1)
         table = self.query_one(WordTable)
         table.show(WordCells(rows, labels, self._cell, PROBABILITY), (len(rows) - 1, start))
         self.query_one(Legend).show(PROBABILITY, note="probability of the most probable word")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.style import Style
 from rich.text import Text
@@ -18,13 +18,11 @@ from tui_transformer.analysis.attentions import Attention, attentions
 from tui_transformer.analysis.links import Link, Wanted, links_of, strongest
 from tui_transformer.explorer.shell.dialog import Keys
 from tui_transformer.explorer.shell.overview import FITTING, Hiding
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.palette import Surface, bar_color
 from tui_transformer.text.display import fit
-
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
 
 TOP = 200
 """Links that are listed."""
@@ -37,12 +35,12 @@ WORD, SHORT_WORD, ROOMY = 16, 10, 80
 """Columns of a token, and those on a screen that is narrower than the last."""
 
 
-def open_from(screen: MainScreen) -> None:
+def open_from(port: Port) -> None:
     """The links of all heads, or of the head that is shown; says so where the model has none."""
-    if not attentions(screen.session.trace.program):
-        screen.say("this model has no attention")
+    if not attentions(port.session.trace.program):
+        port.say("this model has no attention")
         return
-    screen.app.push_screen(LinksScreen(screen))
+    port.open(LinksScreen(port))
 
 
 class LinksScreen(Hiding):
@@ -67,13 +65,13 @@ class LinksScreen(Hiding):
     """
     HELP_TOPIC, KIND = "links", "links"
 
-    def __init__(self, main: MainScreen) -> None:
+    def __init__(self, port: Port) -> None:
         """Begin with all heads."""
-        super().__init__(main)
+        super().__init__(port)
         self.everything = attentions(self.session.trace.program)
-        stop = main.position.stop
+        stop = port.position.stop
         self.at = next((step for step in self.everything if stop.startswith(step.name.rpartition(".")[0] + ".")), None)
-        self.head = main.position.place.head
+        self.head = port.position.place.head
         self.scope, self.itself = "all heads", True
         self.found: tuple[Link, ...] = ()
         self.waiting: list[Attention] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -21,15 +21,13 @@ from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.choice import Choice
 from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
 from tui_transformer.explorer.shell.line_input import LineInput
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.comparison import NOTHING
 from tui_transformer.explorer.state.edited import FromSentence
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation.experiment import perform
-
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
 
 WHOLE, HEAD, ROW = "whole step", "head", "row"
 
@@ -57,20 +55,20 @@ class Draft:
         return replace(self.patch, read=_kept(trace.window(self.patch.name, region), region))
 
 
-def open_from(screen: MainScreen) -> None:
+def open_from(port: Port) -> None:
     """Ask for the other sentence; says so where there is nothing to patch."""
-    session, position = screen.session, screen.position
+    session, position = port.session, port.position
     try:
         _check(session, position)
     except InputError as error:
-        screen.say(str(error))
+        port.say(str(error))
         return
 
     def finish(draft: Draft | None) -> None:
         if draft is not None:
-            screen.ask("patch", AT_ONCE + 1, draft.made, lambda patch: perform(screen, (patch,)))
+            port.ask("patch", AT_ONCE + 1, draft.made, lambda patch: perform(port, (patch,)))
 
-    screen.app.push_screen(PatchScreen(session, position), finish)
+    port.open(PatchScreen(session, position), finish)
 
 
 def draft(session: Session, position: Position, text: str, part: str) -> Draft:

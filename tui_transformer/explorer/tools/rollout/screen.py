@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,28 +15,26 @@ from tui_transformer.analysis.rollout import Rollout
 from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.shell.dialog import Keys
 from tui_transformer.explorer.shell.overview import FITTING, Overview
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.views.rollout_view import rollout_view
 from tui_transformer.views.view import Scale, View
 
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
 
-
-def stacks(screen: MainScreen) -> tuple[str, ...]:
+def stacks(port: Port) -> tuple[str, ...]:
     """The kinds of self-attention of the model."""
     kind = SELF.replace("_", "-")
-    return tuple(group for group in groups(screen.session.trace.program) if group.endswith(kind))
+    return tuple(group for group in groups(port.session.trace.program) if group.endswith(kind))
 
 
-def open_from(screen: MainScreen) -> None:
+def open_from(port: Port) -> None:
     """The rollout up to the layer that is shown, or the last; says so where the model has no self-attention."""
-    if not stacks(screen):
-        screen.say("this model has no self-attention")
+    if not stacks(port):
+        port.say("this model has no self-attention")
         return
-    screen.app.push_screen(RolloutScreen(screen))
+    port.open(RolloutScreen(port))
 
 
 class RolloutScreen(Overview):
@@ -55,13 +53,13 @@ class RolloutScreen(Overview):
     ]
     HELP_TOPIC, KIND = "rollout", "rollout"
 
-    def __init__(self, main: MainScreen) -> None:
+    def __init__(self, port: Port) -> None:
         """Begin at the layer that the main screen shows."""
-        super().__init__(main)
+        super().__init__(port)
         self.view: View | None = None
-        stack, _, rest = main.position.stop.partition(".")
-        found = [group for group in stacks(main) if group.startswith(stack)]
-        self._use(found[0] if found else stacks(main)[-1])
+        stack, _, rest = port.position.stop.partition(".")
+        found = [group for group in stacks(port) if group.startswith(stack)]
+        self._use(found[0] if found else stacks(port)[-1])
         layer = rest.partition(".")[0]
         self.depth = int(layer) if found and layer.isdigit() else len(self.rollout.steps) - 1
 
@@ -136,7 +134,7 @@ class RolloutScreen(Overview):
     @property
     def keys(self) -> Keys:
         """Those of this screen."""
-        stack = {"f": "encoder, decoder"} if len(stacks(self.main)) > 1 else {}
+        stack = {"f": "encoder, decoder"} if len(stacks(self.port)) > 1 else {}
         return {"{ }": "layer", **stack, "← ↑ ↓ →": "cell", "+ -": "width", **FITTING}
 
     # What keys do
@@ -150,7 +148,7 @@ class RolloutScreen(Overview):
 
     def action_stack(self) -> None:
         """The other stack."""
-        known = stacks(self.main)
+        known = stacks(self.port)
         self._use(known[(known.index(self.group) + 1) % len(known)])
         self.compute()
 

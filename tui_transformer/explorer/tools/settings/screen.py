@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -22,6 +22,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.choice import OFF_ON, Choice
 from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
 from tui_transformer.explorer.shell.line_input import LineInput
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.tools.settings.fields import (
     COLUMNS,
     FILE,
@@ -38,26 +39,32 @@ from tui_transformer.explorer.tools.settings.fields import (
 from tui_transformer.model.model import Model
 from tui_transformer.text.display import visible
 
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
-
 PATIENCE = 0.15
 """Seconds without a key after which what is typed is checked."""
 LONGEST = {"number": 20, "text": 4096}
 
 
-def open_from(screen: MainScreen) -> None:
+def open_from(port: Port) -> None:
     """Change sizes, seed, masks, vocabulary, precision, device and memory of what is explored."""
-    session = screen.session
+    session = port.session
     target = session.decoder_encoding
     lengths = max(len(session.encoding.tokens), 1), 1 if target is None else len(target.tokens)
     settings = SettingsScreen(session.model, Memory(session.budget, session.trace.held_bytes, *lengths))
 
     def finish(model: Model | None) -> None:
         if model is not None and settings.memory is not None:
-            screen.use_model(model, settings.memory.budget)
+            use(port, model, settings.memory.budget)
 
-    screen.app.push_screen(settings, finish)
+    port.open(settings, finish)
+
+
+def use(port: Port, model: Model, budget: int) -> None:
+    """Explore with another model or another memory budget."""
+    session = port.session if budget == port.session.budget else port.session.with_budget(budget)
+    try:
+        port.change(session if model is session.model else session.with_model(model))
+    except InputError as error:
+        port.say(str(error), severity="error")
 
 
 class SettingsScreen(Dialog[Model]):

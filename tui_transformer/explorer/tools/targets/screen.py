@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from textual.content import Content
 
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.dialog import plain
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS, Session
 from tui_transformer.model.targets import Ids, looks_ahead, read_targets, written_targets
 from tui_transformer.text.display import visible
-
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
 
 MOST_PAIRS = 24
 TO = "\u00a0→\u00a0"
@@ -27,24 +23,24 @@ OWN = "The model's own answer, unless you say otherwise; any other gives larger 
 HOW = "Words or token IDs with a space between them; -1 is not counted."
 
 
-def open_from(screen: MainScreen) -> None:
+def open_from(port: Port) -> None:
     """Set the targets, and walk backwards from their loss."""
-    session = screen.session
+    session = port.session
     if not session.has_loss:
-        screen.say("this model has no output.logits: there is no loss, and no gradients")
+        port.say("this model has no output.logits: there is no loss, and no gradients")
         return
 
     def finish(text: str | None) -> None:
         if text is not None:
-            screen.change(session.with_targets(read_targets(session.model, text, len(session.loss_targets))))
-            screen.follow(Position(LOSS, screen.position.place))
+            targets = read_targets(session.model, text, len(session.loss_targets))
+            port.change(session.with_targets(targets), Position(LOSS, port.position.place))
 
     def ask(_: object) -> None:
-        screen.app.push_screen(TargetsScreen(session), finish)
+        port.open(TargetsScreen(session), finish)
 
     program = session.base.program
     cost = sum(map(program.flops, program.steps)) if session.targets is None and session.answers_once else 0
-    screen.ask("targets", cost, lambda _: session.loss_targets, ask)
+    port.ask("targets", cost, lambda _: session.loss_targets, ask)
 
 
 class TargetsScreen(PromptScreen):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.state.comparison import NOTHING
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
@@ -12,9 +12,6 @@ from tui_transformer.explorer.tools.train.chosen import Chosen
 from tui_transformer.explorer.tools.train.sample import Heads, Sample
 from tui_transformer.model import Model
 from tui_transformer.views.step_view import Place
-
-if TYPE_CHECKING:
-    from tui_transformer.explorer.main.screen import MainScreen
 
 
 def session_of(session: Session, model: Model, sample: Sample) -> Session:
@@ -29,9 +26,10 @@ def session_of(session: Session, model: Model, sample: Sample) -> Session:
     return changed
 
 
-def show_in(main: MainScreen, session: Session, heads: Heads | None, chosen: Chosen) -> None:
+def show_in(port: Port, session: Session, heads: Heads | None, chosen: Chosen) -> None:
     """Explore a session at a head; undo comes back to what was explored before."""
+    at = None
     if heads is not None and heads.attentions:
         attention, head = chosen.of(heads.attentions)
-        main.position = Position(attention.name, Place(head))
-    main.change(session)
+        at = Position(attention.name, Place(head))
+    port.change(session, at)

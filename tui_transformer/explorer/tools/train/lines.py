@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from rich.style import Style
 from rich.text import Text
 
-from tui_transformer.explorer.main.panes.texts import Inks, spread
 from tui_transformer.explorer.tools.train.driver import Status
 from tui_transformer.explorer.tools.train.sample import Output
+from tui_transformer.explorer.widgets.inks import Inks, spread
 from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.explorer.widgets.share_bar import share_bar
 from tui_transformer.learning.settings import Settings
@@ -107,11 +107,11 @@ def _quality(status: Status, settings: Settings) -> Mapping[str, str]:
     }
 
 
-def outputs(made: Iterable[Output], width: int, lines: int, inks: Inks, right: Style, wrong: Style) -> Text:
+def outputs(made: Iterable[Output], width: int, lines: int, inks: Inks) -> Text:
     """What the model made of examples, the newest first, as many as there is room for."""
     text = Text(overflow="fold")
     for output in made:
-        entry = _output(output, inks, right, wrong)
+        entry = _output(output, inks)
         taken = max(-(-entry.cell_len // max(width, 1)), 1)
         if taken > lines:
             break
@@ -121,12 +121,12 @@ def outputs(made: Iterable[Output], width: int, lines: int, inks: Inks, right: S
     return text
 
 
-def _output(output: Output, inks: Inks, right: Style, wrong: Style) -> Text:
+def _output(output: Output, inks: Inks) -> Text:
     step, given, made = f"{output.step:>6,}  ", visible(output.given), visible(output.made)
     entry = Text(step, inks.quiet)
     if output.right is None:
         return entry.append(f"{given} ", inks.quiet).append(made, inks.plain)
-    mark, style = ("right  ", right) if output.right else ("wrong  ", wrong)
+    mark, style = ("right  ", inks.right) if output.right else ("wrong  ", inks.wrong)
     entry.append(mark, style).append(f"{given} → ", inks.quiet).append(made or "nothing", inks.plain)
     return entry if output.right else entry.append(f"   expected {visible(output.expected)}", inks.quiet)
 

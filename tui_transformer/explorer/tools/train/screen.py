@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
 
 from textual.notifications import SeverityLevel
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.pick import PickScreen
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.tools.train.driver import Training
 from tui_transformer.explorer.tools.train.exploring import session_of, show_in
@@ -22,35 +22,26 @@ from tui_transformer.learning.run_file import is_run
 from tui_transformer.model import Model
 from tui_transformer.text.display import visible
 
-if TYPE_CHECKING:
-    from tui_transformer.explorer.app import ExplorerApp
-    from tui_transformer.explorer.main.screen import MainScreen
-
 GO_ON, PAUSE, CLOSE = "go on", "pause", "close"
 HIGHEST_RATE = 1e6
 
 
-def open_from(screen: MainScreen) -> None:
+def open_from(port: Port) -> None:
     """Train: the run that is open, or one that a form asks for."""
-    app = _app(screen)
-    training = app.training
-    if training is not None and training.alive:
-        app.push_screen(TrainScreen(screen, training))
+    training = port.background.job
+    if isinstance(training, Training) and training.alive:
+        port.open(TrainScreen(port, training))
         return
 
     def begin(plan: Plan) -> Training:
-        app.training = Training(plan.name, plan.opened, lambda work: app.worker.between(work).result())
-        return app.training
+        port.background.job = begun = Training(plan.name, plan.opened, lambda work: port.worker.between(work).result())
+        return begun
 
     def finish(opened: Training | None) -> None:
         if opened is not None:
-            app.push_screen(TrainScreen(screen, opened))
+            port.open(TrainScreen(port, opened))
 
-    app.push_screen(TrainForm(_run_of(screen.session.model), begin), finish)
-
-
-def _app(screen: MainScreen) -> ExplorerApp:
-    return cast("ExplorerApp", screen.app)
+    port.open(TrainForm(_run_of(port.session.model), begin), finish)
 
 
 def _run_of(model: Model) -> str:
@@ -63,10 +54,10 @@ def _run_of(model: Model) -> str:
 class TrainScreen(TrainStage):
     """Everything that a key can do. The training's thread alone uses the run."""
 
-    def __init__(self, main: MainScreen, training: Training) -> None:
+    def __init__(self, port: Port, training: Training) -> None:
         """Show a run."""
         super().__init__(training)
-        self._main = main
+        self.port = port
 
     # Training
 
@@ -149,12 +140,11 @@ class TrainScreen(TrainStage):
             return
         if how == PAUSE:
             self.training.pause()
-        app = _app(self._main)
-        self.training.snapshot(lambda model: app.post(self._show_in_explorer, model))
+        self.training.snapshot(lambda model: self.port.worker.post(self._show_in_explorer, model))
 
     def _show_in_explorer(self, model: Model) -> None:
         """Show the model on the sample, at the head that was looked at."""
-        looks, session = self.training.looks, self._main.session
+        looks, session = self.training.looks, self.port.session
         if looks is None or not self.is_current:
             return
         try:
@@ -163,13 +153,12 @@ class TrainScreen(TrainStage):
             self.say(str(error), "error")
             return
         self._back_to_main()
-        show_in(self._main, session, self.heads, self.chosen)
+        show_in(self.port, session, self.heads, self.chosen)
 
     def _back_to_main(self) -> None:
         """Leave the run open, and say over the main screen where it stands."""
         self.dismiss()
-        if not self._main.query(TrainingLine):
-            self._main.mount(TrainingLine(self.training))
+        self.port.banner(TrainingLine(self.training))
 
     def action_leave(self) -> None:
         """Ask whether training goes on."""
@@ -205,7 +194,7 @@ class TrainScreen(TrainStage):
 
         run = self.training.run
         if run is not None:
-            open_run(self._main, run.folder)
+            open_run(self.port, run.folder)
 
     def action_help(self) -> None:
         """What there is on this screen."""

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar
 
-from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -18,8 +17,6 @@ from textual.events import Resize
 from textual.screen import Screen
 from textual.widgets import Static
 
-from tui_transformer.explorer.main.panes.matrix import MatrixPane
-from tui_transformer.explorer.main.panes.texts import Inks
 from tui_transformer.explorer.shell.actions import Action
 from tui_transformer.explorer.shell.keymap import in_use
 from tui_transformer.explorer.tools.generate.lines import keys
@@ -30,6 +27,8 @@ from tui_transformer.explorer.tools.train.driver import Training
 from tui_transformer.explorer.tools.train.pace import Pace
 from tui_transformer.explorer.tools.train.sample import Heads, Output
 from tui_transformer.explorer.widgets.chart import Chart
+from tui_transformer.explorer.widgets.inks import INK_CLASSES, Inks, inks_of
+from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 from tui_transformer.text.display import visible
 from tui_transformer.views.charts import BarChart
@@ -60,9 +59,7 @@ class TrainStage(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [action.binding() for action in ACTIONS]
     AUTO_FOCUS = ""
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *(f"ink--{name}" for name in ("plain", "quiet", "accent", "marked", "right", "wrong"))
-    }
+    COMPONENT_CLASSES: ClassVar[set[str]] = INK_CLASSES
     DEFAULT_CSS = """
     TrainStage {
         layout: vertical;
@@ -312,14 +309,9 @@ class TrainStage(Screen[None]):
     def show_outputs(self) -> None:
         """What the model made of examples."""
         text = self.query_one("#outputs-text", Static)
-        right, wrong = self._ink("right"), self._ink("wrong")
         width, height = text.size
-        self._say("outputs-text", lines.outputs(self._outputs, width, height, self.inks(), right, wrong))
+        self._say("outputs-text", lines.outputs(self._outputs, width, height, self.inks()))
 
     def inks(self) -> Inks:
         """The styles of the lines."""
-        return Inks(*(self._ink(name) for name in ("plain", "quiet", "accent", "marked")))
-
-    def _ink(self, name: str) -> Style:
-        style = self.get_component_rich_style(f"ink--{name}")
-        return Style(color=style.color, bold=style.bold, reverse=style.reverse)
+        return inks_of(self)

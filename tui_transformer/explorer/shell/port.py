@@ -1,0 +1,54 @@
+"""What a tool is given of the explorer: what is explored, and a few things to do with it; never the main screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
+from textual.widget import Widget
+
+from tui_transformer.explorer.shell.worker import Background, Task, Worker
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import Session
+
+Result = TypeVar("Result")
+
+
+class Port(Protocol):
+    """The explorer as a tool sees it."""
+
+    @property
+    def session(self) -> Session:
+        """What is explored."""
+
+    @property
+    def position(self) -> Position:
+        """The step and the cell that are shown."""
+
+    @property
+    def worker(self) -> Worker:
+        """The thread of the engine."""
+
+    @property
+    def background(self) -> Background:
+        """Where work that goes on without its screen is kept."""
+
+    def say(self, message: str, severity: SeverityLevel = "information") -> None:
+        """A message that goes away by itself."""
+
+    def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
+        """Do work now if it is small, else on the worker; then use what it gave."""
+
+    def change(self, session: Session, at: Position | None = None) -> None:
+        """Explore something else, at a position if one is given; undo takes it back."""
+
+    def visit(self, position: Position) -> None:
+        """Show a cell in the matrix of the main screen."""
+
+    def open(self, screen: Screen[Any], done: Callable[[Any], None] | None = None) -> None:
+        """Put a screen in front; `done` is given its result."""
+
+    def banner(self, line: Widget) -> None:
+        """Show a line above everything, unless one of its kind is there."""

@@ -1,0 +1,116 @@
+"""Every tool by its name, and how it is opened; a tool is imported when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tui_transformer.explorer.shell.port import Port
+
+
+def _ablate_here(kind: str, *, mean: bool) -> Callable[[Port], None]:
+    def ablate(port: Port) -> None:
+        from tui_transformer.explorer.tools.ablation import experiment
+
+        experiment.ablate(port, kind, mean=mean)
+
+    return ablate
+
+
+def _ablation(port: Port) -> None:
+    from tui_transformer.explorer.tools.ablation import screen
+
+    screen.open_from(port)
+
+
+def _checkpoints(port: Port) -> None:
+    from tui_transformer.explorer.tools.checkpoints import screen
+
+    screen.open_from(port)
+
+
+def _compare(port: Port) -> None:
+    from tui_transformer.explorer.tools.compare import screen
+
+    screen.open_from(port)
+
+
+def _cuts(port: Port) -> None:
+    from tui_transformer.explorer.tools.cuts import screen
+
+    screen.open_from(port)
+
+
+def _generate(port: Port) -> None:
+    from tui_transformer.explorer.tools.generate import screen
+
+    screen.open_from(port)
+
+
+def _heads(port: Port) -> None:
+    from tui_transformer.explorer.tools.heads import screen
+
+    screen.open_from(port)
+
+
+def _lens(port: Port) -> None:
+    from tui_transformer.explorer.tools.lens import screen
+
+    screen.open_from(port)
+
+
+def _links(port: Port) -> None:
+    from tui_transformer.explorer.tools.links import screen
+
+    screen.open_from(port)
+
+
+def _patch(port: Port) -> None:
+    from tui_transformer.explorer.tools.patch import screen
+
+    screen.open_from(port)
+
+
+def _rollout(port: Port) -> None:
+    from tui_transformer.explorer.tools.rollout import screen
+
+    screen.open_from(port)
+
+
+def _settings(port: Port) -> None:
+    from tui_transformer.explorer.tools.settings import screen
+
+    screen.open_from(port)
+
+
+def _targets(port: Port) -> None:
+    from tui_transformer.explorer.tools.targets import screen
+
+    screen.open_from(port)
+
+
+def _train(port: Port) -> None:
+    from tui_transformer.explorer.tools.train import screen
+
+    screen.open_from(port)
+
+
+TOOLS: Mapping[str, Callable[[Port], None]] = {
+    "ablate-head": _ablate_here("head", mean=False),
+    "ablate-head-mean": _ablate_here("head", mean=True),
+    "ablate-position": _ablate_here("position", mean=False),
+    "ablate-position-mean": _ablate_here("position", mean=True),
+    "ablation": _ablation,
+    "checkpoints": _checkpoints,
+    "compare": _compare,
+    "cuts": _cuts,
+    "generate": _generate,
+    "heads": _heads,
+    "lens": _lens,
+    "links": _links,
+    "patch": _patch,
+    "rollout": _rollout,
+    "settings": _settings,
+    "targets": _targets,
+    "train": _train,
+}
+"""How each tool is opened from what it is given."""

@@ -1,0 +1,47 @@
+"""The styles of lines of text: one table for all screens, from the colours of the theme."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from rich.style import Style
+from rich.text import Text
+from textual.widget import Widget
+
+
+@dataclass(frozen=True)
+class Inks:
+    """Names in quiet, values in plain, what counts in accent, where one is in marked; right and wrong answers."""
+
+    plain: Style
+    quiet: Style
+    accent: Style
+    marked: Style
+    right: Style
+    wrong: Style
+
+
+INK_CLASSES = {f"ink--{field.name}" for field in fields(Inks)}
+"""The component classes of a screen with such lines."""
+
+
+def inks_of(screen: Widget) -> Inks:
+    """The styles that the screen's style sheet gives; but for what is marked they lie on any background."""
+    return Inks(*(_ink(screen, f"ink--{field.name}") for field in fields(Inks)))
+
+
+def _ink(screen: Widget, name: str) -> Style:
+    style, given = (screen.get_component_rich_style(name, partial=partial) for partial in (False, True))
+    return Style(color=style.color, bgcolor=given.bgcolor, bold=style.bold, reverse=style.reverse)
+
+
+def spread(left: Text, right: Text, width: int) -> Text:
+    """Left and right of a line; the left one is cut if both do not fit."""
+    room = max(width - right.cell_len - 1, 0)
+    left = left.copy()
+    left.truncate(room, overflow="ellipsis")
+    left.append(" " * (width - left.cell_len - right.cell_len))
+    line = left.append_text(right)
+    line.truncate(width)
+    line.no_wrap = True
+    return line
