@@ -49,10 +49,10 @@ class HeatMapApp(App[None]):
         self.heat_map.show(self.view, self.scale, self.tile)
         self.heat_map.focus()
 
-    def on_heat_map_cell_moved(self, message: HeatMap.CellMoved) -> None:
+    def on_heat_map_moved(self, message: HeatMap.Moved) -> None:
         self.moved.append((message.row, message.column))
 
-    def on_heat_map_cell_chosen(self, message: HeatMap.CellChosen) -> None:
+    def on_heat_map_chosen(self, message: HeatMap.Chosen) -> None:
         self.chosen.append((message.row, message.column))
 
     def on_heat_map_tile_needed(self, message: HeatMap.TileNeeded) -> None:
@@ -184,7 +184,7 @@ async def test_the_cursor_is_kept_as_far_as_the_next_matrix_reaches() -> None:
         small = view_of(np.zeros((3, 5)))
         app.heat_map.show(small, UNIT, all_of(small))
         assert app.heat_map.cursor == (2, 4)
-        app.heat_map.show(small, UNIT, all_of(small), keep_cursor=False)
+        app.heat_map.show(small, UNIT, all_of(small), cursor=(0, 0))
         assert app.heat_map.cursor == (0, 0)
 
 
@@ -247,6 +247,6 @@ async def test_the_colours_follow_the_theme() -> None:
 
 async def test_every_key_has_an_id_and_a_tooltip() -> None:
     bindings = list(HeatMap()._bindings.key_to_bindings.values())
-    own = [binding for group in bindings for binding in group if binding.id and binding.id.startswith("heatmap.")]
+    own = [binding for group in bindings for binding in group if binding.id and binding.id.startswith("cursor.")]
     assert len({binding.id for binding in own}) == 15
     assert all(binding.tooltip for binding in own)

@@ -28,8 +28,8 @@ class StripApp(App[None]):
         self.query_one(HeadStrip).show(self.tiles, self.selected, self.scale)
         self.query_one(HeadStrip).focus()
 
-    def on_head_strip_head_chosen(self, message: HeadStrip.HeadChosen) -> None:
-        self.chosen.append(message.head)
+    def on_head_strip_moved(self, message: HeadStrip.Moved) -> None:
+        self.chosen.append(message.index)
 
 
 async def test_heads_are_numbered_and_the_selected_one_marked(screen_text: ScreenText) -> None:

@@ -89,7 +89,7 @@ async def test_only_the_tiles_on_screen_are_drawn(screen_text) -> None:
 async def test_keys_move_in_a_grid(keys: list[str], selected: int, screen_text) -> None:
     async with GridApp(20).run_test(size=(80, 24)) as pilot:
         await pilot.press(*keys, "enter")
-        assert pilot.app.query_one(TileGrid).selected == selected
+        assert pilot.app.query_one(TileGrid).index == selected
         assert pilot.app.chosen == [selected]
         assert f"tile {selected} " in screen_text(pilot.app)
 
@@ -98,7 +98,7 @@ async def test_where_tiles_flow_the_end_of_a_row_leads_on() -> None:
     async with GridApp(None).run_test(size=(80, 24)) as pilot:
         await pilot.press("end", "right")
         grid = pilot.app.query_one(TileGrid)
-        assert grid.selected == grid.columns
+        assert grid.index == grid.columns
 
 
 async def test_the_size_changes() -> None:
@@ -126,4 +126,4 @@ async def test_a_click_selects() -> None:
     async with GridApp(20).run_test(size=(80, 24)) as pilot:
         grid = pilot.app.query_one(TileGrid)
         await pilot.click(TileGrid, offset=(7 + (grid.side + 1) * 2, 2))
-        assert grid.selected == 2
+        assert grid.index == 2

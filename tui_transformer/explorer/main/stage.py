@@ -413,8 +413,8 @@ class Stage(Layout):
 
     # What panes say
 
-    @on(HeatMap.CellMoved)
-    def _cell_moved(self, event: HeatMap.CellMoved) -> None:
+    @on(HeatMap.Moved)
+    def _cell_moved(self, event: HeatMap.Moved) -> None:
         if self.scene is None:
             return
         place = replace(self.scene.place, row=event.row, column=event.column)
@@ -432,7 +432,7 @@ class Stage(Layout):
         self.show_lines()
         self._show_later()
 
-    @on(HeatMap.CellChosen)
+    @on(HeatMap.Chosen)
     def _cell_chosen(self) -> None:
         self.focus_pane("cell")
 
@@ -447,9 +447,9 @@ class Stage(Layout):
             return
         self.ask("tile", cost, lambda _: tile_of(trace, view, event.rows, event.columns), heat_map.supply)
 
-    @on(HeadStrip.HeadChosen)
-    def _head_chosen(self, event: HeadStrip.HeadChosen) -> None:
-        self.go_to_head(event.head)
+    @on(HeadStrip.Moved)
+    def _head_chosen(self, event: HeadStrip.Moved) -> None:
+        self.go_to_head(event.index)
 
     @on(StepsPane.Visited)
     def _step_chosen(self, event: StepsPane.Visited) -> None:

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
-from textual import events
-from textual.binding import Binding, BindingType
-from textual.geometry import Size
-from textual.message import Message
+from textual.binding import BindingType
+from textual.geometry import Offset, Size
 from textual.strip import Strip
-from textual.widget import Widget
 
+from tui_transformer.explorer.widgets.cursor import ACROSS, ROW_ENDS, CursorWidget
+from tui_transformer.explorer.widgets.grid import Cell
 from tui_transformer.explorer.widgets.labels import fit_label
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.explorer.widgets.small_picture import Picture, picture
@@ -23,27 +22,10 @@ _GAP = 2
 _MARK = "▸"
 
 
-class HeadStrip(Widget, can_focus=True):
+class HeadStrip(CursorWidget, can_focus=True):
     """Small heat maps of the heads with their numbers; two rows of a matrix share a line."""
 
-    HELP = """\
-## Heads
-
-Every head of the step, small. `▸` marks the one that is shown large.
-
-| key | does |
-|---|---|
-| ← → or h l | the head before, the next head |
-| home, end | first and last head |
-"""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "choose(-1)", "Head before", show=False, id="heads.left", tooltip="The head before"),
-        Binding("right,l", "choose(1)", "Next head", show=False, id="heads.right", tooltip="The next head"),
-        Binding("home", "choose(-100000)", "First head", show=False, id="heads.first", tooltip="The first head"),
-        Binding("end", "choose(100000)", "Last head", show=False, id="heads.last", tooltip="The last head"),
-    ]
-
+    BINDINGS: ClassVar[list[BindingType]] = [*ACROSS, *ROW_ENDS]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"head-strip--number", "head-strip--selected"}
 
     DEFAULT_CSS = """
@@ -56,25 +38,14 @@ Every head of the step, small. `▸` marks the one that is shown large.
     }
     """
 
-    class HeadChosen(Message):
-        """The user chose a head."""
-
-        def __init__(self, head_strip: HeadStrip, head: int) -> None:
-            super().__init__()
-            self.head_strip = head_strip
-            self.head = head
-
-        @property
-        def control(self) -> HeadStrip:
-            """The strip that sent the message."""
-            return self.head_strip
+    class Moved(CursorWidget.Moved):
+        """The user went to a head; `index` is its number."""
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         """Make a strip that shows nothing yet."""
         super().__init__(name=name, id=id, classes=classes)
         self._tiles: Sequence[Values] = ()
         self._scale = Scale("sequential", 0.0, 1.0)
-        self._selected = 0
         self._first_head = 0
         self._left = 0
         self._pictures: dict[int, Picture] = {}
@@ -89,24 +60,29 @@ Every head of the step, small. `▸` marks the one that is shown large.
             first: The number of the first head given.
         """
         self._tiles, self._scale, self._first_head = tiles, scale, first
-        self._selected = selected - first
+        self.at = 0, selected - first
         self._redraw()
         self.refresh(layout=self.styles.height is not None and self.styles.height.is_auto)
 
     @property
-    def selected(self) -> int:
-        """The number of the head that is marked."""
-        return self._first_head + self._selected
+    def extent(self) -> Cell:
+        """One row of heads."""
+        return 1, len(self._tiles)
 
-    def action_choose(self, step: int) -> None:
-        """Choose the head so many further on."""
-        self._choose(self._selected + step)
+    @property
+    def index(self) -> int:
+        """Number of the head that is marked."""
+        return self._first_head + self.at[1]
 
-    def on_click(self, event: events.Click) -> None:
-        """Choose the head that is clicked."""
-        place = event.get_content_offset(self)
-        if place is not None and self._left + place.x // self._slot < len(self._tiles):
-            self._choose(self._left + place.x // self._slot)
+    def cell_at(self, place: Offset) -> Cell | None:
+        """The head that is drawn at a place."""
+        head = self._left + place.x // self._slot
+        return (0, head) if head < len(self._tiles) else None
+
+    def follow(self, before: Cell) -> None:  # noqa: ARG002 - any head may come on screen
+        """Show the marked head, and as many as fit beside it."""
+        self._scroll_to_selected()
+        self.refresh()
 
     def on_resize(self) -> None:
         """Show as many heads as fit, the selected one among them."""
@@ -128,7 +104,7 @@ Every head of the step, small. `▸` marks the one that is shown large.
         shown = range(self._left, min(self._left + self._fitting + 1, len(self._tiles)))
         parts = [self._number(index) if y == 0 else self._line(index, y - 1) for index in shown]
         segments = [segment for part in parts for segment in part]
-        return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
+        return Strip(segments).adjust_cell_length(self.size.width, self.ink())
 
     @property
     def _slot(self) -> int:
@@ -139,19 +115,10 @@ Every head of the step, small. `▸` marks the one that is shown large.
     def _fitting(self) -> int:
         return max((self.size.width + _GAP) // self._slot, 1)
 
-    def _choose(self, index: int) -> None:
-        index = max(min(index, len(self._tiles) - 1), 0)
-        if index == self._selected or not self._tiles:
-            return
-        self._selected = index
-        self._scroll_to_selected()
-        self.refresh()
-        self.post_message(self.HeadChosen(self, self.selected))
-
     def _scroll_to_selected(self) -> None:
         last_left = max(len(self._tiles) - self._fitting, 0)
-        lowest = self._selected - self._fitting + 1
-        self._left = max(min(max(self._left, lowest), self._selected, last_left), 0)
+        lowest = self.at[1] - self._fitting + 1
+        self._left = max(min(max(self._left, lowest), self.at[1], last_left), 0)
 
     def _redraw(self) -> None:
         self._pictures.clear()
@@ -159,8 +126,8 @@ Every head of the step, small. `▸` marks the one that is shown large.
         self.refresh()
 
     def _number(self, index: int) -> list[Segment]:
-        is_selected = index == self._selected
-        style = self.get_component_rich_style(f"head-strip--{'selected' if is_selected else 'number'}")
+        is_selected = index == self.at[1]
+        style = self.ink(f"head-strip--{'selected' if is_selected else 'number'}")
         mark = _MARK if is_selected else " "
         return [Segment(fit_label(f"{mark}{self._first_head + index}", self._slot), style)]
 
@@ -169,7 +136,7 @@ Every head of the step, small. `▸` marks the one that is shown large.
             self._pictures[index] = self._picture(self._tiles[index])
         picture = self._pictures[index]
         cells = picture[y] if y < len(picture) else []
-        return [*cells, Segment(" " * (self._slot - len(cells)), self.rich_style)]
+        return [*cells, Segment(" " * (self._slot - len(cells)), self.ink())]
 
     def _picture(self, tile: Values) -> Picture:
-        return picture(tile, self._scale, Surface.of(self.app), self.rich_style)
+        return picture(tile, self._scale, Surface.of(self.app), self.ink())

@@ -75,11 +75,11 @@ class MatrixPair(Container):
             if pane.border_subtitle != text:
                 pane.border_subtitle = text
 
-    @on(HeatMap.CellMoved)
-    def _moved(self, event: HeatMap.CellMoved) -> None:
+    @on(HeatMap.Moved)
+    def _moved(self, event: HeatMap.Moved) -> None:
         """The other cursor goes to the same cell."""
         if self.both:
-            other = self.second if event.heat_map is self.first.cells else self.first
+            other = self.second if event.control is self.first.cells else self.first
             other.cells.cursor = event.row, event.column
 
     def _let_follow(self, one: MatrixPane, other: MatrixPane) -> None:

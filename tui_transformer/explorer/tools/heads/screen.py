@@ -141,7 +141,7 @@ class HeadsScreen(Hiding):
         self.results[found.attention.name, hidden] = found
         layer = [step.name for step in self.steps].index(found.attention.name)
         if self.measure is not None or self._highest() != self.high:
-            self.put_in_order(self.selected if self.measure is None or self.query_one(TileGrid).selected else None)
+            self.put_in_order(self.selected if self.measure is None or self.query_one(TileGrid).index else None)
         else:
             self.query_one(TileGrid).renew(range(layer * self.heads, (layer + 1) * self.heads))
         self.show_lines()
@@ -152,7 +152,7 @@ class HeadsScreen(Hiding):
     @property
     def selected(self) -> int:
         """The head that is selected, counted through all layers."""
-        return self.order[self.query_one(TileGrid).selected]
+        return self.order[self.query_one(TileGrid).index]
 
     def put_in_order(self, selected: int | None) -> None:
         """Put the heads in order, with this one selected, or the first."""
@@ -267,7 +267,7 @@ class HeadsScreen(Hiding):
         what = "tokens in groups: share of the queries' attention" if grouped else "weight"
         scale = "" if self.common else "each head up to its own largest · "
         note = f"{scale}{what} · rows queries, columns keys"
-        self.query_one(Legend).show(self._scale(grid.selected), note=note)
+        self.query_one(Legend).show(self._scale(grid.index), note=note)
 
     # What keys do
 

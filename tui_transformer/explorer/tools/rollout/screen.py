@@ -152,6 +152,6 @@ class RolloutScreen(Overview):
         self._use(known[(known.index(self.group) + 1) % len(known)])
         self.compute()
 
-    @on(HeatMap.CellMoved)
+    @on(HeatMap.Moved)
     def _moved(self) -> None:
         self.show_lines()
