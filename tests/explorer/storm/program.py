@@ -1,0 +1,49 @@
+"""The program as it is, in a storm: it may quit only when it is told so, and may write only below its folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = str(Path.cwd().resolve().parent)
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+CHANGING = {"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.link", "os.symlink", "os.truncate", "shutil.rmtree"}
+MAY_QUIT = "may-quit"
+DEVICES = ("/dev/null", "/dev/tty")
+
+
+def _stay_inside(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open":
+        path, _, flags = arguments
+        if isinstance(flags, int) and flags & WRITING and isinstance(path, str | bytes):
+            _check(os.fsdecode(path))
+    elif event in CHANGING and isinstance(arguments[0], str | bytes):
+        _check(os.fsdecode(arguments[0]))
+
+
+def _check(path: str) -> None:
+    if path not in DEVICES and not os.path.realpath(path).startswith(HERE):  # noqa: PTH118
+        raise PermissionError(13, "a storm writes only below its folder", path)
+
+
+def main() -> None:
+    """Run the program."""
+    from textual.app import App
+
+    from tui_transformer.cli import main as command
+
+    leave = App.exit
+
+    def exit_when_told(app: App[Any], *arguments: Any, **named: Any) -> None:
+        if Path(HERE, MAY_QUIT).exists():
+            leave(app, *arguments, **named)
+
+    App.exit = exit_when_told  # type: ignore[method-assign]
+    sys.addaudithook(_stay_inside)
+    command.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,255 @@
+"""One storm: the program in a terminal, the events, and everything that has to hold afterwards."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .events import Event, storm
+from .files import faults_of_files
+from .program import MAY_QUIT
+from .terminal import Terminal, plain
+
+ROOT = Path(__file__).parents[3]
+REFERENCES = ROOT / "tests/references"
+BUILT_IN = ("question", "dates", "copy", "story", "encoder", "decoder", "encoder-decoder", "attention")
+MODELS = (*BUILT_IN, *sorted(path.name for path in REFERENCES.iterdir() if path.is_dir()))
+"""Models of every kind: those that come with the program, and the references."""
+
+LAST = 40
+"""Events before an end that are told."""
+
+PATIENCE = 60.0
+"""Seconds in which a terminal that nothing is typed into has to be answered."""
+
+SIZE = (100, 30)
+QUIET = 0.25
+MAIN = "quit"
+HELP = "Stepping"
+LEAVE = "Leave"
+MEGABYTES = 120
+"""By how much memory may have grown in a storm."""
+
+THREADS = 3
+"""How many more threads there may be than at the start."""
+
+MODES_OFF = (1000, 1002, 1003, 1006, 1015, 1016, 1004, 1049, 2004, 2048)
+
+
+@dataclass
+class Outcome:
+    """How a storm ended: what did not hold, and what was measured."""
+
+    seed: int
+    model: str
+    faults: list[str] = field(default_factory=list)
+    last: list[str] = field(default_factory=list)
+    memory: tuple[float, float] = (0.0, 0.0)
+    threads: tuple[int, int] = (0, 0)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        """A line, and what did not hold below it."""
+        grown = f"{self.memory[0]:.0f} → {self.memory[1]:.0f} MB, {self.threads[0]} → {self.threads[1]} threads"
+        line = f"seed {self.seed} {self.model}: {'holds' if not self.faults else 'FAILS'} · {grown} · {self.seconds:.0f} s"
+        told = [f"last events: {' '.join(self.last)}"] if self.faults and self.last else []
+        return "\n  ".join([line, *self.faults, *told])
+
+
+class Fault(Exception):
+    """What did not hold."""
+
+
+def run(seed: int, model: str, events: int, gap: float) -> Outcome:
+    """Let a storm loose upon a model."""
+    outcome, started = Outcome(seed, model), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="storm", ignore_cleanup_errors=True) as name:
+        folder = Path(name).resolve()
+        (folder / "here").mkdir()
+        terminal = Terminal(_command(model), folder / "here", _environment(folder), SIZE)
+        try:
+            _weather(terminal, folder, outcome, events, gap)
+        except Fault as fault:
+            outcome.faults.append(str(fault))
+        finally:
+            code = terminal.close()
+        if code and terminal.process.returncode:
+            outcome.faults += _reports(folder)
+        outcome.faults += faults_of_files(folder / "here")
+    outcome.seconds = time.monotonic() - started
+    return outcome
+
+
+def _weather(terminal: Terminal, folder: Path, outcome: Outcome, events: int, gap: float) -> None:
+    """The storm, and what has to hold after it."""
+    _until(terminal, MAIN)
+    terminal.drain(1.0, 10.0)
+    before = _used(terminal.process.pid)
+    last = deque[Event](maxlen=LAST)
+    try:
+        for event in storm(outcome.seed, events):
+            last.append(event)
+            _happen(terminal, event, gap)
+        _calm(terminal)
+        _leave_all(terminal)
+    except Fault:
+        outcome.last = list(map(str, last))
+        raise
+    after = _used(terminal.process.pid)
+    outcome.memory, outcome.threads = (before[0], after[0]), (before[1], after[1])
+    _answers(terminal)
+    _quit(terminal, folder)
+    if after[0] - before[0] > MEGABYTES:
+        raise Fault(f"memory grew from {before[0]:.0f} to {after[0]:.0f} MB")
+    if after[1] - before[1] > THREADS:
+        raise Fault(f"threads grew from {before[1]} to {after[1]}")
+
+
+def _command(model: str) -> list[str]:
+    path = REFERENCES / model
+    where = model if model in BUILT_IN else str(path)
+    return [sys.executable, "-m", "tests.explorer.storm.program", "--model", where]
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    dropped = ("NO_COLOR", "COLUMNS", "LINES")
+    kept = {key: value for key, value in os.environ.items() if key not in dropped and not key.startswith("TEXTUAL")}
+    homes = {f"XDG_{name}_HOME": str(folder / name.lower()) for name in ("CONFIG", "STATE", "CACHE", "DATA")}
+    own = {"HOME": str(folder), "TMPDIR": str(folder), "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    return kept | homes | own | {"TERM": "xterm-256color", "COLORTERM": "truecolor", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _happen(terminal: Terminal, event: Event, gap: float) -> None:
+    if event.size:
+        terminal.resize(*event.size)
+    elif not terminal.send(event.sent, PATIENCE):
+        raise Fault(_ended(terminal) if terminal.ended else f"reads no key for {PATIENCE:.0f} s")
+    if terminal.ended:
+        raise Fault(_ended(terminal))
+    terminal.drain(0, 0.0)
+    if gap:
+        terminal.read(gap)
+
+
+def _ended(terminal: Terminal) -> str:
+    terminal.drain(0.2, 2.0)
+    last = re.sub(r"\s+", " ", plain(terminal.written[-3000:]))[-600:]
+    return f"ended with code {terminal.process.returncode}: …{last}"
+
+
+def _until(terminal: Terminal, text: str) -> None:
+    end, seen = time.monotonic() + PATIENCE, b""
+    while text not in plain(seen):
+        seen += terminal.read(0.2)
+        if terminal.ended or time.monotonic() > end:
+            raise Fault(f"never shown: {text!r}; {_ended(terminal)}")
+
+
+def _calm(terminal: Terminal) -> None:
+    """Close what the storm left open in the terminal's language, and wait until it is quiet."""
+    for closing in (b"\x1b\\", b"\x07", b"\x1b[201~", b"\x1b[201~"):
+        terminal.send(closing, PATIENCE)
+        terminal.drain(QUIET, 5.0)
+    terminal.drain(1.0, PATIENCE)
+    if terminal.ended:
+        raise Fault(_ended(terminal))
+
+
+def _shown(terminal: Terminal) -> str:
+    """All that is on the screen: a resize draws it anew."""
+    seen = b""
+    for size in ((SIZE[0] + 1, SIZE[1]), SIZE):
+        terminal.resize(*size)
+        seen = terminal.drain(QUIET, 5.0)
+    if terminal.ended:
+        raise Fault(_ended(terminal))
+    return plain(seen)
+
+
+def _press(terminal: Terminal, key: bytes) -> None:
+    terminal.send(key, PATIENCE)
+    terminal.drain(QUIET, 5.0)
+    if terminal.ended:
+        raise Fault(_ended(terminal))
+
+
+def _leave_all(terminal: Terminal) -> None:
+    """Back to the main screen, by the keys that leave."""
+    end, text = time.monotonic() + PATIENCE, ""
+    while time.monotonic() < end:
+        _press(terminal, b"\x1b")
+        text = _shown(terminal)
+        if _is_main(text):
+            return
+        if "Leave" in text:
+            _press(terminal, b"\r")
+    raise Fault(f"esc does not lead to the main screen: {' '.join(text.split())[:1500]!r}")
+
+
+def _is_main(text: str) -> bool:
+    """Whether the main screen is in front, and alone."""
+    return " q  quit" in re.sub(r"\s+", "  ", text) or " q quit" in text
+
+
+def _answers(terminal: Terminal) -> None:
+    """A known key gives a known repaint."""
+    _press(terminal, b"?")
+    text = _shown(terminal)
+    if "Help" not in text:
+        raise Fault(f"? shows no help: {' '.join(text.split())[:600]!r}")
+    _press(terminal, b"\x1b")
+
+
+def _quit(terminal: Terminal, folder: Path) -> None:
+    """The key that quits ends it with code 0, and the terminal is as before."""
+    (folder / MAY_QUIT).touch()
+    start = terminal.total
+    end = time.monotonic() + PATIENCE
+    terminal.send(b"q", PATIENCE)
+    while not terminal.ended:
+        terminal.read(0.1)
+        if time.monotonic() > end:
+            raise Fault("q does not quit")
+    terminal.drain(0.2, 2.0)
+    if terminal.process.returncode:
+        raise Fault(_ended(terminal))
+    check_terminal(terminal)
+    tail = plain(terminal.written[-(terminal.total - start) :])
+    if "Traceback" in tail or "Error" in tail:
+        raise Fault(f"a traceback after the end: {tail[-800:]}")
+
+
+def check_terminal(terminal: Terminal) -> None:
+    """Settings and modes are as before."""
+    if terminal.settings() != terminal.before:
+        raise Fault("the settings of the terminal (stty -a) are not those of before")
+    on = [mode for mode in MODES_OFF if terminal.modes.get(mode)]
+    if on:
+        raise Fault(f"modes are still set: {', '.join(f'?{mode}h' for mode in on)}")
+    if not terminal.modes.get(25, True):
+        raise Fault("the cursor is hidden")
+    if not terminal.modes.get(7, True):
+        raise Fault("long lines are not wrapped")
+    if terminal.keyboards > 0:
+        raise Fault("the keyboard protocol is still set")
+
+
+def _used(process: int) -> tuple[float, int]:
+    """Megabytes of memory and the number of threads; nothing where the system does not say."""
+    try:
+        text = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    except OSError:
+        return 0.0, 0
+    said = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    return int(said["VmRSS"].split()[0]) / 1024, int(said["Threads"])
+
+
+def _reports(folder: Path) -> list[str]:
+    """The end of each crash report."""
+    return [path.read_text(encoding="utf-8")[-1800:] for path in folder.rglob("tui-transformer-crash-*.txt")]

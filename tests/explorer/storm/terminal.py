@@ -1,0 +1,126 @@
+"""A terminal that only remembers: the modes that were set, the end of what was written, and how the program ended."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?<>=$]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>P\\])")
+MODE = re.compile(rb"\x1b\[\?(\d+(?:;\d+)*)([hl])")
+KITTY = re.compile(rb"\x1b\[([<>])\d*u")
+KEPT = 400_000
+"""Bytes of what was written that are remembered."""
+
+
+class Terminal:
+    """A pseudo-terminal, the program in it, and what a terminal would know of it."""
+
+    def __init__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str], size: tuple[int, int]) -> None:
+        self._master, self._slave = pty.openpty()
+        self.resize(*size)
+        self.before = self.settings()
+        self.modes: dict[int, bool] = {}
+        self.keyboards = 0
+        self.written, self.total = b"", 0
+        self._tail = b""
+        self.process = subprocess.Popen(
+            command,
+            stdin=self._slave,
+            stdout=self._slave,
+            stderr=self._slave,
+            cwd=folder,
+            env=dict(environment),
+            start_new_session=True,
+            preexec_fn=_own_terminal,  # noqa: PLW1509 - this process has no threads
+        )
+        os.set_blocking(self._master, False)
+
+    def settings(self) -> list[object]:
+        """What `stty -a` shows."""
+        return termios.tcgetattr(self._slave)
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Another size; the program gets the signal."""
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    @property
+    def ended(self) -> bool:
+        """Whether the program has ended."""
+        return self.process.poll() is not None
+
+    def send(self, data: bytes, patience: float) -> bool:
+        """Write all of it; False where the program does not read, or has ended."""
+        end = time.monotonic() + patience
+        while data:
+            self.read(0)
+            with contextlib.suppress(BlockingIOError, OSError):
+                data = data[os.write(self._master, data) :]
+                continue
+            if self.ended or time.monotonic() > end:
+                return False
+            self.read(0.01)
+        return True
+
+    def read(self, wait: float) -> bytes:
+        """What is written within so many seconds, as soon as there is something."""
+        if not select.select([self._master], [], [], wait)[0]:
+            return b""
+        try:
+            part = os.read(self._master, 1 << 20)
+        except OSError:
+            return b""
+        self._remember(part)
+        return part
+
+    def drain(self, quiet: float, longest: float) -> bytes:
+        """Everything that is written until nothing came for a while."""
+        end, seen = time.monotonic() + longest, b""
+        while time.monotonic() < end:
+            part = self.read(quiet)
+            if not part:
+                break
+            seen += part
+        return seen
+
+    def _remember(self, part: bytes) -> None:
+        self.total += len(part)
+        self.written = (self.written + part)[-KEPT:]
+        text = self._tail + part
+        for found in MODE.finditer(text):
+            for number in found[1].split(b";"):
+                self.modes[int(number)] = found[2] == b"h"
+        for found in KITTY.finditer(text):
+            self.keyboards += 1 if found[1] == b">" else -1
+        ends = [found.end() for pattern in (MODE, KITTY) for found in pattern.finditer(text)]
+        self._tail = text[max([*ends, len(text) - 16]) :]
+
+    def close(self) -> int | None:
+        """End the program where it still runs; its exit code."""
+        if not self.ended:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        os.close(self._slave)
+        os.close(self._master)
+        return self.process.returncode
+
+
+def _own_terminal() -> None:
+    """Make the terminal that of the new session, so that a resize is told."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def plain(written: bytes) -> str:
+    """Text without escape sequences."""
+    return ESCAPES.sub(b" ", written).decode(errors="replace")
