@@ -83,6 +83,9 @@ class Explorer:
 
     async def handled(self) -> None:
         """Wait until the messages are handled that are there now, and those that they give rise to."""
+        await self.pilot.pause(0)
+        while self.app.is_running and not self.app.in_turn.idle:
+            await self.pilot.pause(0)
         for _ in range(2):
             await self.pilot._wait_for_screen()
         await self.pilot.pause(0)

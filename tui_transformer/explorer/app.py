@@ -6,17 +6,21 @@ import asyncio
 import gc
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
+from textual.driver import Driver
 from textual.message import Message
 from textual.screen import Screen
 
 from tui_transformer import crash
 from tui_transformer.explorer.main.screen import MainScreen
+from tui_transformer.explorer.shell.in_turn import Behind, InTurn
 from tui_transformer.explorer.shell.palette import commands_of
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.shell.themes import THEMES
@@ -44,6 +48,7 @@ class ExplorerApp(App[None]):
         """Explore a session."""
         super().__init__()
         self.worker = Worker(self.post)
+        self.in_turn = InTurn(self, super().on_event)
         self.failure: str | None = None
         self.background = Background()
         self._session, self._preferences = session, preferences
@@ -60,6 +65,26 @@ class ExplorerApp(App[None]):
     def keymap(self) -> Mapping[str, str]:
         """The keys that the user gave to actions, by the names of those."""
         return self._preferences.keys
+
+    def get_driver_class(self) -> type[Driver]:
+        """Our driver for a terminal."""
+        found = super().get_driver_class()
+        if sys.platform == "win32":
+            return found
+        from tui_transformer.explorer.shell.driver import driver_for
+
+        return driver_for(found)
+
+    async def on_event(self, event: events.Event) -> None:
+        """What is typed, clicked and pasted is handed on one at a time."""
+        if isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded:
+            await self.in_turn.take(event)
+        else:
+            await super().on_event(event)
+
+    async def on_behind(self, message: Behind) -> None:
+        """Every widget has handled what is before this."""
+        await self.in_turn.back(message)
 
     def post(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Run a function on the screen's thread; called from any thread."""

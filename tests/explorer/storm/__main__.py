@@ -1,5 +1,7 @@
 """Storms from the command line: one again that failed, or many."""
 
+# ruff: noqa: T201 - a command
+
 from __future__ import annotations
 
 import argparse

@@ -8,7 +8,20 @@ from dataclasses import dataclass
 
 from tui_transformer.explorer.shell.actions import ACTIONS
 
-SIZES = ((160, 45), (120, 40), (100, 30), (80, 24), (60, 20), (40, 12), (20, 10), (12, 5), (5, 3), (2, 2), (1, 1), (300, 100))
+SIZES = (
+    (160, 45),
+    (120, 40),
+    (100, 30),
+    (80, 24),
+    (60, 20),
+    (40, 12),
+    (20, 10),
+    (12, 5),
+    (5, 3),
+    (2, 2),
+    (1, 1),
+    (300, 100),
+)
 
 SPECIAL = {
     "up": b"\x1b[A",
@@ -43,7 +56,24 @@ SPECIAL = {
 MOVES = tuple(SPECIAL[name] for name in ("up", "down", "left", "right", "home", "end", "pageup", "pagedown", "tab"))
 ENDS = tuple(SPECIAL[name] for name in ("enter", "escape", "enter", "backspace"))
 OTHERS = tuple(bytes([code]) for code in (*range(33, 127), *(code for code in range(1, 27) if code != 26)))
-TEXTS = ("the cat", "a,b", "1 2 3", "0", "-1", "nan", "1e400", "漢字", "é́", "🙂‍↔️", "[red]x", "\u202eabc", "x.svg", "x.npz", "out.json", "7.csv")
+TEXTS = (
+    "the cat",
+    "a,b",
+    "1 2 3",
+    "0",
+    "-1",
+    "nan",
+    "1e400",
+    "漢字",
+    "é́",
+    "🙂‍↔️",
+    "[red]x",
+    "\u202eabc",
+    "x.svg",
+    "x.npz",
+    "out.json",
+    "7.csv",
+)
 RAW = (
     b"\x1b[I",
     b"\x1b[O",
@@ -74,6 +104,10 @@ RAW = (
 )
 
 
+LONGEST = 60
+"""Bytes of an event that are told."""
+
+
 @dataclass(frozen=True)
 class Event:
     """One thing that happens to the terminal: bytes come, or it gets another size."""
@@ -83,12 +117,13 @@ class Event:
 
     def __str__(self) -> str:
         """As a person reads it."""
-        return f"{self.size[0]}×{self.size[1]}" if self.size else repr(self.sent)[1:]
+        sent = self.sent if len(self.sent) < LONGEST else self.sent[:LONGEST] + b"..."
+        return f"{self.size[0]}×{self.size[1]}" if self.size else repr(sent)[1:]
 
 
 def storm(seed: int, count: int) -> Iterator[Event]:
     """So many events; a seed gives the same ones again."""
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311
     kinds, weights = zip(*KINDS.items(), strict=True)
     for kind in chance.choices(kinds, weights, k=count):
         yield kind(chance)
@@ -140,7 +175,9 @@ def _paste(chance: random.Random) -> Event:
 def _noise(chance: random.Random) -> Event:
     """A control sequence with any parameters."""
     final = chance.choice("ABCDEFGHPQRSTu~tcnm$yZ")
-    numbers = ";".join(str(chance.choice((0, 1, 2, 5, 48, 97, 255, 70_000, 10**12))) for _ in range(chance.randint(0, 4)))
+    numbers = ";".join(
+        str(chance.choice((0, 1, 2, 5, 48, 97, 255, 70_000, 10**12))) for _ in range(chance.randint(0, 4))
+    )
     return Event(f"\x1b[{chance.choice(('', '?', '<', '>'))}{numbers}{final}".encode())
 
 

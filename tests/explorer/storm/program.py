@@ -24,7 +24,7 @@ def _stay_inside(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _check(path: str) -> None:
-    if path not in DEVICES and not os.path.realpath(path).startswith(HERE):  # noqa: PTH118
+    if path not in DEVICES and not os.path.realpath(path).startswith(HERE):
         raise PermissionError(13, "a storm writes only below its folder", path)
 
 

@@ -57,12 +57,14 @@ class Outcome:
     def __str__(self) -> str:
         """A line, and what did not hold below it."""
         grown = f"{self.memory[0]:.0f} → {self.memory[1]:.0f} MB, {self.threads[0]} → {self.threads[1]} threads"
-        line = f"seed {self.seed} {self.model}: {'holds' if not self.faults else 'FAILS'} · {grown} · {self.seconds:.0f} s"
+        line = (
+            f"seed {self.seed} {self.model}: {'holds' if not self.faults else 'FAILS'} · {grown} · {self.seconds:.0f} s"
+        )
         told = [f"last events: {' '.join(self.last)}"] if self.faults and self.last else []
         return "\n  ".join([line, *self.faults, *told])
 
 
-class Fault(Exception):
+class StormError(Exception):
     """What did not hold."""
 
 
@@ -75,7 +77,7 @@ def run(seed: int, model: str, events: int, gap: float) -> Outcome:
         terminal = Terminal(_command(model), folder / "here", _environment(folder), SIZE)
         try:
             _weather(terminal, folder, outcome, events, gap)
-        except Fault as fault:
+        except StormError as fault:
             outcome.faults.append(str(fault))
         finally:
             code = terminal.close()
@@ -98,7 +100,7 @@ def _weather(terminal: Terminal, folder: Path, outcome: Outcome, events: int, ga
             _happen(terminal, event, gap)
         _calm(terminal)
         _leave_all(terminal)
-    except Fault:
+    except StormError:
         outcome.last = list(map(str, last))
         raise
     after = _used(terminal.process.pid)
@@ -106,9 +108,9 @@ def _weather(terminal: Terminal, folder: Path, outcome: Outcome, events: int, ga
     _answers(terminal)
     _quit(terminal, folder)
     if after[0] - before[0] > MEGABYTES:
-        raise Fault(f"memory grew from {before[0]:.0f} to {after[0]:.0f} MB")
+        raise StormError(f"memory grew from {before[0]:.0f} to {after[0]:.0f} MB")
     if after[1] - before[1] > THREADS:
-        raise Fault(f"threads grew from {before[1]} to {after[1]}")
+        raise StormError(f"threads grew from {before[1]} to {after[1]}")
 
 
 def _command(model: str) -> list[str]:
@@ -129,9 +131,9 @@ def _happen(terminal: Terminal, event: Event, gap: float) -> None:
     if event.size:
         terminal.resize(*event.size)
     elif not terminal.send(event.sent, PATIENCE):
-        raise Fault(_ended(terminal) if terminal.ended else f"reads no key for {PATIENCE:.0f} s")
+        raise StormError(_ended(terminal) if terminal.ended else f"reads no key for {PATIENCE:.0f} s")
     if terminal.ended:
-        raise Fault(_ended(terminal))
+        raise StormError(_ended(terminal))
     terminal.drain(0, 0.0)
     if gap:
         terminal.read(gap)
@@ -148,7 +150,7 @@ def _until(terminal: Terminal, text: str) -> None:
     while text not in plain(seen):
         seen += terminal.read(0.2)
         if terminal.ended or time.monotonic() > end:
-            raise Fault(f"never shown: {text!r}; {_ended(terminal)}")
+            raise StormError(f"never shown: {text!r}; {_ended(terminal)}")
 
 
 def _calm(terminal: Terminal) -> None:
@@ -158,7 +160,7 @@ def _calm(terminal: Terminal) -> None:
         terminal.drain(QUIET, 5.0)
     terminal.drain(1.0, PATIENCE)
     if terminal.ended:
-        raise Fault(_ended(terminal))
+        raise StormError(_ended(terminal))
 
 
 def _shown(terminal: Terminal) -> str:
@@ -168,7 +170,7 @@ def _shown(terminal: Terminal) -> str:
         terminal.resize(*size)
         seen = terminal.drain(QUIET, 5.0)
     if terminal.ended:
-        raise Fault(_ended(terminal))
+        raise StormError(_ended(terminal))
     return plain(seen)
 
 
@@ -176,7 +178,7 @@ def _press(terminal: Terminal, key: bytes) -> None:
     terminal.send(key, PATIENCE)
     terminal.drain(QUIET, 5.0)
     if terminal.ended:
-        raise Fault(_ended(terminal))
+        raise StormError(_ended(terminal))
 
 
 def _leave_all(terminal: Terminal) -> None:
@@ -189,7 +191,7 @@ def _leave_all(terminal: Terminal) -> None:
             return
         if "Leave" in text:
             _press(terminal, b"\r")
-    raise Fault(f"esc does not lead to the main screen: {' '.join(text.split())[:1500]!r}")
+    raise StormError(f"esc does not lead to the main screen: {' '.join(text.split())[:1500]!r}")
 
 
 def _is_main(text: str) -> bool:
@@ -202,7 +204,7 @@ def _answers(terminal: Terminal) -> None:
     _press(terminal, b"?")
     text = _shown(terminal)
     if "Help" not in text:
-        raise Fault(f"? shows no help: {' '.join(text.split())[:600]!r}")
+        raise StormError(f"? shows no help: {' '.join(text.split())[:600]!r}")
     _press(terminal, b"\x1b")
 
 
@@ -215,29 +217,29 @@ def _quit(terminal: Terminal, folder: Path) -> None:
     while not terminal.ended:
         terminal.read(0.1)
         if time.monotonic() > end:
-            raise Fault("q does not quit")
+            raise StormError("q does not quit")
     terminal.drain(0.2, 2.0)
     if terminal.process.returncode:
-        raise Fault(_ended(terminal))
+        raise StormError(_ended(terminal))
     check_terminal(terminal)
     tail = plain(terminal.written[-(terminal.total - start) :])
     if "Traceback" in tail or "Error" in tail:
-        raise Fault(f"a traceback after the end: {tail[-800:]}")
+        raise StormError(f"a traceback after the end: {tail[-800:]}")
 
 
 def check_terminal(terminal: Terminal) -> None:
     """Settings and modes are as before."""
     if terminal.settings() != terminal.before:
-        raise Fault("the settings of the terminal (stty -a) are not those of before")
+        raise StormError("the settings of the terminal (stty -a) are not those of before")
     on = [mode for mode in MODES_OFF if terminal.modes.get(mode)]
     if on:
-        raise Fault(f"modes are still set: {', '.join(f'?{mode}h' for mode in on)}")
+        raise StormError(f"modes are still set: {', '.join(f'?{mode}h' for mode in on)}")
     if not terminal.modes.get(25, True):
-        raise Fault("the cursor is hidden")
+        raise StormError("the cursor is hidden")
     if not terminal.modes.get(7, True):
-        raise Fault("long lines are not wrapped")
+        raise StormError("long lines are not wrapped")
     if terminal.keyboards > 0:
-        raise Fault("the keyboard protocol is still set")
+        raise StormError("the keyboard protocol is still set")
 
 
 def _used(process: int) -> tuple[float, int]:

@@ -19,6 +19,9 @@ from pathlib import Path
 ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?<>=$]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>P\\])")
 MODE = re.compile(rb"\x1b\[\?(\d+(?:;\d+)*)([hl])")
 KITTY = re.compile(rb"\x1b\[([<>])\d*u")
+IN_BAND = 2048
+"""The mode in which a terminal says its size in what it sends."""
+
 KEPT = 400_000
 """Bytes of what was written that are remembered."""
 
@@ -26,11 +29,13 @@ KEPT = 400_000
 class Terminal:
     """A pseudo-terminal, the program in it, and what a terminal would know of it."""
 
-    def __init__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str], size: tuple[int, int]) -> None:
+    def __init__(
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], size: tuple[int, int]
+    ) -> None:
         self._master, self._slave = pty.openpty()
+        self.modes: dict[int, bool] = {}
         self.resize(*size)
         self.before = self.settings()
-        self.modes: dict[int, bool] = {}
         self.keyboards = 0
         self.written, self.total = b"", 0
         self._tail = b""
@@ -42,7 +47,7 @@ class Terminal:
             cwd=folder,
             env=dict(environment),
             start_new_session=True,
-            preexec_fn=_own_terminal,  # noqa: PLW1509 - this process has no threads
+            preexec_fn=_own_terminal,
         )
         os.set_blocking(self._master, False)
 
@@ -53,6 +58,8 @@ class Terminal:
     def resize(self, columns: int, lines: int) -> None:
         """Another size; the program gets the signal."""
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        if self.modes.get(IN_BAND):
+            self.send(f"\x1b[48;{lines};{columns};{lines * 20};{columns * 10}t".encode(), 5.0)
 
     @property
     def ended(self) -> bool:

@@ -11,7 +11,6 @@ from textual.containers import Horizontal, Vertical
 from textual.events import DescendantFocus
 from textual.geometry import Size
 from textual.notifications import SeverityLevel
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -26,6 +25,7 @@ from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.shell.actions import ACTIONS
 from tui_transformer.explorer.shell.asking import Requests, Result, say
+from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY
@@ -54,7 +54,7 @@ TITLES = {
 LAYOUTS = {"-wide": (120, 36), "-medium": (96, 26), "-narrow": (0, 0)}
 
 
-class Layout(Screen[None]):
+class Layout(ExplorerScreen[None]):
     """The panes and the one that has the keys.
 
     Attributes:

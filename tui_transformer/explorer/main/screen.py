@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from textual import on
-from textual.screen import Screen
 from textual.widget import Widget
 
 from tui_transformer.engine.edits import Edit
@@ -108,7 +107,7 @@ class MainScreen(Stage):
                 self.history.push(changed)
             show()
 
-        self.app.push_screen(PromptScreen(title, value=value, hint=hint, check=check, preview=preview), finish)
+        self.open(PromptScreen(title, value=value, hint=hint, check=check, preview=preview), finish)
 
     @on(SentencePane.Opened)
     def _sentence_clicked(self, event: SentencePane.Opened) -> None:
@@ -133,7 +132,7 @@ class MainScreen(Stage):
         names = built_in_vocabularies()
         hint = f"a file, or {', '.join(names)}"
         path = session.model.vocabulary.path if session.model.vocabulary is not None else None
-        self.app.push_screen(
+        self.open(
             PromptScreen("Vocabulary", value=str(path or ""), hint=hint, check=check, suggestions=names),
             lambda where: self.change(chosen[0]) if where is not None else None,
         )
@@ -154,7 +153,7 @@ class MainScreen(Stage):
 
         stored = repr(float(session.trace.window(name, tuple(range(i, i + 1) for i in index)).reshape(())))
         where = f"{name}[{', '.join(map(str, index))}]"
-        self.app.push_screen(
+        self.open(
             PromptScreen(
                 f"Set {where}", value=stored, hint="what depends on it is computed again; u takes it back", check=check
             ),
@@ -219,10 +218,6 @@ class MainScreen(Stage):
         self.go(position)
         self.focus_pane("matrix")
 
-    def open(self, screen: Screen[Any], done: Callable[[Any], None] | None = None) -> None:
-        """Put a screen in front; `done` is given its result."""
-        self.app.push_screen(screen, done)
-
     def banner(self, line: Widget) -> None:
         """Show a line above everything, unless one of its kind is there."""
         if not self.query(type(line)):
@@ -253,7 +248,7 @@ class MainScreen(Stage):
             self.say(f"written: {name}")
 
         prompt = PromptScreen("Export to", value=f"{self._what()}{view.name}{head}.csv", hint=hint, check=check)
-        self.app.push_screen(prompt, finish)
+        self.open(prompt, finish)
 
     def _what(self) -> str:
         """What is drawn alone in place of a step's values, as the name of a file says it."""

@@ -11,6 +11,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.text.display import visible
 
@@ -36,7 +37,7 @@ class Requests:
 
     def __init__(
         self,
-        screen: Screen[Any],
+        screen: ExplorerScreen[Any],
         worker: Worker,
         show: Callable[[], None],
         here: Callable[[], bool] = lambda: True,
@@ -69,7 +70,8 @@ class Requests:
             self.doing = ""
             done(result)
 
-        self._worker.submit(kind, work, finish, self._failed, self._progress)
+        there = self._screen.while_there
+        self._worker.submit(kind, work, there(finish), there(self._failed), self._progress)
         self._screen.set_timer(PATIENCE, self._show_progress)
 
     def cancel(self, *kinds: str) -> None:
@@ -117,4 +119,4 @@ def draw_together(screen: Screen[Any]) -> None:
     held = ExitStack()
     held.enter_context(screen.app.batch_update())
     held.callback(screen.check_idle)
-    screen.set_timer(TOGETHER, held.close)
+    screen.app.set_timer(TOGETHER, held.close)  # a timer of the screen would end with it, and hold for good

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from textual import events
+from textual.await_complete import AwaitComplete
 from textual.command import CommandPalette
 from textual.geometry import Size
 
@@ -14,8 +15,12 @@ class Commands(CommandPalette):
 
     def on_resize(self, event: events.Resize) -> None:
         """Leave where the terminal has become too small."""
-        if not has_room(event.size) and self.is_current:
+        if not has_room(event.size):
             self.dismiss()
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        """Close, once."""
+        return super().dismiss(result) if self.is_active else AwaitComplete()
 
 
 def has_room(size: Size) -> bool:

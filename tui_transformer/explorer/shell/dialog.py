@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
-from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
+from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.text.display import visible
 
 Result = TypeVar("Result")
@@ -30,7 +30,7 @@ def plain(text: str) -> Content:
     return Content("\n".join(map(visible, text.splitlines())))
 
 
-class Dialog(ModalScreen[Result | None], Generic[Result]):
+class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]):
     """A box over the main screen. It gives a result, or None where it is left.
 
     | Key | Does |
@@ -68,7 +68,6 @@ class Dialog(ModalScreen[Result | None], Generic[Result]):
     def __init__(self, title: str) -> None:
         super().__init__()
         self._title = title
-        self._later: tuple[Result | None] | None = None
 
     @property
     def keys(self) -> Keys:
@@ -89,15 +88,3 @@ class Dialog(ModalScreen[Result | None], Generic[Result]):
     def action_leave(self) -> None:
         """Close without a result."""
         self.dismiss(None)
-
-    def dismiss(self, result: Result | None = None) -> AwaitComplete:
-        """Close with a result, once; where another screen is on top, as soon as that is closed."""
-        if self.is_active:
-            return super().dismiss(result)
-        self._later = (result,)
-        return AwaitComplete()
-
-    def on_screen_resume(self) -> None:
-        """Close with the result that came while another screen was on top."""
-        if self._later is not None:
-            self.dismiss(*self._later)

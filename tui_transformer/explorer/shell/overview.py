@@ -11,11 +11,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.notifications import SeverityLevel
-from textual.screen import Screen
 from textual.widgets import Static
 
 from tui_transformer.analysis.token_kinds import NOTHING, Hidden
 from tui_transformer.explorer.shell.asking import Requests, Result, say
+from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.dialog import Keys
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
@@ -25,7 +25,7 @@ from tui_transformer.text.display import cells, visible
 FITTING = {"?": "help", "esc": "back"}
 
 
-class Overview(Screen[None]):
+class Overview(ExplorerScreen[None]):
     """A screen beside the main one, about every layer of what is explored there.
 
     | Key | Does |
@@ -151,7 +151,7 @@ class Overview(Screen[None]):
         from tui_transformer.explorer.shell.help import HelpScreen
         from tui_transformer.guide.texts import help_text
 
-        self.app.push_screen(HelpScreen(help_text(self.HELP_TOPIC), "Help"))
+        self.open(HelpScreen(help_text(self.HELP_TOPIC), "Help"))
 
     def leave_to(self, stop: str, head: int = 0, row: int | None = None, column: int | None = None) -> None:
         """Back to the main screen, at a cell of a step; where no cell is named it stays where it was."""

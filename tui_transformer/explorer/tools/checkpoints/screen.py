@@ -63,10 +63,10 @@ def open_from(port: Port) -> None:
         _ask(port, "runs/dates")
 
 
-def open_run(port: Port, folder: Path) -> None:
-    """Step through the checkpoints of a run."""
+def open_run(port: Port, folder: Path, opened: Callable[[Overview], None] | None = None) -> None:
+    """Step through the checkpoints of a run, over the main screen or over what `opened` puts a screen over."""
     try:
-        port.open(ScrubScreen(port, Film.of(folder)))
+        (opened or port.open)(ScrubScreen(port, Film.of(folder)))
     except InputError as error:
         port.say(str(error), severity="error")
 
@@ -325,7 +325,7 @@ class ScrubScreen(Overview):
                 self._with_model(len(self.film.frames) - 1, lambda model: sample_of(model, text), self._take_again)
 
         hint = "the source; the last checkpoint writes what the decoder reads" if sample.decoder_ids else ""
-        self.app.push_screen(PromptScreen("Sentence", value=self.session.text, hint=hint), finish)
+        self.open(PromptScreen("Sentence", value=self.session.text, hint=hint), finish)
 
     def _take_again(self, sample: Sample) -> None:
         self.shots = Shots(self.film, self.shots.device, self.shots.dtype, sample)

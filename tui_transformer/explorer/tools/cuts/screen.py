@@ -109,7 +109,7 @@ class CutsScreen(Reader):
             check=load_vocabulary,
             suggestions=built_in_vocabularies(),
         )
-        self.app.push_screen(prompt, self._add)
+        self.open(prompt, self._add)
 
     def _add(self, name: str | None) -> None:
         if name is None:

@@ -78,7 +78,7 @@ class GenerateScreen(WritingStage):
     def action_settings(self, field: str = GREEDY) -> None:
         """Ask how the next token is to be chosen."""
         if self.draft is not None and not self._waits(partial(self.action_settings, field)):
-            self.app.push_screen(GenerateSettings(self.draft.settings, field), self._use)
+            self.open(GenerateSettings(self.draft.settings, field), self._use)
 
     def _use(self, settings: Settings | None) -> None:
         if settings is not None and self.draft is not None and settings != self.draft.settings:
@@ -95,7 +95,7 @@ class GenerateScreen(WritingStage):
 
         title = "Source sentence" if session.model.has_decoder else "Prompt"
         value = session.text or session.encoding.text
-        self.app.push_screen(
+        self.open(
             PromptScreen(title, value=value, hint="u takes it back", check=check),
             lambda text: self._read(found[0]) if text is not None else None,
         )
@@ -133,7 +133,7 @@ class GenerateScreen(WritingStage):
         """What there is on this screen, with formulas and sources."""
         from tui_transformer.explorer.shell.help import HelpScreen
 
-        self.app.push_screen(HelpScreen(help_text("generate"), "Help"))
+        self.open(HelpScreen(help_text("generate"), "Help"))
 
     # Leaving
 
@@ -167,7 +167,7 @@ class GenerateScreen(WritingStage):
         if draft is None or self._waits(self.action_export):
             return
         text = "".join(token_texts(draft.writer.model, draft.ids))
-        self.app.push_screen(
+        self.open(
             PromptScreen("Write the text to", value="text.txt", check=lambda name: _write_text(name, text)),
             lambda name: self.say(f"written: {name}") if name is not None else None,
         )

@@ -13,10 +13,10 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import Resize
 from textual.notifications import SeverityLevel
-from textual.screen import Screen
 from textual.widgets import Static
 
 from tui_transformer.explorer.shell.asking import Requests, Result, draw_together, say
+from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import in_use
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.explorer.state.history import History
@@ -39,7 +39,7 @@ BESIDE, LOW, TALL = 96, 18, 40
 """Columns from which on tokens and cache are side by side; lines below which texts are short, and from which long."""
 
 
-class GenerateStage(Screen[None]):
+class GenerateStage(ExplorerScreen[None]):
     """The text so far, what may come next, and the keys and values that are kept."""
 
     BINDINGS: ClassVar[list[BindingType]] = [action.binding() for action in ACTIONS if action.keys]

@@ -187,7 +187,7 @@ class PatchScreen(Dialog[Draft]):
         from tui_transformer.explorer.shell.help import HelpScreen
         from tui_transformer.guide.texts import help_text
 
-        self.app.push_screen(HelpScreen(help_text("patch"), "Help"))
+        self.open(HelpScreen(help_text("patch"), "Help"))
 
     def _say(self, where: str, text: str) -> None:
         line = self.query_one(f"#patch-{where}", Static)

@@ -89,7 +89,7 @@ class TrainScreen(TrainStage):
         """Ask for the learning rate."""
         hint = "the highest of the schedule, from the next step on"
         prompt = PromptScreen("Learning rate", value=f"{self.training.status.rate:g}", hint=hint, check=_rate)
-        self.app.push_screen(prompt, lambda text: self.training.set_rate(_rate(text)) if text is not None else None)
+        self.open(prompt, lambda text: self.training.set_rate(_rate(text)) if text is not None else None)
 
     def action_save(self) -> None:
         """Write a checkpoint."""
@@ -133,7 +133,7 @@ class TrainScreen(TrainStage):
             return
         offers = {GO_ON: "training goes on meanwhile", PAUSE: "training pauses"}
         note = "You explore a copy of the weights as they are now; ctrl+l comes back."
-        self.app.push_screen(PickScreen("Explore the model", offers, note), self._explore)
+        self.open(PickScreen("Explore the model", offers, note), self._explore)
 
     def _explore(self, how: str | None) -> None:
         if how is None:
@@ -168,7 +168,7 @@ class TrainScreen(TrainStage):
             PAUSE: "the run stays open where it is, saved; ctrl+l comes back",
             CLOSE: "the run is saved and closed",
         }
-        self.app.push_screen(PickScreen("Leave", offers), self._leave)
+        self.open(PickScreen("Leave", offers), self._leave)
 
     def _leave(self, how: str | None) -> None:
         if how == CLOSE:
@@ -194,13 +194,13 @@ class TrainScreen(TrainStage):
 
         run = self.training.run
         if run is not None:
-            open_run(self.port, run.folder)
+            open_run(self.port, run.folder, self.open)
 
     def action_help(self) -> None:
         """What there is on this screen."""
         from tui_transformer.explorer.shell.help import HelpScreen
 
-        self.app.push_screen(HelpScreen(help_text("train"), "Help"))
+        self.open(HelpScreen(help_text("train"), "Help"))
 
     def say(self, message: str, severity: SeverityLevel = "information") -> None:
         """A message that goes away by itself."""

@@ -14,10 +14,10 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.css.query import NoMatches
 from textual.events import Resize
-from textual.screen import Screen
 from textual.widgets import Static
 
 from tui_transformer.explorer.shell.actions import Action
+from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import in_use
 from tui_transformer.explorer.tools.generate.lines import keys
 from tui_transformer.explorer.tools.train import lines
@@ -54,7 +54,7 @@ BESIDE_STRIP = 4
 WEIGHT = Scale("sequential", 0.0, 1.0)
 
 
-class TrainStage(Screen[None]):
+class TrainStage(ExplorerScreen[None]):
     """The parts around one run."""
 
     BINDINGS: ClassVar[list[BindingType]] = [action.binding() for action in ACTIONS]

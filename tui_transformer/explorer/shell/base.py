@@ -1,0 +1,63 @@
+"""What every screen of the explorer is: opened and left safely, however fast keys come and however late results do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from textual.await_complete import AwaitComplete
+from textual.screen import Screen
+
+Result = TypeVar("Result")
+Other = TypeVar("Other")
+
+
+class ExplorerScreen(Screen[Result | None], Generic[Result]):
+    """A screen that only opens another while it is in front, is left once, and does nothing once it is left."""
+
+    _result: tuple[Result | None] | None = None
+    """What it is left with, where it was left."""
+
+    _is_left = False
+
+    @property
+    def in_front(self) -> bool:
+        """Whether keys come to this screen."""
+        return self.is_active and not self._is_left
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its widgets are: it was composed, and is not being removed."""
+        return self.is_mounted and self.is_attached and not (self._pruning or self._closing or self._closed)
+
+    def open(self, screen: Screen[Other], done: Callable[[Other | None], object] | None = None) -> None:
+        """Put a screen over this one, which has to be in front; `done` is given its result."""
+        if self.in_front:
+            self.app.push_screen(screen, done and self.while_there(done))
+
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        """Close with a result, once; where another screen is on top, as soon as that is closed."""
+        if self._result is None:
+            self._result = (result,)
+        if self._is_left or not self.is_active:
+            return AwaitComplete()
+        self._is_left = True
+        return super().dismiss(*self._result)
+
+    def on_screen_resume(self) -> None:
+        """Close with the result that came while another screen was on top."""
+        if self._result is not None:
+            self.dismiss()
+
+    def while_there(self, function: Callable[..., object]) -> Callable[..., None]:
+        """A function for later, which does nothing where the widgets of this screen are gone by then."""
+
+        def call(*arguments: Any, **named: Any) -> None:
+            if self.is_there:
+                function(*arguments, **named)
+
+        return call
+
+    def call_after_refresh(self, callback: Callable[..., Any], *arguments: Any, **named: Any) -> bool:
+        """Call a function once the screen is drawn, if this screen is still there: another may be drawn instead."""
+        return super().call_after_refresh(self.while_there(callback), *arguments, **named)

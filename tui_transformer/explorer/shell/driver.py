@@ -1,0 +1,75 @@
+"""The terminal as Textual drives it, where anything at all may come from it, and left as it was found."""
+
+from __future__ import annotations
+
+import os
+import selectors
+from codecs import getincrementaldecoder
+from collections.abc import Iterable
+from typing import Any
+
+from textual import events
+from textual._xterm_parser import XTermParser
+from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+LARGEST = 10_000
+"""Columns or lines that a terminal may say it has."""
+
+AT_ONCE = 4_096
+OFTEN = 0.1
+"""Seconds after which it is looked whether reading is to end."""
+
+
+class Parser(XTermParser):
+    """Textual's parser, for which a sequence that means nothing is nothing."""
+
+    def parse_mouse_code(self, code: str) -> Message | None:
+        """A mouse event; None for numbers that no terminal sends."""
+        try:
+            return super().parse_mouse_code(code)
+        except (ArithmeticError, ValueError):
+            return None
+
+    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:  # noqa: FBT001, FBT002 - Textual's signature
+        try:
+            return list(super()._sequence_to_key_events(sequence, alt))
+        except (ArithmeticError, ValueError):
+            return []
+
+
+class TerminalDriver(LinuxDriver):
+    """A driver whose reading goes on whatever is read, and which turns off every way in which the mouse reports."""
+
+    def run_input_thread(self) -> None:
+        """Read until the end of the program or of the terminal."""
+        parser, decode = Parser(self._debug), getincrementaldecoder("utf-8")("replace").decode
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            while not self.exit_event.is_set():
+                if selector.select(OFTEN):
+                    data = os.read(self.fileno, AT_ONCE)
+                    if not data:
+                        return
+                    self._hand_on(parser.feed(decode(data)))
+                self._hand_on(parser.tick())
+
+    def _hand_on(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            if not isinstance(message, events.Resize) or _can_be(message):
+                self.process_message(message)
+
+    def _disable_mouse_support(self) -> None:
+        super()._disable_mouse_support()
+        if self._mouse:
+            self.write("\x1b[?1016l")
+            self.flush()
+
+
+def _can_be(resize: events.Resize) -> bool:
+    return 0 < resize.size.width <= LARGEST and 0 < resize.size.height <= LARGEST
+
+
+def driver_for(found: type[Any]) -> type[Any]:
+    """Our driver in place of Textual's own for a terminal; any other as it is."""
+    return TerminalDriver if found is LinuxDriver else found

@@ -1,0 +1,121 @@
+"""Keys, clicks and pastes, handed on one at a time.
+
+A key goes to the widget that has the focus, from there to those around it, and comes back to the app, whose bindings
+act on the screen that is in front by then. Where a second key is on its way meanwhile, the first may have opened or
+left a screen: the second is asked of widgets that are gone, or acts on a screen that it was not meant for. So the next
+event waits until everything that has seen the one before has also seen a message that was sent behind it, twice: what a
+widget says because of a key comes behind the first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from textual import events
+from textual.app import App, ScreenStackError
+from textual.dom import NoScreen
+from textual.errors import NoWidget
+from textual.message import Message
+from textual.widget import Widget
+
+Handle = Callable[[events.Event], Awaitable[None]]
+
+ROUNDS = 8
+"""Messages behind one event at most: focus that never comes to rest holds up no key."""
+
+LOST = 0.25
+"""Seconds after which a message that is not back is looked for: a widget that is removed takes it with it."""
+
+
+class Behind(Message, bubble=True):
+    """A message behind an event, on the way from a widget to the app."""
+
+    def __init__(self, widget: Widget, number: int) -> None:
+        super().__init__()
+        self.widget, self.number = widget, number
+
+
+class InTurn:
+    """The events that wait, and the one that is being handled."""
+
+    def __init__(self, app: App[None], handle: Handle) -> None:
+        """Hand events to `handle`."""
+        self._app, self._handle = app, handle
+        self._waiting: deque[events.Event] = deque()
+        self._behind: Behind | None = None
+        self._lost: asyncio.TimerHandle | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether every event was handled."""
+        return self._behind is None and not self._waiting
+
+    async def take(self, event: events.Event) -> None:
+        """Hand an event on, now or in its turn."""
+        if isinstance(event, events.MouseMove) and self._waiting and isinstance(self._waiting[-1], events.MouseMove):
+            self._waiting.pop()
+        self._waiting.append(event)
+        if self._behind is None:
+            await self._next()
+
+    async def back(self, behind: Behind) -> None:
+        """Something has been through all widgets: send another where the focus is now, or hand on the next event."""
+        if behind is not self._behind:
+            return
+        front = self._front()
+        settled = behind.number > 1 and behind.widget is front
+        if front is None or settled or behind.number >= ROUNDS or not self._send(front, behind.number + 1):
+            self._forget()
+            await self._next()
+
+    async def _next(self) -> None:
+        while self._waiting and self._behind is None:
+            event = self._waiting.popleft()
+            target = self._target(event)
+            await self._handle(event)
+            if target is not None and not isinstance(event, events.MouseMove):
+                self._send(target, 1)
+
+    def _send(self, widget: Widget, number: int) -> bool:
+        self._forget()
+        behind = Behind(widget, number)
+        if not widget.post_message(behind):
+            return False
+        self._behind = behind
+        self._look_later(behind)
+        return True
+
+    def _look_later(self, behind: Behind) -> None:
+        self._lost = asyncio.get_running_loop().call_later(LOST, self._look_for, behind)
+
+    def _look_for(self, behind: Behind) -> None:
+        """Give up a message whose widget is gone."""
+        if behind is not self._behind:
+            return
+        if behind.widget.is_running and behind.widget.is_attached:
+            self._look_later(behind)
+        else:
+            self._app.post_message(behind)
+
+    def _forget(self) -> None:
+        self._behind = None
+        if self._lost is not None:
+            self._lost.cancel()
+
+    def _front(self) -> Widget | None:
+        """What the next key would go to."""
+        try:
+            return self._app.focused or self._app.screen
+        except ScreenStackError:
+            return None
+
+    def _target(self, event: events.Event) -> Widget | None:
+        """What an event goes to."""
+        if isinstance(event, events.MouseEvent):
+            try:
+                return self._app.get_widget_at(event.x, event.y)[0]
+            except (NoWidget, NoScreen, ScreenStackError):
+                pass
+        return self._front()
