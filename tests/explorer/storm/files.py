@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+
+TEMPORARY = re.compile(r"\..*\.[0-9a-f]{8}")
+"""The name of a file that is being written."""
 
 
 def faults_of_files(folder: Path) -> list[str]:
@@ -20,7 +24,7 @@ def _faults(folder: Path) -> Iterator[str]:
     for path in sorted(folder.rglob("*")):
         if not path.is_file():
             continue
-        if path.name.startswith("."):
+        if TEMPORARY.fullmatch(path.name):
             yield f"a temporary file is left: {path.name}"
         elif path.suffix in READERS and path.stat().st_size:
             try:
