@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -15,12 +15,24 @@ from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.errors import InputError
 
-if TYPE_CHECKING:
-    from tui_transformer.engine.trace import Trace
-
 VISIBLE = "input.visible"
 KINDS = ("head", "row", "column")
 Givens = Mapping[str, Host]
+
+
+class Traced(Protocol):
+    """What a patch reads from: a trace."""
+
+    @property
+    def program(self) -> Program:
+        """The steps."""
+
+    @property
+    def batch(self) -> int:
+        """How many sentences are computed together."""
+
+    def window(self, name: str, region: Region, item: int = 0) -> Host:
+        """The cells of a region of a step, of one sentence."""
 
 
 class Change(Protocol):
@@ -154,7 +166,7 @@ class Patch:
 
     @classmethod
     def between(
-        cls, trace: Trace, other: Trace, name: str, rows: range | None = None, heads: range | None = None
+        cls, trace: Traced, other: Traced, name: str, rows: range | None = None, heads: range | None = None
     ) -> Self:
         """What another trace has in a step, or in the same rows or heads of it (by default all).
 

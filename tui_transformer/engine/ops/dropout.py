@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op, passed_on
+from tui_transformer.engine.ops.base import Gradients, passed_on
+from tui_transformer.engine.ops.elementwise import Elementwise
 
 
 @dataclass(frozen=True)
-class Dropout(Op):
+class Dropout(Elementwise):
     """x ÷ (1 − p) where kept, else 0: the expected value is x (Srivastava et al. 2014, §10: inverted dropout).
 
     Inputs: x, and which of its cells are kept. p is the share that is dropped. Only programs for training have it.
@@ -20,17 +20,13 @@ class Dropout(Op):
 
     undone_from: ClassVar[tuple[int, ...]] = (1,)
     chain: ClassVar[tuple[str, ...]] = ("∂y · kept ÷ (1 − p)", "")
-    overwrites: ClassVar[bool] = True
+    cost: ClassVar[int] = 2
     rate: float
 
     @property
     def formula(self) -> str:
         """What is kept is scaled up."""
         return "x · kept ÷ (1 − p)"
-
-    def axes(self, *inputs: Axes) -> Axes:
-        """Those of x."""
-        return inputs[0]
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """What was kept of x, ÷ (1 − p)."""
@@ -65,7 +61,3 @@ class Dropout(Op):
         """The gradient where the cell is kept, scaled."""
         kept = sources[1].operand(*index)
         return passed_on(gradient.operand(*index), kept.value * self._factor, "kept ÷ (1 − p)", read=kept)
-
-    def flops(self, *inputs: Axes) -> int:
-        """Two products a cell."""
-        return 2 * super().flops(*inputs)

@@ -5,27 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op, passed_on
+from tui_transformer.engine.ops.base import Gradients, passed_on
+from tui_transformer.engine.ops.elementwise import Elementwise
 
 
 @dataclass(frozen=True)
-class Gate(Op):
+class Gate(Elementwise):
     """a · b, elementwise (Shazeer 2020). Inputs: the activated gate and the hidden values."""
 
     chain: ClassVar[tuple[str, ...]] = ("∂y · hidden", "∂y · f(gate)")
-    overwrites: ClassVar[bool] = True
 
     @property
     def formula(self) -> str:
         """The product."""
         return "f(gate) · hidden"
-
-    def axes(self, *inputs: Axes) -> Axes:
-        """Those of the first input."""
-        return inputs[0]
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """A · b."""

@@ -5,29 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import RESULT, Gradients, Op, passed_on
+from tui_transformer.engine.ops.base import RESULT, Gradients, passed_on
+from tui_transformer.engine.ops.elementwise import Elementwise
 
 
 @dataclass(frozen=True)
-class Relu(Op):
+class Relu(Elementwise):
     """max(0, x), elementwise (Nair & Hinton 2010)."""
 
     undone_from: ClassVar[tuple[int, ...]] = (RESULT,)
     chain: ClassVar[tuple[str, ...]] = ("∂y where x > 0, else 0",)
-    overwrites: ClassVar[bool] = True
     signed: ClassVar[bool] = False
 
     @property
     def formula(self) -> str:
         """The maximum with 0."""
         return "max(0, x)"
-
-    def axes(self, *inputs: Axes) -> Axes:
-        """Those of the input."""
-        return inputs[0]
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """max(0, x)."""

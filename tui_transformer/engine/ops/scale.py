@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
-from tui_transformer.engine.ops.base import Gradients, Op, passed_on
+from tui_transformer.engine.ops.base import Gradients, passed_on
+from tui_transformer.engine.ops.elementwise import Elementwise
 
 
 @dataclass(frozen=True)
-class Scale(Op):
+class Scale(Elementwise):
     """x · factor; `expression` says what the factor is, as "÷ √d_k"."""
 
     undone_from: ClassVar[tuple[int, ...]] = ()
     chain: ClassVar[tuple[str, ...]] = ("∂y · factor",)
-    overwrites: ClassVar[bool] = True
     factor: float
     expression: str
 
@@ -25,10 +24,6 @@ class Scale(Op):
     def formula(self) -> str:
         """What the factor is."""
         return f"score {self.expression}"
-
-    def axes(self, *inputs: Axes) -> Axes:
-        """Those of the input."""
-        return inputs[0]
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """A Python float keeps float32 arrays float32."""
