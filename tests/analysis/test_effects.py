@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from reference import REFERENCES
 
 from tui_transformer.analysis.effects import answer_positions, counted_positions, effects
-from tui_transformer.engine import parts
 from tui_transformer.engine.targets import every, parse
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -47,10 +48,8 @@ def test_effects_of_heads_are_those_of_two_full_runs(name, mean):
 
 @pytest.mark.parametrize("block", [1, 1 << 20])
 @pytest.mark.parametrize("budget", [0, 1 << 30])
-def test_effects_at_all_positions_are_sums(block, budget, monkeypatch):
-    monkeypatch.setattr(parts, "BLOCK_CELLS", block)
-    monkeypatch.setattr("tui_transformer.analysis.effects.BLOCK_CELLS", block)
-    trace, whole = trace_of("gpt2", budget=budget), trace_of("gpt2")
+def test_effects_at_all_positions_are_sums(block, budget):
+    trace, whole = replace(trace_of("gpt2", budget=budget), block=block), trace_of("gpt2")
     targets = every(trace.program, "head")[:2]
     for target, found in effects(trace, targets, positions=range(5)):
         change, divergence = by_hand(whole, whole.edited(target.edits(whole.program)), range(5))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,6 @@ from command_line import Run
 from tui_transformer.cli import blocks, diff
 from tui_transformer.cli.diff import together
 from tui_transformer.engine import backend as backend_module
-from tui_transformer.engine import parts
 from tui_transformer.engine.pool import Pool
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
@@ -26,7 +26,6 @@ PROBABILITIES = "output.probabilities"
 
 @pytest.fixture
 def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "BLOCK_CELLS", 24)
     monkeypatch.setattr(diff, "RUN", 7)
     monkeypatch.setattr(npz_reader, "RUN", 5)
 
@@ -38,8 +37,8 @@ def written(trace: Trace, name: str) -> bytes:
 
 
 @pytest.mark.parametrize("ids", [[1, 2, 3, 4, 5], [[1, 2, 3], [4, 5, 6]]])
-def test_blocks_give_the_bytes_of_the_whole_array(ids, small_runs) -> None:
-    trace = Model.load("encoder", device="cpu", heads=4).trace(ids=ids)
+def test_blocks_give_the_bytes_of_the_whole_array(ids) -> None:
+    trace = replace(Model.load("encoder", device="cpu", heads=4).trace(ids=ids), block=24)
     for name in trace.names:
         whole = io.BytesIO()
         as_npz.write(whole, [(name, trace[name])])
@@ -92,11 +91,10 @@ def peak(action: Callable[[], object]) -> int:
 
 def test_probabilities_are_never_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backend_module, "_POOL", Pool())
-    monkeypatch.setattr(parts, "BLOCK_CELLS", 4 * WORDS)
     monkeypatch.setattr(diff, "RUN", 2 * WORDS)
     monkeypatch.setattr(npz_reader, "RUN", 2 * WORDS)
     model = Model.load("decoder", device="cpu", vocab_size=WORDS, d_model=8, heads=1, d_ff=8, max_length=LENGTH)
-    trace = model.trace(ids=[1] * LENGTH, budget=1 << 18)
+    trace = replace(model.trace(ids=[1] * LENGTH, budget=1 << 18), block=4 * WORDS)
     trace.window(PROBABILITIES, (range(1), range(1)))  # weights and residual stream are there
     path, whole = tmp_path / "a.npz", LENGTH * WORDS * 4
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tui_transformer.engine import parts
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
@@ -80,9 +79,8 @@ def by_hand(trace: Trace, edits: list[Edit]) -> dict[str, np.ndarray]:
     ],
 )
 @pytest.mark.parametrize("budget", [1 << 30, 0])
-def test_edited_steps_are_as_a_full_run_with_them(model, edits, budget, monkeypatch):
-    monkeypatch.setattr(parts, "BLOCK_CELLS", 20)
-    trace = model.trace(ids=IDS, budget=budget)
+def test_edited_steps_are_as_a_full_run_with_them(model, edits, budget):
+    trace = replace(model.trace(ids=IDS, budget=budget), block=20)
     edited, wanted = trace.edited(edits), by_hand(trace, edits)
     for name in trace.program.by_name:
         np.testing.assert_allclose(edited[name], wanted[name][0], rtol=1e-12, atol=1e-14, err_msg=name)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import tracemalloc
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tui_transformer.engine import backend as backend_module
-from tui_transformer.engine import keep, parts
+from tui_transformer.engine import keep
 from tui_transformer.engine.keep import PROJECTIONS, RESIDUAL, keep_plan
 from tui_transformer.engine.pool import Pool
+from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 
 IDS = [2, 5, 3, 6, 4, 7, 1]
@@ -27,10 +29,9 @@ def model() -> Model:
     return Model.load("encoder", device="cpu", dtype="float64", **SIZES)
 
 
-@pytest.fixture
-def small_blocks(monkeypatch):
+def in_blocks(trace: Trace) -> Trace:
     """Blocks of three rows of seven keys, so that four heads of 7 × 7 are computed in twelve blocks."""
-    monkeypatch.setattr(parts, "BLOCK_CELLS", 3 * len(IDS))
+    return replace(trace, block=3 * len(IDS))
 
 
 def budgets(model: Model) -> list[int]:
@@ -63,23 +64,23 @@ def test_the_stages_of_dropping(model):
 
 
 @pytest.mark.parametrize("stage", range(19))
-def test_dropped_equals_kept(model, stage, small_blocks):
-    kept, dropped = model.trace(ids=IDS), model.trace(ids=IDS, budget=budgets(model)[stage])
+def test_dropped_equals_kept(model, stage):
+    kept, dropped = model.trace(ids=IDS), in_blocks(model.trace(ids=IDS, budget=budgets(model)[stage]))
     for name in kept:
         np.testing.assert_allclose(dropped[name], kept[name], rtol=1e-12, atol=1e-14, err_msg=name)
 
 
 @pytest.mark.parametrize("stage", range(19))
-def test_a_run_keeps_exactly_what_the_plan_says(model, stage, small_blocks):
-    trace = model.trace(ids=IDS, budget=budgets(model)[stage])
+def test_a_run_keeps_exactly_what_the_plan_says(model, stage):
+    trace = in_blocks(model.trace(ids=IDS, budget=budgets(model)[stage]))
     trace.compute()
     assert trace.held == trace.plan.names
     assert trace.held_bytes <= max(trace.plan.bytes, trace.budget)
 
 
 @pytest.mark.parametrize("budget", [0, 1])
-def test_windows_of_dropped_steps_are_slices(model, budget, small_blocks):
-    kept, dropped = model.trace(ids=IDS), model.trace(ids=IDS, budget=budget and budgets(model)[NO_WINDOWS])
+def test_windows_of_dropped_steps_are_slices(model, budget):
+    kept, dropped = model.trace(ids=IDS), in_blocks(model.trace(ids=IDS, budget=budget and budgets(model)[NO_WINDOWS]))
     rng = np.random.default_rng(2)
     for name in kept:
         shape = kept.program.shape(name)
@@ -88,8 +89,8 @@ def test_windows_of_dropped_steps_are_slices(model, budget, small_blocks):
         np.testing.assert_allclose(dropped.window(name, region), part, rtol=1e-12, atol=1e-14, err_msg=name)
 
 
-def test_explanations_of_dropped_steps_are_as_kept(model, small_blocks):
-    kept, dropped = model.trace(ids=IDS), model.trace(ids=IDS, budget=0)
+def test_explanations_of_dropped_steps_are_as_kept(model):
+    kept, dropped = model.trace(ids=IDS), in_blocks(model.trace(ids=IDS, budget=0))
     for name in kept:
         index = tuple(size // 2 for size in kept.program.shape(name))
         wanted, found = kept.explain_cell(name, index), dropped.explain_cell(name, index)
@@ -97,19 +98,18 @@ def test_explanations_of_dropped_steps_are_as_kept(model, small_blocks):
         assert found.stored == pytest.approx(wanted.stored, rel=1e-12, abs=1e-14), name
 
 
-def test_an_encoder_decoder_in_blocks_equals_the_whole(small_blocks):
+def test_an_encoder_decoder_in_blocks_equals_the_whole():
     model = Model.load("encoder-decoder", device="cpu", dtype="float64", pad_id=1, **SIZES)
     given = {"ids": [IDS, [4, 1] * 3 + [1]], "decoder_ids": [[0, 3, 2, 5, 7, 7], [2, 6, 1, 3, 1, 1]]}
-    kept, dropped = model.trace(**given), model.trace(**given, budget=0)
+    kept, dropped = model.trace(**given), in_blocks(model.trace(**given, budget=0))
     for name in kept:
         np.testing.assert_allclose(dropped[name], kept[name], rtol=1e-12, atol=1e-14, err_msg=name)
 
 
-def test_a_batch_in_blocks_equals_the_whole(model, monkeypatch):
+def test_a_batch_in_blocks_equals_the_whole(model):
     rows = [IDS, IDS[::-1], [3] * len(IDS)]
     kept = model.trace(ids=rows)
-    monkeypatch.setattr(parts, "BLOCK_CELLS", 40)
-    dropped = model.trace(ids=rows, budget=0)
+    dropped = replace(model.trace(ids=rows, budget=0), block=40)
     for name in kept:
         np.testing.assert_allclose(dropped[name], kept[name], rtol=1e-12, atol=1e-14, err_msg=name)
 
@@ -131,8 +131,8 @@ def runs(monkeypatch) -> Counter[str]:
     return counted
 
 
-def test_block_by_block_nothing_is_computed_twice(model, runs, small_blocks):
-    model.trace(ids=IDS, budget=0)["output.probabilities"]
+def test_block_by_block_nothing_is_computed_twice(model, runs):
+    in_blocks(model.trace(ids=IDS, budget=0))["output.probabilities"]
     blocks = SIZES["layers"] * SIZES["heads"] * math.ceil(len(IDS) / 3)
     assert runs["Project"] == 3 * SIZES["layers"]
     words = math.ceil(len(IDS) / 2)  # blocks of two rows of eight words
@@ -141,13 +141,15 @@ def test_block_by_block_nothing_is_computed_twice(model, runs, small_blocks):
     assert runs["Softmax"] == blocks + words
 
 
-def test_the_cost_counts_what_is_made_block_by_block(model, small_blocks):
-    costs = [model.trace(ids=IDS, budget=budget).pending(["output.probabilities"]) for budget in budgets(model)]
+def test_the_cost_counts_what_is_made_block_by_block(model):
+    costs = [
+        in_blocks(model.trace(ids=IDS, budget=budget)).pending(["output.probabilities"]) for budget in budgets(model)
+    ]
     assert costs == costs[:1] * len(costs)
 
 
-def test_a_window_of_a_dropped_step_computes_its_sources_once(model, runs, small_blocks):
-    trace = model.trace(ids=IDS, budget=0)
+def test_a_window_of_a_dropped_step_computes_its_sources_once(model, runs):
+    trace = in_blocks(model.trace(ids=IDS, budget=0))
     trace.window("encoder.0.self_attention.weights", (range(1), range(2), range(3)))
     assert (runs["Embed"], runs["Project"], runs["Scores"], runs["Softmax"]) == (1, 2, 1, 1)
 
@@ -189,8 +191,8 @@ def test_what_windows_are_made_from_is_there_until_another_step_needs_something_
     assert trace.pending(["encoder.1.self_attention.query"]) > 0
 
 
-def test_running_through_does_not_make_dropped_steps_whole(model, runs, small_blocks):
-    trace = model.trace(ids=IDS, budget=budgets(model)[NO_WINDOWS])
+def test_running_through_does_not_make_dropped_steps_whole(model, runs):
+    trace = in_blocks(model.trace(ids=IDS, budget=budgets(model)[NO_WINDOWS]))
     trace.compute()
     assert trace.held == trace.plan.names
     assert runs["Scores"] == SIZES["layers"] * SIZES["heads"] * math.ceil(len(IDS) / 3)
@@ -245,7 +247,7 @@ def test_memory_that_is_free_is_some():
 
 
 @pytest.mark.parametrize(("batch", "blocks"), [(1, 1), (2, SIZES["heads"])])
-def test_what_fits_at_once_for_one_sentence_is_made_in_blocks_for_two(model, runs, monkeypatch, batch, blocks):
-    monkeypatch.setattr(parts, "BLOCK_CELLS", SIZES["heads"] * len(IDS) ** 2)
-    model.trace(ids=[IDS] * batch, budget=0)["encoder.0.self_attention.context"]
+def test_what_fits_at_once_for_one_sentence_is_made_in_blocks_for_two(model, runs, batch, blocks):
+    trace = replace(model.trace(ids=[IDS] * batch, budget=0), block=SIZES["heads"] * len(IDS) ** 2)
+    assert trace["encoder.0.self_attention.context"].size
     assert runs["Scores"] == blocks

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from reference import REFERENCES
 from strict import strict_backend
 
-from tui_transformer.engine import parts
 from tui_transformer.engine.edits import Ablate, Change, Edit, Patch
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.trace import Trace
@@ -89,9 +90,8 @@ CASES: dict[str, tuple[Change, object]] = {
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("budget", [1 << 30, 0])
 @pytest.mark.parametrize("block", [7, 1 << 20])
-def test_changed_steps_are_as_a_full_run_with_them(model, case, budget, block, monkeypatch):
-    monkeypatch.setattr(parts, "BLOCK_CELLS", block)
-    (change, set_values), trace = CASES[case], model.trace(ids=IDS, budget=budget)
+def test_changed_steps_are_as_a_full_run_with_them(model, case, budget, block):
+    (change, set_values), trace = CASES[case], replace(model.trace(ids=IDS, budget=budget), block=block)
     edited, wanted = trace.edited([change]), by_hand(trace, change.name, set_values)
     for name, array in wanted.items():
         np.testing.assert_allclose(edited[name], array, rtol=1e-11, atol=1e-14, err_msg=name)
@@ -99,9 +99,8 @@ def test_changed_steps_are_as_a_full_run_with_them(model, case, budget, block, m
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("budget", [1 << 30, 0])
-def test_windows_of_changed_steps_are_slices(model, case, budget, monkeypatch):
-    monkeypatch.setattr(parts, "BLOCK_CELLS", 9)
-    change, trace = CASES[case][0], model.trace(ids=IDS, budget=budget)
+def test_windows_of_changed_steps_are_slices(model, case, budget):
+    change, trace = CASES[case][0], replace(model.trace(ids=IDS, budget=budget), block=9)
     edited, wanted, rng = trace.edited([change]), model.trace(ids=IDS).edited([change]), np.random.default_rng(3)
     for name in edited:
         shape = edited.program.shape(name)
@@ -168,9 +167,8 @@ def test_a_step_of_another_trace_takes_the_place_of_this_one(model, trace):
 
 
 @pytest.mark.parametrize("block", [7, 1 << 20])
-def test_weights_of_a_head_are_patched_in_windows(model, block, monkeypatch):
-    monkeypatch.setattr(parts, "BLOCK_CELLS", block)
-    trace, other = (model.trace(ids=ids, budget=0) for ids in (IDS, [7, 1, 4, 4, 2]))
+def test_weights_of_a_head_are_patched_in_windows(model, block):
+    trace, other = (replace(model.trace(ids=ids, budget=0), block=block) for ids in (IDS, [7, 1, 4, 4, 2]))
     name = f"{SCOPE}.weights"
     edited = trace.edited([Patch.between(trace, other, name, rows=range(1, 3), heads=range(2, 4))])
     assert np.array_equal(edited.window(name, (range(2, 3), range(2, 3), range(5)))[0, 0], other[name][2, 2])

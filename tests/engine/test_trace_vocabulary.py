@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections import Counter
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -11,9 +12,10 @@ import pytest
 from reference import REFERENCES
 
 from tui_transformer.engine import backend as backend_module
-from tui_transformer.engine import keep, parts
+from tui_transformer.engine import keep
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.ops import Linear, Softmax, Unembed
+from tui_transformer.engine.parts import BLOCK_CELLS
 from tui_transformer.engine.pool import Pool
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -26,10 +28,10 @@ IDS = [2, 5, 3, 6, 4, 7, 1]
 WORDS, LENGTH, WIDTH = 20_000, 128, 8
 
 
-def traces(model: Model) -> tuple[Trace, Trace]:
-    """Kept whole, and dropped."""
+def traces(model: Model, block: int = BLOCK_CELLS) -> tuple[Trace, Trace]:
+    """Kept whole, and dropped and made in blocks."""
     given = {"ids": IDS, "decoder_ids": [2, 3, 4] if model.has_decoder else None}
-    return model.trace(**given), model.trace(**given, budget=0)
+    return model.trace(**given), replace(model.trace(**given, budget=0), block=block)
 
 
 @pytest.fixture
@@ -58,9 +60,8 @@ def large(**more: object) -> Model:
 
 @pytest.mark.parametrize("block", [1, 50, 400])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_windows_of_logits_and_probabilities_are_slices(family, block, monkeypatch):
-    kept, dropped = traces(Model.load(REFERENCES / family, device="cpu", dtype="float64"))
-    monkeypatch.setattr(parts, "BLOCK_CELLS", block)
+def test_windows_of_logits_and_probabilities_are_slices(family, block):
+    kept, dropped = traces(Model.load(REFERENCES / family, device="cpu", dtype="float64"), block)
     for name in (LOGITS, PROBABILITIES):
         rows, columns = kept.program.shape(name)
         for region in ((range(rows - 1, rows), range(columns)), (range(1, 3), range(4, 11)), (range(1), range(2, 3))):
@@ -71,20 +72,19 @@ def test_windows_of_logits_and_probabilities_are_slices(family, block, monkeypat
 
 
 @pytest.mark.parametrize("name", [LOGITS, PROBABILITIES])
-def test_blocks_cover_the_step_and_are_no_larger_than_a_block(name, monkeypatch):
+def test_blocks_cover_the_step_and_are_no_larger_than_a_block(name):
     kept, dropped = traces(Model.load("decoder", device="cpu", dtype="float64"))
-    monkeypatch.setattr(parts, "BLOCK_CELLS", 3 * kept.program.shape(name)[1])
+    dropped = replace(dropped, block=3 * kept.program.shape(name)[1])
     seen = np.full(kept.program.shape(name), np.nan)
     for (rows, columns), values in dropped.blocks(name):
-        assert values.size <= parts.BLOCK_CELLS
+        assert values.size <= dropped.block
         assert not values.flags.writeable
         seen[rows.start : rows.stop, columns.start : columns.stop] = values
     np.testing.assert_allclose(seen, kept[name], rtol=1e-12)
 
 
-def test_blocks_compute_what_they_are_made_from_once(monkeypatch):
-    trace = Model.load("decoder", device="cpu").trace(ids=IDS, budget=0)
-    monkeypatch.setattr(parts, "BLOCK_CELLS", 8)
+def test_blocks_compute_what_they_are_made_from_once():
+    trace = replace(Model.load("decoder", device="cpu").trace(ids=IDS, budget=0), block=8)
     seen = []
     list(trace.blocks(LOGITS, before=lambda step: seen.append(step.name)))
     assert max(Counter(seen).values()) > 1, "before every block of a step"
@@ -130,8 +130,7 @@ def peak(action) -> int:
 )
 def test_no_more_than_a_few_rows_are_ever_there(action, monkeypatch):
     monkeypatch.setattr(backend_module, "_POOL", Pool())
-    monkeypatch.setattr(parts, "BLOCK_CELLS", 4 * WORDS)
-    trace = large(tie_output=True).trace(ids=[1] * LENGTH, budget=1 << 18)
+    trace = replace(large(tie_output=True).trace(ids=[1] * LENGTH, budget=1 << 18), block=4 * WORDS)
     trace.window(LOGITS, (range(1), range(1)))  # weights and residual stream are there
     assert peak(lambda: action(trace)) < LENGTH * WORDS * 4 / 2
 

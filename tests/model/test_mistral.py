@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from decoders import IDS, LLAMA, frequencies, llama_logits, llama_tensors, load, logits
 
-from tui_transformer.engine import parts
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.generation.defaults import defaults_of
@@ -41,10 +42,9 @@ def test_a_query_sees_so_many_keys_and_its_own_is_the_last(tmp_path, window):
 
 
 @pytest.mark.parametrize("budget", [0, 1 << 30])
-def test_windows_of_dropped_weights_and_explanations_know_the_mask(tmp_path, budget, monkeypatch):
+def test_windows_of_dropped_weights_and_explanations_know_the_mask(tmp_path, budget):
     model = model_of(tmp_path, sliding_window=3)
-    monkeypatch.setattr(parts, "BLOCK_CELLS", 2 * len(IDS))
-    trace, whole = model.trace(ids=IDS, budget=budget), model.trace(ids=IDS)
+    trace, whole = replace(model.trace(ids=IDS, budget=budget), block=2 * len(IDS)), model.trace(ids=IDS)
     for name in ("masked", "weights"):
         name = f"decoder.1.self_attention.{name}"
         part = trace.window(name, (range(2, 3), range(3, 7), range(1, 6)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from encoder_decoders import (
@@ -19,7 +21,6 @@ from encoder_decoders import (
 from safetensors.numpy import load_file
 from t5_in_numpy import bucket, logits, shapes
 
-from tui_transformer.engine import parts
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.ops.relative_bias import bucket_of_distance
@@ -159,10 +160,9 @@ def test_buckets_are_exact_and_then_grow_with_the_logarithm(count, farthest, bid
     assert found[-1] == side - 1
 
 
-def test_a_window_of_a_dropped_array_is_the_part_of_the_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(parts, "BLOCK_CELLS", 64)
+def test_a_window_of_a_dropped_array_is_the_part_of_the_whole(tmp_path):
     model, _, _ = made(tmp_path)
-    kept, dropped = traced(model), model.trace(ids=IDS, decoder_ids=DECODER_IDS, budget=0)
+    kept, dropped = traced(model), replace(model.trace(ids=IDS, decoder_ids=DECODER_IDS, budget=0), block=64)
     region = (range(1, 2), range(3, 9), range(2, 7))
     for name in ("encoder.0.self_attention.biased", "decoder.1.self_attention.biased"):
         part = kept[name][1:2, 3:9, 2:7]

@@ -23,7 +23,6 @@ import numpy as np
 from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.axis import Axis, Region, cells
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.parts import BLOCK_CELLS
 from tui_transformer.engine.targets import Target
 from tui_transformer.engine.trace import Trace, Watch
 from tui_transformer.errors import InputError
@@ -72,7 +71,7 @@ def effects(
     trace.compute(before=before)
     name = answer_step(trace)
     region = _region(trace, name, answer_positions(trace, positions, item))
-    old = list(trace.blocks(name, region, item)) if cells(region) <= BLOCK_CELLS else None
+    old = list(trace.blocks(name, region, item)) if cells(region) <= trace.block else None
     for target in targets:
         edited = trace.edited([*trace.edits, *target.edits(trace.program, mean=mean)], budget=0)
         new = edited.blocks(name, region, item, before)

@@ -13,7 +13,7 @@ from tui_transformer.engine.edits import Change, changed, widened
 from tui_transformer.engine.program import Program, Step
 
 BLOCK_CELLS = 1 << 22
-"""Cells of a dropped array that are computed at a time (16 MiB in float32)."""
+"""Cells of a dropped array that are computed at a time, unless a trace is told otherwise (16 MiB in float32)."""
 
 Values = Mapping[str, Array]
 
@@ -24,6 +24,7 @@ class Parts:
 
     Attributes:
         held: Whether a step is kept whole, or will be once it is computed.
+        block: Cells of a dropped array that are computed at a time.
     """
 
     program: Program
@@ -31,6 +32,7 @@ class Parts:
     batch: int
     edits: tuple[Change, ...]
     held: Callable[[str], bool]
+    block: int = BLOCK_CELLS
 
     def dropped(self, name: str) -> bool:
         """Whether a step is not kept and comes back in windows."""
@@ -45,7 +47,7 @@ class Parts:
     def _over_a_block(self) -> frozenset[str]:
         """The steps that are large unless they are kept."""
         steps = (step for step in self.program.steps if step.windowed)
-        return frozenset(step.name for step in steps if math.prod(step.shape) * self.batch > BLOCK_CELLS)
+        return frozenset(step.name for step in steps if math.prod(step.shape) * self.batch > self.block)
 
     def in_blocks(self, step: Step) -> bool:
         """Whether a step reads something that is too large to be made at once."""
@@ -81,7 +83,7 @@ class Parts:
             yield region
             return
         *heads, rows, columns = region
-        height = BLOCK_CELLS // max(1, self._width(step, region) * self.batch)
+        height = self.block // max(1, self._width(step, region) * self.batch)
         if math.prod(map(len, heads)) * len(rows) <= height:
             yield region
             return

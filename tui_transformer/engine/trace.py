@@ -33,6 +33,9 @@ class Trace:
     `trace[name]` gives a host array (the batch axis is left out where the batch is 1); `window` only a part of one.
     A trace with edits shares every value that no edit reaches with the trace that it was made from.
     Besides what is kept, it holds what the last window was made from, until another needs something else.
+
+    Attributes:
+        block: Cells of an array that is not kept that are computed at a time.
     """
 
     program: Program
@@ -41,6 +44,7 @@ class Trace:
     budget: int = DEFAULT_BUDGET
     edits: tuple[Change, ...] = ()
     base: Trace | None = None
+    block: int = BLOCK_CELLS
     _held: dict[str, Array] = field(default_factory=dict, repr=False)
     _recent: dict[str, Array] = field(default_factory=dict, init=False, repr=False)
 
@@ -198,7 +202,7 @@ class Trace:
         if not placed:
             return origin
         budget = origin.budget if budget is None else budget
-        return Trace(origin.program, origin.weights, origin.givens, budget, placed, origin)
+        return Trace(origin.program, origin.weights, origin.givens, budget, placed, origin, origin.block)
 
     @cached_property
     def _changed(self) -> frozenset[str]:
@@ -327,7 +331,7 @@ class Trace:
 
     @cached_property
     def _parts(self) -> Parts:
-        return Parts(self.program, self.backend, self.batch, self.edits, self._holds)
+        return Parts(self.program, self.backend, self.batch, self.edits, self._holds, self.block)
 
     def _holds(self, name: str) -> bool:
         """Whether a value is there whole, or will be once it was computed."""

@@ -14,7 +14,6 @@ from textual.widgets import Input, Label, Static
 
 from tui_transformer.engine.axis import Region, cells, shape_text, within
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.parts import BLOCK_CELLS
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.asking import AT_ONCE
@@ -49,7 +48,7 @@ class Draft:
     def made(self, task: Task) -> FromSentence:
         """On the worker: the patch with its values, so that the other trace can go; a very large one stays lazy."""
         trace, region = self.other.trace, self.patch.region
-        if cells(region) > BLOCK_CELLS:
+        if cells(region) > trace.block:
             return self.patch
         trace.compute((self.patch.name,), before=lambda step: task.report(step.name))
         return replace(self.patch, read=_kept(trace.window(self.patch.name, region), region))
