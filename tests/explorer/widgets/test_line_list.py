@@ -104,15 +104,13 @@ async def test_a_double_click_chooses() -> None:
         assert (app.moved, app.chosen) == ([2], [2])
 
 
-async def test_highlighted_lines_and_the_cursor_have_their_own_styles() -> None:
+async def test_the_cursor_has_a_style_of_its_own() -> None:
     app = ListApp(5)
     async with app.run_test(size=(40, 10)) as pilot:
-        app.lines.highlight({3})
-        await pilot.pause()
+        await pilot.press("down")
         strips = app.screen._compositor.render_strips()
         styles = [next(iter(strip)).style for strip in strips[:4]]
-        assert styles[1] == styles[2]
-        assert len({styles[0], styles[1], styles[3]}) == 3
+        assert styles[0] == styles[2] == styles[3] != styles[1]
 
 
 async def test_lines_are_cut_harmless_and_never_markup(screen_text: ScreenText) -> None:

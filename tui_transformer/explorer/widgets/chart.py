@@ -19,6 +19,7 @@ from tui_transformer.views import charts
 _SMALLEST = (24, 5)
 _CURVE_GLYPH = "─"
 _LONGEST_NAME = 20
+_MORE = "  …"
 
 
 class Chart(Widget):
@@ -73,7 +74,7 @@ class Chart(Widget):
             return []
         title = self._title_line(self._chart)
         if width < _SMALLEST[0] or height < _SMALLEST[1]:
-            return [title, self._line("A chart needs more room.")][:height]
+            return [title, Strip([Segment("A chart needs more room.", self._axis_style())])][:height]
         text = draw(self._chart, width, height - 1, self._inks())
         return [title, *ansi_strips(text, self._axis_style())]
 
@@ -92,7 +93,8 @@ class Chart(Widget):
         for note in self._notes(chart):
             taken = Segment.get_line_length(segments)
             if taken + Segment.get_line_length(list(note)) > room:
-                return Strip([*segments, *self._more(room - taken)])
+                more = [Segment(_MORE, self._axis_style())] if room - taken >= len(_MORE) else []
+                return Strip([*segments, *more])
             segments += note
         return Strip(segments)
 
@@ -111,11 +113,5 @@ class Chart(Widget):
         color = Color.from_triplet(inks.series[index % len(inks.series)])
         return Segment("  " + _CURVE_GLYPH * 2, axis + Style(color=color)), Segment(name, axis)
 
-    def _more(self, room: int) -> list[Segment]:
-        return [Segment("  …", self._axis_style())] if room >= len("  …") else []
-
     def _axis_style(self) -> Style:
         return self.get_component_rich_style("chart--axis")
-
-    def _line(self, text: str) -> Strip:
-        return Strip([Segment(text, self._axis_style())])

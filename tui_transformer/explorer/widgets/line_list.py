@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -19,7 +19,7 @@ class LineList(GridWidget, can_focus=True):
     """Lines with a cursor, of which a filter may show some only."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*DOWN, *ENDS, *CHOOSE]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"line-list--cursor", "line-list--highlighted"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"line-list--cursor"}
 
     DEFAULT_CSS = """
     LineList {
@@ -31,7 +31,6 @@ class LineList(GridWidget, can_focus=True):
         scrollbar-background-hover: $background;
         scrollbar-background-active: $background;
         & > .line-list--cursor { background: $accent 25%; color: $foreground; text-style: bold; }
-        & > .line-list--highlighted { color: $accent; text-style: bold; }
         &:focus > .line-list--cursor { background: $accent; color: $background; }
         &:ansi > .line-list--cursor { text-style: bold reverse; }
         &:nocolor > .line-list--cursor { text-style: bold reverse; background: $background; color: $foreground; }
@@ -50,17 +49,15 @@ class LineList(GridWidget, can_focus=True):
         self._line: Callable[[int], Text] = lambda _: Text()
         self._lines: Sequence[int] = range(0)
         self._count = 0
-        self._highlighted: Collection[int] = frozenset()
 
-    def show(self, count: int, line: Callable[[int], Text], *, highlighted: Collection[int] = frozenset()) -> None:
+    def show(self, count: int, line: Callable[[int], Text]) -> None:
         """Show lines.
 
         Args:
             count: How many there are.
             line: Makes a line from its index; never read as markup.
-            highlighted: The lines to stand out.
         """
-        self._count, self._line, self._highlighted = count, line, highlighted
+        self._count, self._line = count, line
         self.filter(None)
 
     def filter(self, indices: Sequence[int] | None) -> None:
@@ -70,11 +67,6 @@ class LineList(GridWidget, can_focus=True):
         if current is not None and current in self._lines:
             self.at = self._lines.index(current), 0
         self._lay_out()
-
-    def highlight(self, indices: Collection[int]) -> None:
-        """Make these lines stand out, and no others."""
-        self._highlighted = indices
-        self.refresh()
 
     @property
     def cursor(self) -> int | None:
@@ -110,8 +102,6 @@ class LineList(GridWidget, can_focus=True):
             return Strip.blank(width, style)
         index = self._lines[at]
         segments = self._segments(index)
-        if index in self._highlighted:
-            segments = list(Segment.apply_style(segments, post_style=self.ink("line-list--highlighted")))
         if at == self.at[0]:
             style = self.ink("line-list--cursor")
             segments = list(Segment.apply_style(segments, post_style=style))

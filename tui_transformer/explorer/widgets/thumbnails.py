@@ -133,10 +133,7 @@ class HeadStrip(CursorWidget, can_focus=True):
 
     def _line(self, index: int, y: int) -> list[Segment]:
         if index not in self._pictures:
-            self._pictures[index] = self._picture(self._tiles[index])
-        picture = self._pictures[index]
-        cells = picture[y] if y < len(picture) else []
+            self._pictures[index] = picture(self._tiles[index], self._scale, Surface.of(self.app), self.ink())
+        drawn = self._pictures[index]
+        cells = drawn[y] if y < len(drawn) else []
         return [*cells, Segment(" " * (self._slot - len(cells)), self.ink())]
-
-    def _picture(self, tile: Values) -> Picture:
-        return picture(tile, self._scale, Surface.of(self.app), self.ink())
