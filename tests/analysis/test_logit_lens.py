@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from reference import REFERENCES
 
-from tui_transformer.analysis import logit_lens
 from tui_transformer.analysis.logit_lens import lens_of, words_at
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.trace import Trace
@@ -56,11 +57,11 @@ def test_beside_an_encoder_it_is_the_decoder_that_spells() -> None:
     assert lens.tokens == 3
 
 
-def test_windows_and_blocks_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_and_blocks_give_the_same() -> None:
     trace = trace_of(REFERENCES / "llama", budget=0)
     lens = lens_of(trace.program)
     whole = [lens.spell(trace, depth, range(5), 3) for depth in lens.depths]
-    monkeypatch.setattr(logit_lens, "BLOCK", 2 * lens.vocabulary)
+    trace = replace(trace, block=2 * lens.vocabulary)
     for depth, expected in zip(lens.depths, whole, strict=True):
         part = lens.spell(trace, depth, range(1, 5), 3)
         np.testing.assert_allclose(part.probabilities, expected.probabilities[1:])

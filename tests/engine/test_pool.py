@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from tui_transformer.engine import pool as pool_module
 from tui_transformer.engine.pool import SMALLEST, Pool
 
 SHAPE, DTYPE = (SMALLEST // 4, 2), np.dtype(np.float32)
@@ -41,10 +42,9 @@ def test_arrays_have_the_shape_and_type_asked_for_and_can_be_written():
         assert (array.shape, array.dtype, array.flags.c_contiguous) == (shape, DTYPE, True)
 
 
-def test_idle_memory_is_let_go_past_the_limit(monkeypatch):
-    pool = Pool()
-    size = pool.empty(SHAPE, DTYPE).nbytes
-    monkeypatch.setattr(pool_module, "FREE_LIMIT", 2 * size)
+def test_idle_memory_is_let_go_past_the_limit():
+    size = math.prod(SHAPE) * DTYPE.itemsize
+    pool = Pool(limit=2 * size)
     arrays = [pool.empty(SHAPE, DTYPE) for _ in range(5)]
     arrays.clear()
     assert sum(len(blocks) for blocks in pool._free.values()) * size <= 2 * size
@@ -60,9 +60,8 @@ def test_memory_in_use_does_not_count_as_idle():
     del array
 
 
-def test_a_block_over_the_limit_is_let_go(monkeypatch):
-    pool = Pool()
+def test_a_block_over_the_limit_is_let_go():
+    pool = Pool(limit=math.prod(SHAPE) * DTYPE.itemsize - 1)
     array = pool.empty(SHAPE, DTYPE)
-    monkeypatch.setattr(pool_module, "FREE_LIMIT", array.nbytes - 1)
     del array
     assert not any(pool._free.values())

@@ -9,7 +9,6 @@ import pytest
 from op_cases import CASES
 from strict import Module, strict_backend
 
-from tui_transformer.engine import weights
 from tui_transformer.engine.backend import numpy_backend
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
@@ -121,11 +120,11 @@ def run(case, backend):
     return [backend.to_host(array) for array in (output, *found) if array is not None]
 
 
-def test_rows_that_are_looked_up_in_a_file_are_put_on_the_device(tmp_path, monkeypatch):
+def test_rows_that_are_looked_up_in_a_file_are_put_on_the_device(tmp_path):
     Model.load("decoder", device="cpu", dtype="float64").save(tmp_path)
     model = Model.load(tmp_path, device="cpu", dtype="float64")
-    monkeypatch.setattr(weights, "LARGE", 1)
-    strict = replace(model, weights=Weights(strict_backend(), model.weights.read, file=model.weights.file))
+    model = replace(model, weights=replace(model.weights, large=1))
+    strict = replace(model, weights=replace(model.weights, backend=strict_backend(), held={}))
     cpu, device = (each.trace(ids=IDS) for each in (model, strict))
     assert np.array_equal(device["embedding.tokens"], cpu["embedding.tokens"])
     assert device.explain("embedding.tokens", row=1, column=2, item=1).difference == 0

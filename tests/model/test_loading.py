@@ -11,6 +11,7 @@ import struct
 import sys
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -186,15 +187,20 @@ def test_a_file_of_many_gigabytes_costs_its_header(tmp_path):
 
 
 @pytest.fixture
-def large(tmp_path, monkeypatch) -> Model:
+def large(tmp_path) -> Model:
     """Embeddings of more cells than are read at once, in bfloat16; the row of token 900 is not finite."""
-    monkeypatch.setattr(weights, "LARGE", 1 << 12)
     Model.load("decoder", vocabulary="english", d_model=16, device="cpu").save(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     raw = {name: ("BF16", (array.view("<u4") >> 16).astype("<u2")) for name, array in tensors.items()}
     raw[TABLE][1][900] = 0x7F80
     write_raw(tmp_path / "model.safetensors", raw)
-    return Model.load(tmp_path, device="cpu")
+    return in_parts(tmp_path)
+
+
+def in_parts(folder: Path, **sizes: int) -> Model:
+    """A model of whose weights those of some thousand cells are read in parts."""
+    model = Model.load(folder, device="cpu")
+    return replace(model, weights=replace(model.weights, large=1 << 12, **sizes))
 
 
 TABLE = "embedding.tokens.weight"
@@ -209,11 +215,11 @@ def test_of_a_large_table_only_the_rows_that_are_looked_up_are_read(large):
     assert TABLE not in large.weights.held
     assert (seen.stored, rows[1, 2]) == (found[1, 2], found[1, 2])
     with pytest.raises(InputError, match=f"tensor {TABLE} holds NaN or infinity"):
-        Model.load(large.folder, device="cpu").trace(ids=[899, 900])["embedding.tokens"]
+        in_parts(large.folder).trace(ids=[899, 900])["embedding.tokens"]
 
 
 def test_a_row_that_is_looked_up_is_that_of_the_whole_table(large):
-    whole = Model.load(large.folder, device="cpu")
+    whole = in_parts(large.folder)
     table = np.array(whole.weights.file.part(TABLE, slice(0, 900)))
     whole.weights.held[TABLE] = table
     for trace in (whole.trace(ids=ROWS), whole.trace(ids=[ROWS, ROWS[::-1]])):
@@ -222,15 +228,14 @@ def test_a_row_that_is_looked_up_is_that_of_the_whole_table(large):
 
 
 def test_an_edited_table_is_read_whole(large):
-    edited = Model.load(large.folder, device="cpu").trace(ids=ROWS).edited([Edit(TABLE, (3, 2), 5.0)])
+    edited = in_parts(large.folder).trace(ids=ROWS).edited([Edit(TABLE, (3, 2), 5.0)])
     with pytest.raises(InputError, match=f"tensor {TABLE} holds NaN or infinity"):
         edited.window(TABLE, (range(4), range(4)))
 
 
 def test_a_model_larger_than_memory_is_computed_with_weights_read_again(large, monkeypatch):
     wanted = np.array(large.trace(ids=ROWS)["decoder.0.output"])
-    small = Model.load(large.folder, device="cpu")
-    monkeypatch.setattr(weights, "SMALL", 1)
+    small = in_parts(large.folder, small=1)
     taken = sum(array.nbytes for name, array in large.weights.held.items())
     free = taken // 2
     monkeypatch.setattr(weights, "available_memory", lambda: free - held_bytes(small))
@@ -245,9 +250,9 @@ def held_bytes(model: Model) -> int:
 
 
 def test_a_weight_that_does_not_fit_into_memory_is_refused_before_it_is_read(folder, monkeypatch):
-    monkeypatch.setattr(weights, "SMALL", 1)
     monkeypatch.setattr(keep, "available_memory", lambda: 200)
-    single, double = (Model.load(folder, device="cpu", dtype=dtype).weights for dtype in ("float32", "float64"))
+    loaded = (Model.load(folder, device="cpu", dtype=dtype).weights for dtype in ("float32", "float64"))
+    single, double = (replace(each, small=1) for each in loaded)
     assert single.get(TENSOR, (8, 8)).shape == (8, 8), "the numbers are those of the file"
     with pytest.raises(InputError, match=f"{TENSOR} takes 512 B of memory and 200 B are free"):
         double.get(TENSOR, (8, 8))

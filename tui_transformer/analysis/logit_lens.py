@@ -22,8 +22,6 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 
 LOGITS = "output.logits"
-BLOCK = 1 << 22
-"""Logits that are computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ class Lens:
             item: Which sentence of the batch.
             report: Told how far the work is; what it raises ends it.
         """
-        height = max(1, BLOCK // self.vocabulary)
+        height = max(1, trace.block // self.vocabulary)
         prepared(trace, depth.step, report)
         found = []
         for start in range(rows.start, rows.stop, height):

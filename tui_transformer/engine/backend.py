@@ -37,6 +37,7 @@ class Backend:
         xp: The module with NumPy's interface.
         dtype: Precision of every floating-point value, float32 or float64.
         reason: Why this device was taken, one sentence.
+        block: Cells of the widest array that are worked on at a time on the CPU (256 KiB in float32).
     """
 
     name: str
@@ -44,6 +45,7 @@ class Backend:
     xp: Any
     dtype: np.dtype[Any]
     reason: str
+    block: int = 1 << 16
 
     def floats(self, values: Any) -> Array:
         """Values on the device in the backend's precision."""

@@ -6,9 +6,6 @@ from collections.abc import Callable
 
 from tui_transformer.engine.backend import Array, Backend
 
-BLOCK = 1 << 16
-"""Cells of the widest array that are worked on at a time (256 KiB in float32)."""
-
 Work = Callable[..., None]
 """Takes the same rows of every array and writes its result into one of them; rows do not depend on each other."""
 
@@ -23,7 +20,7 @@ def by_rows(backend: Backend, work: Work, *arrays: Array) -> None:
     """
     flat = [array.reshape(-1, array.shape[-1]) for array in arrays]
     count = flat[0].shape[0]
-    height = max(1, BLOCK // max(1, *(array.shape[1] for array in flat)))
+    height = max(1, backend.block // max(1, *(array.shape[1] for array in flat)))
     if backend.device != "cpu" or count <= height:
         work(*flat)
         return

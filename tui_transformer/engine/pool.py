@@ -13,7 +13,6 @@ SMALLEST = 1 << 15
 """Below this many bytes NumPy's own allocation is as good."""
 
 FREE_LIMIT = 1 << 28
-"""Bytes that may lie idle."""
 
 
 class Lease:
@@ -33,9 +32,10 @@ class Lease:
 
 
 class Pool:
-    """Idle blocks of memory by size."""
+    """Idle blocks of memory by size; `limit` bytes may lie idle."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = FREE_LIMIT) -> None:
+        self._limit = limit
         self._free: dict[int, list[Any]] = {}
         self._idle = 0
 
@@ -56,9 +56,9 @@ class Pool:
 
     def give_back(self, memory: Any) -> None:
         """Take a block that nobody uses any more; past the limit all idle blocks are let go."""
-        if memory.nbytes > FREE_LIMIT:
+        if memory.nbytes > self._limit:
             return
-        if self._idle + memory.nbytes > FREE_LIMIT:
+        if self._idle + memory.nbytes > self._limit:
             self._free.clear()
             self._idle = 0
         self._free.setdefault(memory.nbytes, []).append(memory)

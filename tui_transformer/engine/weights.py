@@ -18,10 +18,7 @@ Reader = Callable[[str, Shape], Host]
 """Gives a weight of this name and shape as a host array."""
 
 LARGE = 1 << 22
-"""Cells of a weight above which a part of it is read alone."""
-
 SMALL = MEBIBYTE
-"""Bytes of a weight that are not worth asking the system what is free."""
 
 SPARE = 0.25
 """So much of what the weights take is left free."""
@@ -45,12 +42,16 @@ class Weights:
 
     Attributes:
         file: Where parts of large weights are read from as long as nobody has asked for the whole.
+        large: Cells of a weight above which a part of it is read alone.
+        small: Bytes of a weight that are not worth asking the system what is free.
     """
 
     backend: Backend
     read: Reader
     held: dict[str, Array] = field(default_factory=dict)
     file: Stored | None = None
+    large: int = LARGE
+    small: int = SMALL
 
     def get(self, name: str, shape: Shape) -> Array:
         """The weight on the device.
@@ -66,9 +67,9 @@ class Weights:
     def _make_room(self, name: str, shape: Shape) -> None:
         """Let go of weights that can be read again, the oldest first, as long as there is too little memory."""
         needed = self._taken(name, shape)
-        if needed < SMALL:
+        if needed < self.small:
             return
-        old = [other for other, array in self.held.items() if self._taken(other, array.shape) >= SMALL]
+        old = [other for other, array in self.held.items() if self._taken(other, array.shape) >= self.small]
         held = sum(self.held[other].nbytes for other in old)
         for other in old:
             if needed + (needed + held) * SPARE < available_memory():
@@ -85,7 +86,7 @@ class Weights:
 
     def apart(self, name: str, shape: Shape) -> bool:
         """Whether a part of a weight can be had for less than the whole."""
-        return self.file is not None and name not in self.held and math.prod(shape) > LARGE
+        return self.file is not None and name not in self.held and math.prod(shape) > self.large
 
     def part(self, name: str, shape: Shape, index: Any) -> Array:
         """The cells of a weight at an index, on the device; of one that can be had apart, nothing else is read."""
@@ -101,7 +102,7 @@ class Weights:
     def check_room(self, wanted: Mapping[str, Shape]) -> None:
         """Raise InputError where weights do not fit into memory together."""
         needed = sum(self._taken(name, shape) for name, shape in wanted.items() if name not in self.held)
-        if needed >= SMALL:
+        if needed >= self.small:
             check_memory(needed, f"the weights take, as {self.backend.dtype},", "use a smaller model")
 
 
