@@ -34,7 +34,7 @@ class Attention:
 
     @property
     def group(self) -> str:
-        """What the layers of one stack share: `encoder self-attention`."""
+        """Name that the layers of one stack share: `encoder self-attention`."""
         return f"{self.stack} {self.kind.replace('_', '-')}"
 
     @property

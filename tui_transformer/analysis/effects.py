@@ -34,7 +34,7 @@ Block = tuple[Region, Host]
 
 @dataclass(frozen=True)
 class Effect:
-    """What follows from edits. `change` and `divergence` in nats where the model has a head, else `relative`."""
+    """Effect of edits on the answer. `change` and `divergence` in nats where the model has a head, else `relative`."""
 
     change: float | None = None
     divergence: float | None = None
@@ -42,7 +42,7 @@ class Effect:
 
     @property
     def size(self) -> float:
-        """What effects are compared by: the divergence, or the relative change."""
+        """Size by which effects are compared: the divergence, or the relative change."""
         return next(value for value in (self.divergence, self.relative) if value is not None)
 
 
@@ -79,7 +79,7 @@ def effects(
 
 
 def effect(trace: Trace, edited: Trace, positions: range | None = None, item: int = 0) -> Effect:
-    """What any edits of a trace do to its answer.
+    """Effect of any edits of a trace on its answer.
 
     Raises:
         InputError: There is no such position.

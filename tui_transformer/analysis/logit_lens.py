@@ -147,7 +147,7 @@ def words_at(found: Spelled, row: int) -> Iterator[tuple[int, float]]:
 
 
 def _last_steps(program: Program, state: str) -> tuple[Step, ...]:
-    """What is computed from the state on the way to the logits."""
+    """Steps from the state on the way to the logits."""
     after = program.downstream([state])
     needed, found = {LOGITS}, list[Step]()
     for step in reversed(program.steps):
@@ -171,7 +171,7 @@ def _depth(program: Program, layer: int, stack: str) -> Depth:
 
 
 def _entrance(program: Program, stack: str) -> Depth:
-    """What enters the first layer: a decoder beside an encoder has an embedding of its own."""
+    """Input of the first layer: a decoder beside an encoder has an embedding of its own."""
     own = f"{stack}.{START}"
     return Depth(-1, program.step(own if own in program.aliases or own in program.by_name else START).name)
 

@@ -73,7 +73,7 @@ def _follow(name: str, readers: Readers) -> tuple[str, ...]:
 
 
 def _next(readers: Sequence[Step]) -> str | None:
-    """What the stream becomes after a step that these read."""
+    """The stream after a step that these read."""
     residual = next((step.name for step in readers if _last_part(step) == "residual"), None)
     if residual is None and len(readers) == 1 and _last_part(readers[0]) == "norm":
         return readers[0].name

@@ -40,7 +40,7 @@ class Hidden:
 
     @property
     def text(self) -> str:
-        """What is to be said on screen while something is hidden; else ""."""
+        """Note on the screen while something is hidden; else ""."""
         names = [name for name, chosen in (("special tokens", self.special), ("first token", self.first)) if chosen]
         return f"{' and '.join(names)} hidden, rows renormalised" if names else ""
 

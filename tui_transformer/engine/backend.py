@@ -101,7 +101,7 @@ _erf64 = np.frompyfunc(math.erf, 1, 1)
 
 @dataclass(frozen=True)
 class Gpu:
-    """What was found when a GPU was looked for: the module if it works, and one sentence either way."""
+    """Result of the search for a GPU: the module if it works, and one sentence either way."""
 
     cupy: Any | None
     finding: str

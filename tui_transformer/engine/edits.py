@@ -21,7 +21,7 @@ Givens = Mapping[str, Host]
 
 
 class Traced(Protocol):
-    """What a patch reads from: a trace."""
+    """The source of a patch: a trace."""
 
     @property
     def program(self) -> Program:
@@ -48,7 +48,7 @@ class Change(Protocol):
 
     @property
     def how(self) -> str:
-        """What was done to them, in words that stand behind a value."""
+        """How they were set, in words that stand behind a value."""
 
     def placed(self, program: Program, givens: Givens) -> Change:
         """The same change, under the step's own name, checked against a program and its inputs.
@@ -168,7 +168,7 @@ class Patch:
     def between(
         cls, trace: Traced, other: Traced, name: str, rows: range | None = None, heads: range | None = None
     ) -> Self:
-        """What another trace has in a step, or in the same rows or heads of it (by default all).
+        """Values of another trace in a step, or in the same rows or heads of it (by default all).
 
         Raises:
             InputError: No such step, rows or heads in one of the two, or shapes that do not fit.
@@ -260,7 +260,7 @@ def covers(region: Region, index: Index) -> bool:
 
 
 def how_set(changes: Sequence[Change], name: str, index: Index) -> str:
-    """What was done last to a cell; "" where it was computed."""
+    """How a cell was set last; "" where it was computed."""
     found = (change.how for change in reversed(changes) if change.name == name and covers(change.region, index))
     return next(found, "")
 

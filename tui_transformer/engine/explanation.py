@@ -119,7 +119,7 @@ Item = Sum | Value
 
 @dataclass(frozen=True, eq=False)
 class Working:
-    """What an op says of one cell: the items in reading order and the value they give."""
+    """One cell as an op explains it: the items in reading order and the value they give."""
 
     items: tuple[Item, ...]
     result: float

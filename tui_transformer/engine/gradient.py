@@ -28,7 +28,7 @@ Visit = Callable[[str, Array], None]
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """What the backward pass gives.
+    """Result of the backward pass.
 
     Attributes:
         loss: Mean cross-entropy over the counted positions, in nats.
@@ -135,7 +135,7 @@ def kept_for_backward(program: Program) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def _learned(program: Program) -> frozenset[str]:
-    """What depends on a weight, and the weights: only these have gradients."""
+    """Weights and the steps that depend on them: only these have gradients."""
     return program.downstream(program.weights)
 
 

@@ -17,7 +17,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 
 GRADIENT = "gradient/"
-"""What stands before the name of a step or weight to mean its gradient."""
+"""Prefix of the name of a step or weight that means its gradient."""
 
 AT_LOGITS = "(p − 1 at the target) ÷ counted positions"
 SEVERAL = "Σ over the steps that read it"
@@ -116,7 +116,7 @@ def _together(terms: Sequence[Term]) -> tuple[Working, str]:
 
 
 def _through(trace: Trace, values: Mapping[str, Host], step: Step, toward: int, index: Index, item: int) -> Working:
-    """What reaches a cell through one step; cells of it that were set by hand pass nothing on."""
+    """Gradient that reaches a cell through one step; cells of it that were set by hand pass nothing on."""
     by_hand = [change for change in trace.edits if change.name == step.name]
     before = trace.edited([change for change in trace.edits if change not in by_hand]) if by_hand else trace
     gradient = _gradient(_item(trace, step.name, values[step.name], item), step.name, by_hand)
@@ -139,7 +139,7 @@ def _gradient(array: Host, name: str, by_hand: Sequence[Change]) -> Source:
 
 
 def _by_backward(trace: Trace, step: Step, toward: int, index: Index, gradient: Source, item: int) -> Working:
-    """What the backward pass itself gives, for an operation that does not write its terms out."""
+    """Gradient from the backward pass itself, for an operation that does not write its terms out."""
     weights = trace.program.weights
     arrays = trace.arrays((step.name, *step.inputs))
     named = zip((step.name, *step.inputs), arrays, strict=True)

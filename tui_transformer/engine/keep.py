@@ -20,7 +20,7 @@ PROJECTIONS = frozenset({"query", "key", "value"})
 
 @dataclass(frozen=True)
 class Plan:
-    """What is kept: the names, how many bytes they take, and how many everything would take."""
+    """Names of the steps that are kept, the bytes that they take, and those that everything would take."""
 
     names: frozenset[str]
     bytes: int
@@ -50,7 +50,7 @@ def keep_plan(program: Program, bytes_per_cell: int, budget: int = DEFAULT_BUDGE
 
 
 def _choices(program: Program) -> Iterator[tuple[Step, ...]]:
-    """What may be kept, from all to nothing."""
+    """Sets of steps that may be kept, from all to nothing."""
     layers = layer_outputs(program)
     yield program.steps
     yield tuple(step for step in program.steps if step.square or not step.windowed)
@@ -68,7 +68,7 @@ def _last_part(step: Step) -> str:
 
 
 def _every(stride: int, names: Iterable[str]) -> Iterator[str]:
-    """What leaves the last layer of each stack, and every so many layers before it."""
+    """Output of the last layer of each stack, and of every so many layers before it."""
     stacks: dict[str, list[str]] = {}
     for name in names:
         stacks.setdefault(name.partition(".")[0], []).append(name)

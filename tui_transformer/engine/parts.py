@@ -20,7 +20,7 @@ Values = Mapping[str, Array]
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What is made in parts, and how.
+    """How steps of a program are made in parts.
 
     Attributes:
         held: Whether a step is kept whole, or will be once it is computed.
@@ -59,7 +59,7 @@ class Parts:
         return [self.program.step(name) for name in step.inputs if self.dropped(name)] if self.in_blocks(step) else []
 
     def sources(self, step: Step) -> list[str]:
-        """What has to be there whole before parts of a step can be made."""
+        """Steps that have to be there whole before parts of a step can be made."""
         found: list[str] = []
         for source in step.inputs:
             found += self.sources(self.program.step(source)) if self.dropped(source) else [source]

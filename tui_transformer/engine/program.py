@@ -52,7 +52,7 @@ class Step:
         return self.square or any(axis.name == "vocabulary" for axis in self.axes)
 
     def group(self, grain: Grain) -> str:
-        """What the step belongs to at a grain."""
+        """The layer, sublayer or step that the step belongs to at a grain."""
         return {"operation": self.name, "sublayer": self.sublayer, "layer": self.layer}[grain]
 
 

@@ -19,7 +19,7 @@ SHOWN = 6
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be ablated; as text `head:encoder.0.self_attention:3`.
+    """Part of a model that can be ablated; as text `head:encoder.0.self_attention:3`.
 
     Attributes:
         kind: "head", "layer", "position" or "neuron".

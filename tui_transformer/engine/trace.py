@@ -67,7 +67,7 @@ class Trace:
 
     @cached_property
     def plan(self) -> Plan:
-        """What is kept, and the memory that it takes."""
+        """The steps that are kept, and the memory that they take."""
         return keep_plan(self.program, self.backend.dtype.itemsize * self.batch, self.budget)
 
     @property
@@ -213,7 +213,7 @@ class Trace:
         return self if self.base is None or name in self._changed else self.base
 
     def _unedited(self, step: Step) -> Array | None:
-        """What an edited step was, where the base holds it and no other edit reaches it."""
+        """Values of an edited step before the edit, where the base holds them and no other edit reaches it."""
         if self.base is None or not any(edit.name == step.name for edit in self.edits):
             return None
         return None if not self._changed.isdisjoint(step.inputs) else self.base._held.get(step.name)
@@ -251,7 +251,7 @@ class Trace:
         return [self.program.steps[place] for place in sorted(places[name] for name in needed)]
 
     def _reads(self, step: Step) -> Sequence[str]:
-        """What has to be there before a step can run."""
+        """Steps that have to be there before a step can run."""
         if self._unedited(step) is not None:
             return ()
         return self._parts.sources(step) if self._parts.in_blocks(step) else step.inputs
@@ -272,7 +272,7 @@ class Trace:
         return result
 
     def _operands(self, step: Step, values: Mapping[str, Array]) -> tuple[Array, ...]:
-        """What a step is computed from; of a large table in a file only the rows that are looked up."""
+        """Inputs of a step; of a large table in a file only the rows that are looked up."""
         if step.op.looks_up and self._apart(step.inputs[1]):
             ids, table = step.inputs
             return self.weights.looked_up(table, self.program.shape(table), self._value(ids, values))
@@ -338,13 +338,13 @@ class Trace:
         return self._keeps(name) or self._there(name)
 
     def _needed(self, name: str) -> list[str]:
-        """What has to be there whole before a part of a value can be read."""
+        """Steps that have to be there whole before a part of a value can be read."""
         if self._apart(name):
             return []
         return self._parts.sources(self.program.step(name)) if self._parts.dropped(name) else [name]
 
     def _sources_of(self, step: Step) -> list[str]:
-        """What has to be there whole before parts of a step can be read and explained."""
+        """Steps that have to be there whole before parts of a step can be read and explained."""
         return list(dict.fromkeys(source for name in (step.name, *step.inputs) for source in self._needed(name)))
 
     def _ready(self, needed: Sequence[str], before: Watch | None = None) -> dict[str, Array]:

@@ -48,7 +48,7 @@ def is_cross(name: str) -> bool:
 
 
 def kept_steps(program: Program) -> dict[str, str]:
-    """What has to be kept for the next token → the step or input that it is in.
+    """Arrays that have to be kept for the next token → the step or input that it is in.
 
     The attention of every layer that writes: causal self-attention, and attention to an encoder's output.
 

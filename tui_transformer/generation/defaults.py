@@ -1,4 +1,4 @@
-"""What a model's folder says about generation: `generation_config.json`, else `config.json`, else its family.
+"""Defaults of generation from a model's folder: `generation_config.json`, else `config.json`, else its family.
 
 As in the library transformers, `generation_config.json` stands alone where it exists; only token IDs that it leaves
 out are those of `config.json`.
@@ -62,7 +62,7 @@ class Defaults:
 
 
 def defaults_of(model: Model) -> Defaults:
-    """What the model's folder says; of a built-in model, the end that its vocabulary has.
+    """Defaults from the model's folder; of a built-in model, the end that its vocabulary has.
 
     Raises:
         InputError: A file is not JSON, or has a value that cannot be.
@@ -96,7 +96,7 @@ def _end(model: Model) -> Ids:
 
 
 def _usual(model: Model) -> dict[str, Any]:
-    """What a family does where no file says anything, as far as the vocabulary has such tokens."""
+    """Defaults of a family where no file says anything, as far as the vocabulary has such tokens."""
     usual: dict[str, Any] = {STOP: list(_end(model)) or _STOPS.get(model.family.model_type)}
     forced, pad = _FORCED.get(model.family.model_type), model.config.pad_id
     if forced is not None and forced < model.config.vocab_size:
@@ -131,7 +131,7 @@ def _check_forced(path: Path, rules: Rules, vocabulary: int) -> None:
 
 
 def _note(path: Path, raw: Mapping[str, Any]) -> str:
-    """What the file asks for and is not done."""
+    """Settings of the file that are not followed."""
     found = {key: raw[key] for key, same in NOT_DONE.items() if raw.get(key) is not None and raw[key] not in same}
     said = ", ".join(f"{key} {shown(value)}" for key, value in found.items())
     return f"{path.name} asks for {said}, which is not done here: the text can be another one" if found else ""

@@ -49,7 +49,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Moment:
-    """What is there when the next token is chosen.
+    """State in which the next token is chosen.
 
     Attributes:
         ids: The sequence so far.
@@ -95,7 +95,7 @@ def repetition_penalty(rules: Rules, moment: Moment, logits: Host) -> Host | Non
 
 
 def no_repeat_ngram_size(rules: Rules, moment: Moment, logits: Host) -> Host | None:
-    """What followed the last n − 1 tokens earlier does not follow them again (Paulus et al. 2017, §2.5)."""
+    """A token that followed the last n − 1 tokens earlier does not follow them again (Paulus et al. 2017, §2.5)."""
     size, ids = rules.no_repeat_ngram_size, moment.ids
     if not 0 < size <= len(ids):
         return None

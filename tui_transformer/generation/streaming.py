@@ -9,7 +9,7 @@ from tui_transformer.text.display import visible
 from tui_transformer.text.tokenizer import target_tokenizer
 
 INCOMPLETE = "\ufffd"
-"""What a character of several bytes is decoded to while some of them are missing."""
+"""Sign that a character of several bytes is decoded to while some of them are missing."""
 
 LISTS = ("words", "characters", "wordpiece")
 """Kinds of vocabularies whose unknown word is a word like others."""
@@ -46,11 +46,11 @@ class TextStream:
         return more
 
     def end(self) -> str:
-        """What was held back."""
+        """Text that was held back."""
         return self._more()
 
     def _more(self) -> str:
-        """What the tokens add that have not been read yet."""
+        """Text of the tokens that have not been read yet."""
         before = self._text(self._context, self._read).rstrip(INCOMPLETE)
         return self._text(self._context, len(self._ids))[len(before) :]
 

@@ -168,7 +168,7 @@ class Writer:
         return self._state(ids, len(ids), before)
 
     def _start(self) -> Ids:
-        """What a decoder beside an encoder begins with."""
+        """First tokens of a decoder beside an encoder."""
         given = self.rules.decoder_start_token_id
         start = self.model.config.start_id if given is None else given
         return (start or 0,) if self.model.has_decoder else ()
@@ -288,7 +288,7 @@ class Writer:
 
     @cached_property
     def _step(self) -> OneToken:
-        """What one token more takes; the steps are the same after any number of tokens."""
+        """The pass of one token more; its steps are the same after any number of tokens."""
         lengths, _ = self.model.inputs_after(1, *self._inputs((0, 0)))
         return OneToken.of(self.model.program_of(lengths), self.model.weights)
 

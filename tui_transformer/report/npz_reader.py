@@ -30,7 +30,7 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 
 class Header(NamedTuple):
-    """What an array's header says; `fortran`: the first axis runs fastest."""
+    """Header of an array; `fortran`: the first axis runs fastest."""
 
     shape: Shape
     fortran: bool

@@ -1,1 +1,1 @@
-"""What can be looked at: matrices and charts as plain data, made once for the screen, files and commands."""
+"""Views: matrices and charts as plain data, made once for the screen, files and commands."""

@@ -34,7 +34,7 @@ SPACED_WAVES = 3
 
 @dataclass(frozen=True)
 class Request:
-    """What a chart is made from: a step's view, and the cell under the cursor."""
+    """Source of a chart: a step's view, and the cell under the cursor."""
 
     trace: Trace
     view: View
@@ -260,7 +260,7 @@ def _named(axis: Axis, index: int) -> str:
 
 
 def _extent(axis: Axis, part: range) -> str:
-    """What the bars are: all of an axis, or which of how many."""
+    """Label of the bars: all of an axis, or which of how many."""
     if len(part) == axis.size:
         return f"by {axis.name}"
     return f"by {axis.name}, {part.start:,} to {part.stop - 1:,} of {axis.size:,}"

@@ -1,4 +1,4 @@
-"""What a chart shows, without saying how it is drawn."""
+"""Charts as data, without saying how they are drawn."""
 
 from __future__ import annotations
 

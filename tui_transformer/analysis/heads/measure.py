@@ -1,4 +1,4 @@
-"""What a measure of a head is, and what several of them share."""
+"""Measures of a head: their form, and the parts that several share."""
 
 from __future__ import annotations
 

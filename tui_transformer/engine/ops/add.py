@@ -22,7 +22,7 @@ class Add(Op):
 
     @property
     def formula(self) -> str:
-        """What is added, in words of the model."""
+        """The summands, in words of the model."""
         return self.expression
 
     def axes(self, *inputs: Axes) -> Axes:

@@ -1,4 +1,4 @@
-"""What every operation knows: how to compute, to undo, to compute in part, and to explain one cell."""
+"""Base of every operation: how to compute, to undo, to compute in part, and to explain one cell."""
 
 from __future__ import annotations
 

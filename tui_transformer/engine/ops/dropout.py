@@ -25,11 +25,11 @@ class Dropout(Elementwise):
 
     @property
     def formula(self) -> str:
-        """What is kept is scaled up."""
+        """Kept values are scaled up."""
         return "x · kept ÷ (1 − p)"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        """What was kept of x, ÷ (1 − p)."""
+        """Kept values of x, ÷ (1 − p)."""
         x, kept = inputs
         result = backend.xp.multiply(x, kept, out=backend.like(x) if out is None else out)
         result *= self._factor

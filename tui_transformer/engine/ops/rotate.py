@@ -93,7 +93,7 @@ class Rotate(Op):
         return Working(items, self.factor * (cell.value * math.cos(angle) + sign * partner.value * math.sin(angle)))
 
     def _factors(self) -> tuple[Value, ...]:
-        """What the turned pair is multiplied by, where it is."""
+        """Factor of the turned pair, where there is one."""
         return () if self.factor == 1.0 else (Value("factor", self.factor, note="of every turned column"),)
 
     def explain_backward(

@@ -22,7 +22,7 @@ class Scale(Elementwise):
 
     @property
     def formula(self) -> str:
-        """What the factor is."""
+        """The score times the factor."""
         return f"score {self.expression}"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:

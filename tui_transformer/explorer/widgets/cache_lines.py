@@ -22,7 +22,7 @@ MOST_FREE = 8
 """Free tokens that are drawn; how many there are is said in words."""
 
 ATTENTION = "attention"
-"""What the line of shades is called that stands for all query heads, where they have none of their own."""
+"""Label of the line of shades that stands for all query heads, where they have none of their own."""
 
 NAMED = 3
 """Query heads that are named one by one."""
@@ -42,7 +42,7 @@ class Run:
 
 @dataclass(frozen=True)
 class CachePicture:
-    """What is known of the cache of a layer.
+    """The cache of one layer, as far as it is known.
 
     Attributes:
         queries: For each key head the query heads that read it.
@@ -171,7 +171,7 @@ def largest(picture: CachePicture) -> float:
 
 
 def _legend(picture: CachePicture, width: int) -> list[list[Run]]:
-    """What the signs mean and how many there are, on as many lines as it takes."""
+    """Legend of the signs with their numbers, on as many lines as it takes."""
     count = len(picture.tokens)
     entries = [
         [Run(KEPT, "kept"), Run(f" kept {count - picture.computed:,}", "quiet")],

@@ -99,7 +99,7 @@ class Chart(Widget):
         return Strip(segments)
 
     def _notes(self, chart: charts.Chart) -> list[tuple[Segment, ...]]:
-        """What stands after the title: the names of the curves in their colours, or a histogram's statistics."""
+        """Notes after the title: the names of the curves in their colours, or a histogram's statistics."""
         if isinstance(chart, charts.LineChart):
             return [self._legend_entry(series.label, index) for index, series in enumerate(chart.series)]
         note = chart.note if isinstance(chart, charts.Histogram) else ""

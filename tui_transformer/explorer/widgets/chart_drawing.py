@@ -18,7 +18,7 @@ from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series
 
 SERIES_GLYPHS = "*+ox#@%&"
-"""What the curves are drawn with where there is no colour."""
+"""Markers of the curves where there is no colour."""
 
 _MARK = "▸"
 _VALUE_CELLS = 11
@@ -239,7 +239,7 @@ def _finite_runs(series: Series) -> Iterator[tuple[list[float], list[float]]]:
 
 
 def _drawable(value: float) -> float:
-    """What is drawn for a number: nothing for one that is not finite, the largest that plotext can scale."""
+    """Height of a number on the chart: 0 where it is not finite, at most the largest that plotext can scale."""
     return max(min(value, _LARGEST), -_LARGEST) if math.isfinite(value) else 0.0
 
 

@@ -60,7 +60,7 @@ def next_size(sizes: Sequence[int], size: int, direction: int) -> int | None:
 
 
 class CursorMessage(Message):
-    """What was under the cursor when the message was sent.
+    """The row and column under the cursor when the message was sent.
 
     Attributes:
         row: Its row.

@@ -38,7 +38,7 @@ class Grid:
 
     @property
     def virtual_size(self) -> Size:
-        """What the whole matrix takes with its labels, and `slack` so that the last scroll starts with a whole cell."""
+        """Size of the whole matrix with its labels, and `slack` so that the last scroll starts with a whole cell."""
         width = self.gutter + self.columns * self.cell_width + self.slack
         return Size(width, self.header + self.rows * self.cell_height)
 

@@ -1,4 +1,4 @@
-"""What the colours of a heat map stand for, in one line."""
+"""The scale of a heat map in one line."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ _INKS: dict[tuple[Depth, bool], tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Surface:
-    """What is drawn on: how many colours it has, and whether its page is dark."""
+    """The terminal that is drawn on: how many colours it has, and whether its page is dark."""
 
     depth: Depth
     dark: bool

@@ -27,7 +27,7 @@ _MARK = "▌"
 
 @dataclass(frozen=True)
 class Tiles:
-    """What a grid shows.
+    """Contents of a grid.
 
     Attributes:
         count: How many tiles there are.

@@ -13,7 +13,7 @@ _SPACES = " \t\n"
 
 @dataclass(frozen=True)
 class Part:
-    """What is shown of a token on one line."""
+    """The part of a token that is shown on one line."""
 
     token: int
     text: str

@@ -21,7 +21,7 @@ LIKELY, UNLIKELY = 0.5, 0.1
 """Where there is no colour: from here on bold; below underlined."""
 
 NEXT = "_"
-"""What is shown where the next token will be."""
+"""Sign at the place of the next token."""
 
 
 @dataclass(frozen=True)

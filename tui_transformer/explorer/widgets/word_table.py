@@ -26,7 +26,7 @@ _GAP = 1
 
 @dataclass(frozen=True)
 class WordCells:
-    """What a table shows.
+    """Contents of a table.
 
     Attributes:
         rows: The label of every row.
