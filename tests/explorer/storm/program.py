@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,9 @@ from typing import Any
 HERE = str(Path.cwd().resolve().parent)
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGING = {"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.link", "os.symlink", "os.truncate", "shutil.rmtree"}
-MAY_QUIT = "may-quit"
+MAY_QUIT, THREADS = "may-quit", "threads"
+"""What the storm puts beside the program's folder: leave to quit; and where a signal writes what each thread does."""
+
 DEVICES = ("/dev/null", "/dev/tty")
 
 
@@ -41,6 +45,8 @@ def main() -> None:
             leave(app, *arguments, **named)
 
     App.exit = exit_when_told  # type: ignore[method-assign]
+    threads = Path(HERE, THREADS).open("w", encoding="utf-8")  # noqa: SIM115 - open until the end
+    faulthandler.register(signal.SIGUSR1, file=threads, all_threads=True)
     sys.addaudithook(_stay_inside)
     command.main()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from .events import Event, storm
 from .files import faults_of_files
-from .program import MAY_QUIT
+from .program import MAY_QUIT, THREADS
 from .terminal import Terminal, plain
 
 ROOT = Path(__file__).parents[3]
@@ -36,8 +37,8 @@ LEAVE = "Leave"
 MEGABYTES = 120
 """By how much memory may have grown in a storm."""
 
-THREADS = 3
-"""How many more threads there may be than at the start."""
+MORE_THREADS = 3 + (os.cpu_count() or 1)
+"""How many more threads there may be than at the start: engine, background, training, and what tokenizers starts."""
 
 MODES_OFF = (1000, 1002, 1003, 1006, 1015, 1016, 1004, 1049, 2004, 2048)
 
@@ -104,12 +105,16 @@ def _weather(terminal: Terminal, folder: Path, outcome: Outcome, events: int, ga
         outcome.last = list(map(str, last))
         raise
     after = _used(terminal.process.pid)
+    if after[1] - before[1] > MORE_THREADS:
+        os.kill(terminal.process.pid, signal.SIGUSR1)
+        time.sleep(0.5)
+        outcome.faults.append((folder / THREADS).read_text(encoding="utf-8"))
     outcome.memory, outcome.threads = (before[0], after[0]), (before[1], after[1])
     _answers(terminal)
     _quit(terminal, folder)
     if after[0] - before[0] > MEGABYTES:
         raise StormError(f"memory grew from {before[0]:.0f} to {after[0]:.0f} MB")
-    if after[1] - before[1] > THREADS:
+    if after[1] - before[1] > MORE_THREADS:
         raise StormError(f"threads grew from {before[1]} to {after[1]}")
 
 

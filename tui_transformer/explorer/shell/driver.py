@@ -51,7 +51,8 @@ class TerminalDriver(LinuxDriver):
                     data = os.read(self.fileno, AT_ONCE)
                     if not data:
                         return
-                    self._hand_on(parser.feed(decode(data)))
+                    if text := decode(data):  # a character may come in parts; "" would be the end of everything
+                        self._hand_on(parser.feed(text))
                 self._hand_on(parser.tick())
 
     def _hand_on(self, messages: Iterable[Message]) -> None:
