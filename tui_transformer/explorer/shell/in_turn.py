@@ -4,7 +4,8 @@ A key goes to the widget that has the focus, from there to those around it, and 
 act on the screen that is in front by then. Where a second key is on its way meanwhile, the first may have opened or
 left a screen: the second is asked of widgets that are gone, or acts on a screen that it was not meant for. So the next
 event waits until everything that has seen the one before has also seen a message that was sent behind it, twice: what a
-widget says because of a key comes behind the first.
+widget says because of a key comes behind the first. What was typed at a screen that was opened over is typed into that
+one; what was typed at a screen that was left by then is dropped, as nobody means it for what is below.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from textual import events
 from textual.app import App, ScreenStackError
 from textual.dom import NoScreen
 from textual.errors import NoWidget
 from textual.message import Message
+from textual.screen import Screen
 from textual.widget import Widget
 
 Handle = Callable[[events.Event], Awaitable[None]]
@@ -43,7 +46,7 @@ class InTurn:
     def __init__(self, app: App[None], handle: Handle) -> None:
         """Hand events to `handle`."""
         self._app, self._handle = app, handle
-        self._waiting: deque[events.Event] = deque()
+        self._waiting: deque[tuple[events.Event, Screen[Any] | None]] = deque()
         self._behind: Behind | None = None
         self._lost: asyncio.TimerHandle | None = None
 
@@ -54,9 +57,9 @@ class InTurn:
 
     async def take(self, event: events.Event) -> None:
         """Hand an event on, now or in its turn."""
-        if isinstance(event, events.MouseMove) and self._waiting and isinstance(self._waiting[-1], events.MouseMove):
+        if isinstance(event, events.MouseMove) and self._waiting and isinstance(self._waiting[-1][0], events.MouseMove):
             self._waiting.pop()
-        self._waiting.append(event)
+        self._waiting.append((event, self._screen()))
         if self._behind is None:
             await self._next()
 
@@ -72,7 +75,9 @@ class InTurn:
 
     async def _next(self) -> None:
         while self._waiting and self._behind is None:
-            event = self._waiting.popleft()
+            event, screen = self._waiting.popleft()
+            if screen is not None and screen not in self._app.screen_stack:
+                continue
             target = self._target(event)
             await self._handle(event)
             if target is not None and not isinstance(event, events.MouseMove):
@@ -106,8 +111,12 @@ class InTurn:
 
     def _front(self) -> Widget | None:
         """What the next key would go to."""
+        screen = self._screen()
+        return None if screen is None else screen.focused or screen
+
+    def _screen(self) -> Screen[Any] | None:
         try:
-            return self._app.focused or self._app.screen
+            return self._app.screen
         except ScreenStackError:
             return None
 
