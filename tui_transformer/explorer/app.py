@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from textual import events
@@ -24,6 +25,7 @@ from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.in_turn import Behind, InTurn
 from tui_transformer.explorer.shell.palette import commands_of
 from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.explorer.shell.saying import called, saying_what_fails
 from tui_transformer.explorer.shell.themes import THEMES
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.session import Session
@@ -93,7 +95,18 @@ class ExplorerApp(App[None]):
 
     def on_explorer_app_call(self, event: Call) -> None:
         """Run what a thread asked for."""
-        event.function(*event.arguments)
+        with saying_what_fails(self):
+            event.function(*event.arguments)
+
+    async def run_action(self, *arguments: Any, **named: Any) -> bool:
+        """Do what a key stands for; what cannot be read or does not fit into memory is said."""
+        with saying_what_fails(self):
+            return await super().run_action(*arguments, **named)
+        return True
+
+    def call_next(self, callback: Callable[..., Any], *arguments: Any, **named: Any) -> None:
+        """Call a function behind this message; what fails is said."""
+        super().call_next(partial(called, self, callback, *arguments, **named))
 
     def on_mount(self) -> None:
         """Show the main screen; end in order when a signal says so."""

@@ -24,8 +24,9 @@ from tui_transformer.explorer.main.panes.texts import PANES
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.shell.actions import ACTIONS
-from tui_transformer.explorer.shell.asking import Requests, Result, say
+from tui_transformer.explorer.shell.asking import Requests, Result
 from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.saying import say
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
-from textual.app import App
-from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.saying import say
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.text.display import visible
 
@@ -107,11 +106,6 @@ class Requests:
         say(self._screen.app, str(error) or "not enough memory", "error")
         self.failed(error)
         self._show()
-
-
-def say(app: App[Any], message: str, severity: SeverityLevel = "information") -> None:
-    """Show a message that goes away by itself."""
-    app.notify(visible(message), severity=severity, markup=False)
 
 
 def draw_together(screen: Screen[Any]) -> None:

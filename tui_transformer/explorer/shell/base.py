@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from textual.await_complete import AwaitComplete
+from textual.message import Message
 from textual.screen import Screen
+
+from tui_transformer.explorer.shell.saying import called, saying_what_fails
 
 Result = TypeVar("Result")
 Other = TypeVar("Other")
@@ -57,6 +61,15 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
                 function(*arguments, **named)
 
         return call
+
+    async def _dispatch_message(self, message: Message) -> None:
+        """Handle a message of a widget or the terminal; what fails is said, and the screen goes on."""
+        with saying_what_fails(self.app):
+            await super()._dispatch_message(message)
+
+    def call_next(self, callback: Callable[..., Any], *arguments: Any, **named: Any) -> None:
+        """Call a function behind this message, as timers do; what fails is said."""
+        super().call_next(partial(called, self.app, callback, *arguments, **named))
 
     def call_after_refresh(self, callback: Callable[..., Any], *arguments: Any, **named: Any) -> bool:
         """Call a function once the screen is drawn, if this screen is still there: another may be drawn instead."""

@@ -14,10 +14,11 @@ from textual.notifications import SeverityLevel
 from textual.widgets import Static
 
 from tui_transformer.analysis.token_kinds import NOTHING, Hidden
-from tui_transformer.explorer.shell.asking import Requests, Result, say
+from tui_transformer.explorer.shell.asking import Requests, Result
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.dialog import Keys
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.saying import say
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import cells, visible

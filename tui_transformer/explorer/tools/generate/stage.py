@@ -15,9 +15,10 @@ from textual.events import Resize
 from textual.notifications import SeverityLevel
 from textual.widgets import Static
 
-from tui_transformer.explorer.shell.asking import Requests, Result, draw_together, say
+from tui_transformer.explorer.shell.asking import Requests, Result, draw_together
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import in_use
+from tui_transformer.explorer.shell.saying import say
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.names import model_name

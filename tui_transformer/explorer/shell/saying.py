@@ -1,0 +1,36 @@
+"""Messages that go away by themselves, and mistakes that are said instead of ending the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from inspect import isawaitable
+from typing import Any
+
+from textual.app import App
+from textual.notifications import SeverityLevel
+
+from tui_transformer.errors import InputError
+from tui_transformer.text.display import visible
+
+
+def say(app: App[Any], message: str, severity: SeverityLevel = "information") -> None:
+    """Show a message that goes away by itself."""
+    app.notify(visible(message), severity=severity, markup=False)
+
+
+@contextmanager
+def saying_what_fails(app: App[Any]) -> Iterator[None]:
+    """Say that a file could not be read, or that memory is short; the screen stays as it is."""
+    try:
+        yield
+    except (InputError, MemoryError) as error:
+        say(app, str(error) or "not enough memory", "error")
+
+
+async def called(app: App[Any], function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
+    """Call a function, or await what it gives; what fails is said."""
+    with saying_what_fails(app):
+        found = function(*arguments, **named)
+        if isawaitable(found):
+            await found
