@@ -32,8 +32,11 @@ PATIENCE = 60.0
 SIZE = (100, 30)
 QUIET = 0.25
 MAIN = "quit"
-HELP = "Stepping"
+HELP = "Help"
 LEAVE = "Leave"
+DEEPEST = 4
+"""Screens over each other at most."""
+
 MEGABYTES = 120
 """By how much memory may have grown in a storm."""
 
@@ -190,11 +193,12 @@ def _leave_all(terminal: Terminal) -> None:
     """Back to the main screen, by the keys that leave."""
     end, text = time.monotonic() + PATIENCE, ""
     while time.monotonic() < end:
-        _press(terminal, b"\x1b")
+        for _ in range(DEEPEST):
+            _press(terminal, b"\x1b")
         text = _shown(terminal)
         if _is_main(text):
             return
-        if "Leave" in text:
+        if LEAVE in text:
             _press(terminal, b"\r")
     raise StormError(f"esc does not lead to the main screen: {' '.join(text.split())[:1500]!r}")
 
@@ -207,9 +211,11 @@ def _is_main(text: str) -> bool:
 def _answers(terminal: Terminal) -> None:
     """A known key gives a known repaint."""
     _press(terminal, b"?")
-    text = _shown(terminal)
-    if "Help" not in text:
-        raise StormError(f"? shows no help: {' '.join(text.split())[:600]!r}")
+    end, text = time.monotonic() + PATIENCE, ""
+    while HELP not in text:
+        if time.monotonic() > end:
+            raise StormError(f"? shows no help: {' '.join(text.split())[:600]!r}")
+        text = _shown(terminal)
     _press(terminal, b"\x1b")
 
 

@@ -1,0 +1,157 @@
+"""Screens that are opened and left in one way, whatever comes together and whatever comes late."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from driving import MEDIUM, Explorer, exploring
+from reference import REFERENCES
+from textual.app import App
+
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.asking import AT_ONCE, draw_together
+from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.message import MessageScreen
+from tui_transformer.explorer.shell.pick import PickScreen
+from tui_transformer.explorer.tools.lens.screen import LensScreen
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """Holds up work until it is set; set at the end, whatever happens."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+async def test_only_the_screen_in_front_opens_another():
+    async with exploring(MEDIUM) as explorer:
+        main = explorer.stage
+        main.open(MessageScreen("First", "text"))
+        main.open(MessageScreen("Second", "text"))
+        await explorer.handled()
+        assert [type(screen).__name__ for screen in explorer.app.screen_stack[1:]] == ["MainScreen", "MessageScreen"]
+        assert "First" in explorer.text
+
+
+async def test_a_screen_that_is_left_several_times_gives_one_result_and_leaves_the_one_below():
+    results: list[object] = []
+    async with exploring(MEDIUM) as explorer:
+        picked = PickScreen("Pick", {"one": "", "two": ""})
+        explorer.stage.open(picked, results.append)
+        await explorer.handled()
+        for name in ("one", "two", None):
+            picked.dismiss(name)
+        await explorer.handled()
+        assert results == ["one"]
+        assert explorer.app.screen is explorer.stage
+
+
+async def test_a_screen_that_is_left_twice_while_another_is_over_it_is_left_once_that_is():
+    results: list[object] = []
+    async with exploring(MEDIUM) as explorer:
+        picked, over = PickScreen("Pick", {"one": ""}), MessageScreen("Over", "text")
+        explorer.stage.open(picked, results.append)
+        await explorer.handled()
+        picked.open(over)
+        await explorer.handled()
+        picked.dismiss("one")
+        picked.dismiss("two")
+        await explorer.handled()
+        assert explorer.app.screen is over
+        await explorer.press("escape")
+        await explorer.handled()
+        assert results == ["one"]
+        assert explorer.app.screen is explorer.stage
+
+
+async def test_what_comes_for_a_screen_before_its_widgets_or_after_them_is_dropped():
+    called: list[str] = []
+    screen = ExplorerScreen[None]()
+    function = screen.while_there(called.append)
+    function("before")
+    async with App[None]().run_test() as pilot:
+        await pilot.app.push_screen(screen)
+        await pilot.pause()
+        function("there")
+        screen.dismiss()
+        await pilot.pause()
+        function("after")
+    assert called == ["there"]
+
+
+async def test_a_result_that_comes_when_its_screen_is_left_is_dropped(gate: threading.Event):
+    async with exploring(MEDIUM, model=str(REFERENCES / "bert")) as explorer:
+        await explorer.press("L")
+        await explorer.until(lambda: isinstance(explorer.app.screen, LensScreen))
+        await explorer.settled()
+        lens, taken = explorer.app.screen, list[object]()
+        assert isinstance(lens, LensScreen)
+        lens.ask("late", AT_ONCE + 1, lambda _: gate.wait(20), taken.append)
+        lens.dismiss()
+        await explorer.handled()
+        gate.set()
+        await explorer.settled()
+        assert taken == []
+        assert explorer.app.screen is explorer.stage
+
+
+async def test_a_result_under_a_dialog_is_shown_all_the_same(gate: threading.Event):
+    async with exploring(MEDIUM) as explorer:
+        taken = list[object]()
+        explorer.stage.ask("late", AT_ONCE + 1, lambda _: gate.wait(20), taken.append)
+        await explorer.keys("question_mark")
+        gate.set()
+        await explorer.settled()
+        assert taken == [True]
+
+
+async def test_drawing_goes_on_when_the_screen_that_held_it_is_left_at_once():
+    async with exploring(MEDIUM) as explorer:
+        screen = MessageScreen("Held", "text")
+        explorer.stage.open(screen)
+        await explorer.handled()
+        draw_together(screen)
+        screen.dismiss()
+        await explorer.until(lambda: not explorer.app._batch_count)
+        await explorer.press("space")
+        assert "quit" in explorer.text
+
+
+def broken(*_: object, **__: object) -> None:
+    raise InputError("model.safetensors: cut short: only 5 of 9 bytes are there")
+
+
+async def failing(explorer: Explorer) -> None:
+    await explorer.until(lambda: any("cut short" in message for message in explorer.messages))
+    explorer.app._notifications.clear()
+    assert explorer.app.is_running
+    assert explorer.app.failure is None
+
+
+@pytest.mark.parametrize("name", ["action_scale", "action_copy_cell"])
+async def test_a_key_that_cannot_be_done_as_a_file_cannot_be_read_says_so(name: str, monkeypatch: pytest.MonkeyPatch):
+    async with exploring(MEDIUM) as explorer:
+        monkeypatch.setattr(type(explorer.stage), name, broken)
+        await explorer.keys({"action_scale": "m", "action_copy_cell": "y"}[name])
+        await failing(explorer)
+        before = explorer.stop
+        await explorer.press("space")
+        assert explorer.stop != before
+
+
+async def test_a_timer_a_message_and_a_result_that_cannot_be_done_say_so():
+    async with exploring(MEDIUM) as explorer:
+        main = explorer.stage
+        main.set_timer(0.001, broken)
+        await failing(explorer)
+        main.call_later(broken)
+        await failing(explorer)
+        explorer.app.post(broken)
+        await failing(explorer)
+        main.ask("broken", AT_ONCE + 1, broken, lambda _: None)
+        await failing(explorer)
+        await explorer.press("space")
+        assert explorer.app.screen is main

@@ -1,0 +1,164 @@
+"""Keys that come together: each is handled on the screen that the one before left in front."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+import pytest
+from driving import MEDIUM, NARROW, exploring
+from textual import events
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widgets import Button, Input
+
+from tui_transformer.explorer.shell.in_turn import Behind, InTurn
+from tui_transformer.explorer.shell.overview import Overview
+from tui_transformer.explorer.shell.prompt import PromptScreen
+
+OVERVIEWS = "HKRL"
+
+
+async def test_what_is_typed_right_behind_the_key_that_opens_a_prompt_is_typed_into_it():
+    async with exploring(NARROW) as explorer:
+        stop = explorer.stop
+        explorer.send("slash", *" waves sea")
+        await explorer.handled()
+        assert isinstance(explorer.app.screen, PromptScreen)
+        assert explorer.focused_input.value.endswith(" waves sea")
+        assert explorer.stop == stop
+
+
+@pytest.mark.parametrize("key", OVERVIEWS)
+async def test_two_keys_that_leave_an_overview_leave_it_once_and_do_not_reach_the_screen_below(key: str):
+    for leaves in ("q", "escape", *(["enter"] if key != "R" else [])):
+        async with exploring(MEDIUM) as explorer:
+            await explorer.press(key)
+            await explorer.until(lambda app=explorer.app: isinstance(app.screen, Overview))
+            await explorer.settled()
+            explorer.send(leaves, leaves, leaves, "space")
+            await explorer.handled()
+            assert explorer.app.screen is explorer.stage
+            assert not explorer.app._exit
+            before = explorer.stop
+            await explorer.press("space")
+            assert explorer.stop != before
+            assert "quit" in explorer.text
+
+
+@pytest.mark.parametrize("keys", ["HH", "HL", "?H", "/H", ",,", "AP"])
+async def test_two_keys_that_open_screens_open_one(keys: str):
+    async with exploring(MEDIUM) as explorer:
+        explorer.send(*keys)
+        await explorer.handled()
+        assert len(explorer.app.screen_stack) == 3
+
+
+async def test_a_screen_that_was_opened_over_and_left_gets_no_key_that_was_meant_for_what_was_over_it():
+    async with exploring(NARROW) as explorer:
+        explorer.send("question_mark")
+        await explorer.handled()
+        explorer.send("escape", "q", "q")
+        await explorer.handled()
+        assert explorer.app.screen is explorer.stage
+        assert not explorer.app._exit
+
+
+class Waiting(App[None]):
+    """An app whose events come one at a time."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("x", "remove"), Binding("y", "count")]
+    counted = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_turn = InTurn(self, super().on_event)
+
+    def compose(self) -> ComposeResult:
+        yield Button("one")
+        yield Input()
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded:
+            await self.in_turn.take(event)
+        else:
+            await super().on_event(event)
+
+    async def on_behind(self, message: Behind) -> None:
+        await self.in_turn.back(message)
+
+    async def action_remove(self) -> None:
+        await self.query_one(Button).remove()
+
+    def action_count(self) -> None:
+        self.counted += 1
+
+
+async def idle(app: Waiting) -> None:
+    async with asyncio.timeout(20):
+        while not app.in_turn.idle:
+            await asyncio.sleep(0.005)
+
+
+async def test_a_key_whose_widget_goes_away_does_not_hold_up_the_next():
+    app = Waiting()
+    async with app.run_test() as pilot:
+        app.query_one(Button).focus()
+        await pilot.pause()
+        for key in "xyy":
+            app.post_message(events.Key(key, key))
+        await pilot.pause()
+        await idle(app)
+        assert not app.query(Button)
+        app.screen.set_focus(None)
+        app.post_message(events.Key("y", "y"))
+        await pilot.pause()
+        await idle(app)
+        assert app.counted >= 1
+
+
+async def test_a_message_that_is_lost_is_given_up():
+    app = Waiting()
+    async with app.run_test() as pilot:
+        button = app.query_one(Button)
+        button.focus()
+        await pilot.pause()
+        app.in_turn._behind = Behind(button, 1)
+        app.in_turn._look_later(app.in_turn._behind)
+        app.post_message(events.Key("y", "y"))
+        await pilot.pause()
+        assert app.counted == 0
+        await button.remove()
+        app.screen.set_focus(None)
+        await idle(app)
+        await pilot.pause()
+        assert app.counted == 1
+
+
+async def test_moves_of_the_mouse_that_wait_are_one():
+    app = Waiting()
+    async with app.run_test() as pilot:
+        app.in_turn._behind = Behind(app.screen, 1)
+        for x in range(50):
+            app.post_message(events.MouseMove(None, x, 1, 1, 0, 0, False, False, False, x, 1))
+        await pilot.pause()
+        assert len(app.in_turn._waiting) == 1
+        app.in_turn._forget()
+
+
+async def test_what_was_typed_at_a_screen_that_was_left_by_then_is_dropped():
+    app = Waiting()
+    async with app.run_test() as pilot:
+        await app.push_screen(Screen())
+        app.in_turn._behind = behind = Behind(app.screen, 9)
+        app.post_message(events.Key("y", "y"))
+        await pilot.pause()
+        await app.pop_screen()
+        app.post_message(events.Key("y", "y"))
+        app.screen.set_focus(None)
+        await pilot.pause()
+        app.post_message(behind)
+        await pilot.pause()
+        await idle(app)
+        assert app.counted == 1
