@@ -17,3 +17,15 @@ class Ended:
 
 
 Run = Callable[..., Ended]
+
+OF_A_MODEL = ("ablate", "answer", "diff", "heads", "lens", "links", "patch", "rollout", "show", "trace")
+
+
+def of_the_encoder(run: Run) -> Run:
+    """The same command, with the built-in encoder where it names no model."""
+
+    def command(*arguments: str) -> Ended:
+        named = not {*arguments[:1]} & {*OF_A_MODEL} or "--model" in arguments
+        return run(*arguments, *(() if named else ("--model", "encoder")))
+
+    return command

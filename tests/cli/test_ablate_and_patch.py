@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import REFERENCES, Run
+from command_line import REFERENCES, Run, of_the_encoder
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.analysis.effects import effects
@@ -22,6 +22,11 @@ GPT2 = str(REFERENCES / "gpt2")
 HEAD = "head:encoder.0.self_attention:2"
 WEIGHTS = "encoder.0.self_attention.weights"
 FAMILIES = sorted(path.name for path in REFERENCES.iterdir())
+
+
+@pytest.fixture
+def run(run: Run) -> Run:
+    return of_the_encoder(run)
 
 
 def rows_of(text: str) -> list[list[str]]:

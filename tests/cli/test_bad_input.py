@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Run
+from command_line import Run, of_the_encoder
 
 FAILS = {
     "unknown step": ("show", "nosuch"),
@@ -83,6 +83,11 @@ TYPER_FINDS = {
     "unknown command": ("nosuch",),
     "unknown option": ("show", "--nosuch"),
 }
+
+
+@pytest.fixture
+def run(run: Run) -> Run:
+    return of_the_encoder(run)
 
 
 @pytest.mark.parametrize("arguments", FAILS.values(), ids=FAILS.keys())

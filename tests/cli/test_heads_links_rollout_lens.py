@@ -8,13 +8,18 @@ import json
 
 import numpy as np
 import pytest
-from command_line import REFERENCES, Ended, Run
+from command_line import REFERENCES, Ended, Run, of_the_encoder
 
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 
 BERT = ("--model", str(REFERENCES / "bert"), "--ids", "2,5,7,9,3")
 GPT2 = ("--model", str(REFERENCES / "gpt2"), "--ids", "2,5,7,9")
+
+
+@pytest.fixture
+def run(run: Run) -> Run:
+    return of_the_encoder(run)
 
 
 def trace_of(folder: str, ids: list[int]) -> Trace:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Run
+from command_line import Run, of_the_encoder
 
 from tui_transformer.cli import blocks, diff
 from tui_transformer.cli.diff import together
@@ -22,6 +22,11 @@ from tui_transformer.report import as_npz, npz_reader
 
 WORDS, LENGTH = 20_000, 64
 PROBABILITIES = "output.probabilities"
+
+
+@pytest.fixture
+def run(run: Run) -> Run:
+    return of_the_encoder(run)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from command_line import Run
+from command_line import Run, of_the_encoder
 
 from tui_transformer import __version__
 from tui_transformer.model import Model
@@ -17,6 +17,11 @@ from tui_transformer.model import Model
 SENTENCE = "The waves crashed forcefully against the shore!"
 SCORES = "encoder.0.self_attention.scores"
 WEIGHTS = "encoder.0.self_attention.weights"
+
+
+@pytest.fixture
+def run(run: Run) -> Run:
+    return of_the_encoder(run)
 
 
 def _values(name: str) -> np.ndarray:

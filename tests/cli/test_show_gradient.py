@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Run
+from command_line import Run, of_the_encoder
 
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.model import Model
@@ -17,6 +17,11 @@ from tui_transformer.model import Model
 IDS, TARGETS = (1, 2, 3, 4), (5, 3, -1, 6)
 SCALED, WEIGHT = "encoder.0.self_attention.scaled", "encoder.0.feed_forward.output.weight"
 GRADIENT = ("--ids", "1,2,3,4", "--gradient", "--targets", "5,3,-1,6")
+
+
+@pytest.fixture
+def run(run: Run) -> Run:
+    return of_the_encoder(run)
 
 
 def found(name: str) -> np.ndarray:

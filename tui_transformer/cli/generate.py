@@ -13,7 +13,7 @@ import typer
 
 from tui_transformer.cli.options import Flags, parse_ids, written
 from tui_transformer.cli.output import emit, note
-from tui_transformer.cli.session import EXAMPLE_IDS
+from tui_transformer.cli.session import EXAMPLE_IDS, read
 from tui_transformer.engine.keep import readable
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.generation.defaults import Defaults, defaults_of
@@ -53,7 +53,7 @@ def run(flags: Flags, request: Request) -> None:
         InputError: The model does not write, or something that was given cannot be used.
     """
     seed = flags.seed if request.sample_seed is None else request.sample_seed
-    flags = dataclasses.replace(flags, model=flags.model or _usual(flags))
+    flags = dataclasses.replace(flags, model=flags.model or usual(flags))
     read = flags.model not in BUILT_IN
     model = (dataclasses.replace(flags, seed=None) if read else flags).options().load()
     defaults = defaults_of(model)
@@ -69,7 +69,7 @@ def run(flags: Flags, request: Request) -> None:
 # What was given
 
 
-def _usual(flags: Flags) -> str:
+def usual(flags: Flags) -> str:
     """The model that writes where none is named: the trained one, or a random one of the sizes that were given."""
     return "story" if not flags.options().sizes and flags.vocab is None else "decoder"
 
@@ -119,7 +119,9 @@ def _prompt(writer: Writer, flags: Flags) -> Ids:
             raise UsageError(f"--text-pair: {model.name} writes one text on: leave it out")
         return _ids(flags, model, lambda text: writer.prompt(text, cut=flags.cut))
     ids = flags.decoder_token_ids()
-    return _all_of(writer.prompt(flags.decoder_text or "", cut=flags.cut)) if ids is None else ids
+    if ids is not None:
+        return ids
+    return read(model, writer.prompt(flags.decoder_text or "", cut=flags.cut), "the decoder's text").ids
 
 
 def _ids(flags: Flags, model: Model, encode: Callable[[str], Encoding]) -> Ids:
@@ -131,13 +133,7 @@ def _ids(flags: Flags, model: Model, encode: Callable[[str], Encoding]) -> Ids:
         if words is None:
             return tuple(range(min(EXAMPLE_IDS, model.config.vocab_size)))
         text = sample_sentence(words, model.name)
-    return _all_of(encode(text))
-
-
-def _all_of(encoding: Encoding) -> Ids:
-    if encoding.cut:
-        note(f"the text is cut: the model reads {len(encoding.tokens):,} tokens, {encoding.cut:,} are left out")
-    return encoding.ids
+    return read(model, encode(text), "the text").ids
 
 
 # Writing

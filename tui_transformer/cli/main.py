@@ -25,9 +25,6 @@ from tui_transformer.errors import InputError, UsageError
 app = typer.Typer(cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 NAME = "tui-transformer"
-EXPLORED = "question"
-"""The model that the explorer opens where nothing is said."""
-
 FAILED, WRONG_USAGE = 1, 2
 ENDING = ("SIGTERM", "SIGHUP")
 """Signals that end a command in order: what is half-written is removed."""
@@ -129,7 +126,7 @@ def explore(
     if context.invoked_subcommand is not None:
         _refuse_misplaced(flags, context.invoked_subcommand)
         return
-    ids, decoder_ids, options = flags.token_ids(), flags.decoder_token_ids(), flags.options(EXPLORED)
+    ids, decoder_ids, options = flags.token_ids(), flags.decoder_token_ids(), flags.options()
     _check_terminal()
     if no_color:
         os.environ["NO_COLOR"] = "1"

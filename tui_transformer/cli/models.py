@@ -12,7 +12,6 @@ from tui_transformer.model.checkpoint import read_config
 from tui_transformer.model.found import Found, cache_folder, found_models
 from tui_transformer.model.loading import BUILT_IN
 from tui_transformer.text.display import cells, fit, visible
-from tui_transformer.trained import HERE
 
 RANDOM, GIVEN = "random weights", "attention alone, of given Q, K and V"
 
@@ -31,13 +30,23 @@ def run() -> None:
 
 
 def _size(folder: Path) -> str:
-    return readable(sum(path.stat().st_size for path in folder.glob("*.safetensors") if path.exists()))
+    try:
+        return readable(sum(path.stat().st_size for path in folder.glob("*.safetensors") if path.exists()))
+    except OSError:
+        return ""
 
 
 def _about(found: Found) -> str:
+    """What a model is, or why it cannot be read: whatever is wrong with one, the others are listed."""
     try:
-        family, config = read_config(found.folder)
+        return _described(found)
     except InputError as error:
         return str(error).removeprefix(f"{found.folder}/")
-    does = f"{recipe(found.name).does} · " if found.folder.parent == HERE else ""
+    except Exception as error:  # noqa: BLE001 - a file that nobody thought of is not to end the list
+        return f"cannot be read: {error or type(error).__name__}"
+
+
+def _described(found: Found) -> str:
+    family, config = read_config(found.folder)
+    does = f"{recipe(found.name).does} · " if found.source == "trained" else ""
     return f"{does}{family.model_type}: {config.summary}"

@@ -11,7 +11,7 @@ from tui_transformer.cli.answers import parse_positions
 from tui_transformer.cli.names import find
 from tui_transformer.cli.options import Flags, parse_ids
 from tui_transformer.cli.output import emit
-from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.session import Session, open_session, read
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
@@ -54,8 +54,10 @@ def _other(session: Session, flags: Flags, request: Request) -> Trace:
     """The trace of the other sentence; a decoder beside an encoder has written the same."""
     givens, budget = session.trace.givens, session.trace.budget
     decoder_ids = givens[DECODER_IDS].tolist() if DECODER_IDS in givens else None
-    ids = None if request.ids is None else parse_ids(request.ids, "--from-ids")
-    return session.model.trace(request.text, ids=ids, decoder_ids=decoder_ids, budget=budget, cut=flags.cut)
+    model, ids = session.model, None if request.ids is None else parse_ids(request.ids, "--from-ids")
+    if request.text is not None and model.vocabulary is not None:
+        read(model, model.encode(request.text, cut=flags.cut), "the other sentence")
+    return model.trace(request.text, ids=ids, decoder_ids=decoder_ids, budget=budget, cut=flags.cut)
 
 
 def _patches(trace: Trace, other: Trace, name: str, request: Request) -> Iterator[Patch]:

@@ -10,6 +10,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 from tui_transformer.text.samples import sample_sentence, sample_target
 from tui_transformer.text.tokenizer import Encoding, Token
+from tui_transformer.text.unknown import unknown_said
 from tui_transformer.views.step_view import Labels
 
 EXAMPLE_IDS = 8
@@ -67,13 +68,13 @@ def open_session(flags: Flags, otherwise: Inputs | None = None) -> Session:
 def _source(model: Model, flags: Flags, given: Ids | None, otherwise: Ids | None) -> Encoding:
     """The sentence, or an example where there is none."""
     if flags.text is not None:
-        return _said_if_cut(model.encode(flags.text, cut=flags.cut, pair=flags.text_pair), "the sentence")
+        return read(model, model.encode(flags.text, cut=flags.cut, pair=flags.text_pair), "the sentence")
     ids = given if given is not None else otherwise
     if ids is not None:
         return _named(model, ids)
     if model.vocabulary is None:
         return _named(model, tuple(range(min(EXAMPLE_IDS, model.config.vocab_size))))
-    return _said_if_cut(model.encode(sample_sentence(model.vocabulary, model.name), cut=flags.cut), "the sentence")
+    return read(model, model.encode(sample_sentence(model.vocabulary, model.name), cut=flags.cut), "the sentence")
 
 
 def _target(model: Model, flags: Flags, given: Ids | None, otherwise: Ids | None) -> Encoding:
@@ -84,7 +85,7 @@ def _target(model: Model, flags: Flags, given: Ids | None, otherwise: Ids | None
     text = flags.decoder_text
     if text is None and flags.text is None and flags.ids is None and model.vocabulary is not None:
         text = sample_target(model.vocabulary, model.name)
-    return _said_if_cut(model.encode_target(text or "", cut=flags.cut), "the decoder's text")
+    return read(model, model.encode_target(text or "", cut=flags.cut), "the decoder's text")
 
 
 def _named(model: Model, ids: Ids) -> Encoding:
@@ -96,7 +97,11 @@ def _texts(encoding: Encoding) -> tuple[str, ...]:
     return tuple(token.text for token in encoding.tokens)
 
 
-def _said_if_cut(encoding: Encoding, what: str) -> Encoding:
+def read(model: Model, encoding: Encoding, what: str) -> Encoding:
+    """The same; that a text was cut, and how many of its words the model does not know, is said."""
     if encoding.cut:
         note(f"{what} is cut: the model reads {len(encoding.tokens):,} tokens, {encoding.cut:,} are left out")
+    unknown = unknown_said(encoding, model.vocabulary, what, model.name)
+    if unknown is not None:
+        note(unknown)
     return encoding

@@ -15,7 +15,10 @@ from tui_transformer.errors import InputError
 from tui_transformer.model.checkpoint import CONFIG, WEIGHTS, refuse_pickled
 
 Source = Literal["trained", "folder", "package", "cache"]
-TRAINED = Path(__file__).parent.parent / "trained"
+PROGRAM = Path(__file__).resolve().parent.parent
+"""The package of the program: as a package it carries no model, those that come with it have names of their own."""
+
+TRAINED = PROGRAM / "trained"
 """The models that come with the program, a folder each."""
 
 DEEPEST, MOST_FOLDERS = 5, 10_000
@@ -117,7 +120,8 @@ def _package_folders(name: str) -> list[Path]:
         spec = importlib.util.find_spec(name.replace("-", "_"))
     except (ImportError, ValueError):
         return []
-    return [] if spec is None else [Path(place) for place in spec.submodule_search_locations or ()]
+    places = [] if spec is None else [Path(place) for place in spec.submodule_search_locations or ()]
+    return [place for place in places if place.resolve() != PROGRAM]
 
 
 def _checkpoints(root: Path) -> list[Path]:
@@ -135,7 +139,10 @@ def _folders(root: Path) -> Iterator[Path]:
 
 
 def _is_checkpoint(folder: Path) -> bool:
-    return (folder / CONFIG).is_file() and any(path.is_file() for path in folder.glob("*.safetensors"))
+    try:
+        return (folder / CONFIG).is_file() and any(path.is_file() for path in folder.glob("*.safetensors"))
+    except OSError:
+        return False
 
 
 def _packaged() -> Iterator[Found]:
@@ -147,8 +154,11 @@ def _packaged() -> Iterator[Found]:
 
 
 def _carriers(distribution: importlib.metadata.Distribution) -> set[str]:
-    """The packages of a distribution that have a safetensors file."""
-    lines = (distribution.read_text("RECORD") or "").splitlines()
+    """The packages of a distribution that have a safetensors file; none where the list of its files cannot be read."""
+    try:
+        lines = (distribution.read_text("RECORD") or "").splitlines()
+    except (OSError, ValueError):
+        return set()
     tops = {line.split("/")[0].strip('"') for line in lines if ".safetensors," in line or '.safetensors"' in line}
     return {top for top in tops if _PACKAGE_NAME.fullmatch(top)}
 
@@ -185,7 +195,10 @@ def _snapshot(model: Path) -> Path | None:
 
 def _cached() -> Iterator[Found]:
     root = cache_folder()
-    names = sorted(path.name for path in root.iterdir() if _is_cached(path.name)) if root.is_dir() else []
+    try:
+        names = sorted(path.name for path in root.iterdir() if _is_cached(path.name))
+    except (OSError, ValueError):
+        return
     for name in names:
         folder = _snapshot(root / name)
         if folder is not None and _is_checkpoint(folder):

@@ -1,7 +1,8 @@
 """Write a text on, token by token; --text is the prompt, or what an encoder reads.
 
 Where nothing is said, tokens are taken as the model's generation_config.json says, else the most likely one.
-A newline is added to a text that does not end with one.
+A newline is added to a text that does not end with one. Without --model `story` writes; with a size or --vocab, a
+decoder of random weights.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from textual.widget import Widget
 
 from tui_transformer.text.display import token_label, visible
 from tui_transformer.text.tokenizer import Encoding, Token
+from tui_transformer.text.unknown import unknown_count
 from tui_transformer.text.vocabulary import Vocabulary
 
 
@@ -40,6 +41,11 @@ class Sentence:
         covered = self.encoding.text[token.start : token.end]
         where = f" · covers “{covered}” at {token.start}–{token.end}" if covered else " · added"
         return f"{piece} {token.id}{'' if reading == piece else f': {reading}'}{where}"
+
+    def unknown(self) -> str:
+        """How many words the vocabulary does not know; "" for none."""
+        count = unknown_count(self.encoding)
+        return f"{count:,} unknown {'word' if count == 1 else 'words'}" if count else ""
 
     def since(self, first: int) -> Iterator[tuple[int, Token]]:
         """The tokens from a place on, with their places."""
@@ -107,8 +113,8 @@ class SentencePane(Widget, can_focus=True):
         """Show one sentence with its tokens, or the tokens of a source and a target."""
         if tuple(sentences) != self._sentences:
             self._sentences = tuple(sentences)
-            readings = [reading for sentence in sentences if (reading := sentence.reading())]
-            self.border_subtitle = Content(visible(" │ ".join(readings)))
+            notes = [note for sentence in sentences for note in (sentence.unknown(), sentence.reading()) if note]
+            self.border_subtitle = Content(visible(" │ ".join(notes)))
             self.refresh()
 
     def on_mouse_down(self, event: MouseDown) -> None:
