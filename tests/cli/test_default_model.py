@@ -48,4 +48,4 @@ def test_a_command_answers_with_the_trained_model(run: Run) -> None:
 def test_the_help_says_which(run: Run, command: str) -> None:
     assert options.USUAL == "question"
     said = " ".join(run(command, "--help").out.split())
-    assert "default: question; with a size, --vocab or --seed encoder" in said
+    assert "default: question, in generate story; with a size, --vocab or --seed encoder" in said

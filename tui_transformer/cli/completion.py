@@ -24,11 +24,12 @@ def models(incomplete: str) -> list[str]:
 
 def steps(context: typer.Context, incomplete: str) -> list[str]:
     """The steps and weights of the model that the line names; none where it cannot be loaded."""
+    from tui_transformer.cli.options import USUAL
     from tui_transformer.errors import InputError
     from tui_transformer.model import Model
 
     try:
-        program = Model.load(context.params.get("model") or "encoder").program(1)
+        program = Model.load(context.params.get("model") or USUAL).program(1)
     except InputError:
         return []
     return _matching((*program.names, *program.weights), incomplete)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-import typer
 from typer._click import Command, Context, HelpFormatter
-from typer.core import TyperGroup
 from typer.main import get_command
+
+from tui_transformer.cli.once import App, OnceGroup
 
 PLACE = Path(__file__).parent / "commands"
 
 
-def single() -> typer.Typer:
+def single() -> App:
     """An app of one command."""
-    return typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
+    return App(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 
 
-class Commands(TyperGroup):
+class Commands(OnceGroup):
     """All commands: their names are those of files, their descriptions the first lines of these."""
 
     def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 - as typer calls it

@@ -10,11 +10,12 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 
 from tui_transformer.cli import completion
+from tui_transformer.cli.once import together
 from tui_transformer.errors import UsageError
 from tui_transformer.sizes import parse_size
 
@@ -38,8 +39,14 @@ SIZES = (
 )
 """The options that are settings of a built-in model."""
 
-OF_A_SENTENCE = ("text", "text_pair", "ids", "decoder_text", "decoder_ids", "vocab", "seed")
-"""The options with which a model that nobody named is the encoder: its words, and what it reads."""
+USUAL, OF_SIZES = "question", "encoder"
+"""The model where none is named: a trained one; with sizes, a vocabulary or a seed, a new one of random weights."""
+
+LISTS = ("ids", "decoder_ids")
+"""The options that take a list: given several times, the lists are put together."""
+
+OF_RANDOM_WEIGHTS = (*SIZES, "vocab", "seed")
+"""The options that only a built-in model of random weights has: what the model reads is not among them."""
 
 
 def _option(*names: str, help: str, **more: Any) -> Any:
@@ -57,7 +64,11 @@ class Flags:
     ] = None
     ids: Annotated[
         str | None,
-        _option("--ids", metavar="4,5,6", help="Token IDs instead of a sentence; pad IDs at the end are masked."),
+        _option(
+            "--ids",
+            metavar="4,5,6",
+            help="Token IDs instead of a sentence; pad IDs at the end are masked. May be given again.",
+        ),
     ] = None
     decoder_text: Annotated[
         str | None,
@@ -65,7 +76,9 @@ class Flags:
     ] = None
     decoder_ids: Annotated[
         str | None,
-        _option("--decoder-ids", metavar="0,4,5", help="Its token IDs instead, start token included."),
+        _option(
+            "--decoder-ids", metavar="0,4,5", help="Its token IDs instead, start token included; may be given again."
+        ),
     ] = None
     cut: Annotated[bool, _option("--cut", help="Cut a sentence that is too long instead of refusing it.")] = False
     vocab: Annotated[
@@ -77,7 +90,8 @@ class Flags:
         _option(
             "--model",
             metavar="FOLDER|NAME",
-            help="encoder, decoder, encoder-decoder, attention, a trained one, or a checkpoint folder.",
+            help="A trained model, encoder, decoder, encoder-decoder, attention, or a checkpoint's folder. "
+            "[default: question, in generate story; with a size, --vocab or --seed encoder, of random weights]",
             autocompletion=completion.models,
         ),
     ] = None
@@ -131,11 +145,11 @@ class Flags:
             raise UsageError(f"give either {written(text)} or {option}, not both")
         return parse_ids(given, option)
 
-    def options(self, usual: str = "encoder") -> ModelOptions:
+    def options(self, usual: str = USUAL) -> ModelOptions:
         """The same for the explorer and for loading the model.
 
         Args:
-            usual: The model where none is named; with a sentence or sizes of its own, it is the encoder.
+            usual: The model where none is named, whatever it reads; with sizes, words or a seed it is the encoder.
 
         Raises:
             UsageError: A setting cannot be, or there is a second sentence without a first.
@@ -146,8 +160,8 @@ class Flags:
 
         sizes = {name: value for name in SIZES if (value := getattr(self, name)) is not None}
         budget = parse_budget(self.budget)
-        plain = not sizes and all(getattr(self, name) is None for name in OF_A_SENTENCE)
-        model = self.model or (usual if plain else "encoder")
+        random = any(getattr(self, name) is not None for name in OF_RANDOM_WEIGHTS)
+        model = self.model or (OF_SIZES if random else usual)
         return ModelOptions(model, self.vocab, self.device, self.dtype, self.seed, sizes, budget, self.cut)
 
     def given(self) -> tuple[str, ...]:
@@ -192,7 +206,17 @@ def takes_flags(function: Callable[..., None]) -> Callable[..., None]:
     """A command whose parameter `flags` is filled from all the shared options."""
     hints = get_type_hints(Flags, include_extras=True)
     options = {field.name: (hints[field.name], field.default) for field in dataclasses.fields(Flags)}
-    return takes_options(function, options, "flags", lambda given: Flags(**given))
+    options |= {name: (_several(hints[name]), None) for name in LISTS}
+    return takes_options(function, options, "flags", _flags)
+
+
+def _several(annotation: Any) -> Any:
+    """The same option, which may be given several times."""
+    return Annotated[list[str] | None, get_args(annotation)[1]]
+
+
+def _flags(given: dict[str, Any]) -> Flags:
+    return Flags(**given | {name: together(given[name]) for name in LISTS})
 
 
 def takes_options(

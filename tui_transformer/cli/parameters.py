@@ -15,8 +15,12 @@ Position = Annotated[
     ),
 ]
 Targets = Annotated[
-    str | None,
-    typer.Option("--targets", metavar="7,9,-1", help="The right token ID at every position; -1 = not counted."),
+    list[str] | None,
+    typer.Option(
+        "--targets",
+        metavar="7,9,-1",
+        help="The right token ID at every position; -1 = not counted. May be given again: the lists are put together.",
+    ),
 ]
 Of = Annotated[
     str | None,

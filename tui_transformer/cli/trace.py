@@ -26,7 +26,7 @@ from tui_transformer.report import as_npz
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be written: the steps that match (all for None), and the gradients toward these targets."""
+    """What is to be written: the steps that match a pattern (all for None), and gradients toward these targets."""
 
     out: Path
     steps: str | None = None
@@ -44,9 +44,7 @@ def run(flags: Flags, request: Request) -> None:
     trace = open_session(flags).trace
     found = None if targets is None else backward(trace, targets)
     arrays = dict(_arrays(trace, found))
-    names = [name for name in arrays if _matches(name, request.steps)]
-    if not names:
-        raise InputError(missing(list(arrays), request.steps or ""))
+    names = list(arrays) if request.steps is None else _matching(list(arrays), request.steps)
     with writing(request.out) as file:
         as_npz.write(file, ((name, arrays[name]) for name in names))
     note(f"wrote {request.out}: {_counted(names)}, {_size(request.out)}")
@@ -95,9 +93,23 @@ def _named(trace: Trace) -> tuple[str, ...]:
     return (*trace.names, *trace.program.weights)
 
 
-def _matches(name: str, pattern: str | None) -> bool:
+def _matching(names: list[str], steps: str) -> list[str]:
+    """The keys that one of the patterns between commas matches.
+
+    Raises:
+        InputError: One of them matches none.
+    """
+    patterns = [pattern for pattern in steps.split(",") if pattern.strip()] or [steps]
+    found = {pattern: {name for name in names if _matches(name, pattern.strip())} for pattern in patterns}
+    for pattern, matched in found.items():
+        if not matched:
+            raise InputError(missing(names, pattern.strip()))
+    return [name for name in names if any(name in matched for matched in found.values())]
+
+
+def _matches(name: str, pattern: str) -> bool:
     """Whether a key is wanted: a pattern for a step is one for its gradient too."""
-    return pattern is None or fnmatchcase(name, pattern) or fnmatchcase(name.removeprefix(GRADIENT), pattern)
+    return fnmatchcase(name, pattern) or fnmatchcase(name.removeprefix(GRADIENT), pattern)
 
 
 def _counted(names: list[str]) -> str:

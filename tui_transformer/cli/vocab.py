@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 
 from tui_transformer.cli.output import emit, note
 from tui_transformer.errors import InputError
+from tui_transformer.files import is_file
 from tui_transformer.text.cuts import cut_by, joined
 from tui_transformer.text.display import cells, fit, visible
 from tui_transformer.text.tokenizer import Token, tokenizer_for
@@ -116,7 +118,7 @@ def _explained(words: Vocabulary, text: str, token: Token) -> tuple[str, ...]:
 
 def compare(names: Sequence[str], text: str) -> None:
     """A column a vocabulary, a row a word of the text: the tokens that it is cut into."""
-    tokenizers = [tokenizer_for(load_vocabulary(name)) for name in names]
+    tokenizers = [tokenizer_for(load_vocabulary(name)) for given in names for name in _named(given)]
     found = cut_by(text, tokenizers)
     head = ("", *(each.name for each in found.cuts))
     counts = (
@@ -125,6 +127,11 @@ def compare(names: Sequence[str], text: str) -> None:
     )
     rows = [(word, *(joined(each.parts[i]) for each in found.cuts)) for i, word in enumerate(found.rows)]
     _emit_table([head, counts, *(row for row in rows if any(row))])
+
+
+def _named(given: str) -> list[str]:
+    """The names between commas, where they are not the name of one file."""
+    return [given] if is_file(Path(given)) else given.split(",")
 
 
 def _emit_table(rows: Sequence[tuple[str, ...]]) -> None:

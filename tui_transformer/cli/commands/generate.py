@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from tui_transformer.cli.lazy import single
+from tui_transformer.cli.once import together
 from tui_transformer.cli.options import Flags, takes_flags
 
 app = single()
@@ -34,8 +35,12 @@ def _generate(
         int | None, typer.Option("--sample-seed", help="Seed of the draws; by default that of --seed, else 0.")
     ] = None,
     stop_ids: Annotated[
-        str | None,
-        typer.Option("--stop-ids", metavar="2,13", help="Token IDs that end the text, instead of the model's."),
+        list[str] | None,
+        typer.Option(
+            "--stop-ids",
+            metavar="2,13",
+            help="Token IDs that end the text, instead of the model's; may be given again.",
+        ),
     ] = None,
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Keep keys and values, or compute all again.")
@@ -47,4 +52,4 @@ def _generate(
     from tui_transformer.cli.generate import Request, run
 
     sampling = (greedy, temperature, top_k, top_p, sample_seed)
-    run(flags, Request(max_new_tokens, *sampling, stop_ids, cache, format, with_prompt))
+    run(flags, Request(max_new_tokens, *sampling, together(stop_ids), cache, format, with_prompt))

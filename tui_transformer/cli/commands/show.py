@@ -9,6 +9,7 @@ import typer
 
 from tui_transformer.cli import completion
 from tui_transformer.cli.lazy import single
+from tui_transformer.cli.once import together
 from tui_transformer.cli.options import Flags, takes_flags
 from tui_transformer.cli.parameters import Targets
 
@@ -47,4 +48,4 @@ def _show(
 ) -> None:
     from tui_transformer.cli.show import Request, run
 
-    run(flags, Request(step, head, explain, format, everything, out, targets, gradient))
+    run(flags, Request(step, head, explain, format, everything, out, together(targets), gradient))

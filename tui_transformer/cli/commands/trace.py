@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tui_transformer.cli.lazy import single
+from tui_transformer.cli.once import together
 from tui_transformer.cli.options import Flags, takes_flags
 from tui_transformer.cli.parameters import Targets
 
@@ -19,7 +20,10 @@ app = single()
 def _trace(
     *,
     out: Annotated[Path, typer.Option("--out", metavar="FILE.npz", help="The file to write.")],
-    steps: Annotated[str | None, typer.Option("--steps", metavar="GLOB", help="Only the steps that match.")] = None,
+    steps: Annotated[
+        list[str] | None,
+        typer.Option("--steps", metavar="GLOB,…", help="Only the steps that match one of these; may be given again."),
+    ] = None,
     targets: Targets = None,
     gradients: Annotated[
         bool, typer.Option("--gradients", help="Gradients of the mean cross-entropy too, of every step and weight.")
@@ -28,4 +32,4 @@ def _trace(
 ) -> None:
     from tui_transformer.cli.trace import Request, run
 
-    run(flags, Request(out, steps, targets, gradients))
+    run(flags, Request(out, together(steps), together(targets), gradients))

@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 import typer
 
 from tui_transformer.cli import completion
+from tui_transformer.cli.once import App, together
 
-app = typer.Typer(
+app = App(
     rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False, no_args_is_help=True, help=__doc__
 )
 Vocabulary = Annotated[
@@ -84,7 +85,10 @@ def compare_vocabularies(
     vocab: Annotated[
         list[str],
         typer.Option(
-            "--vocab", metavar="FILE|NAME", help="A vocabulary; give several.", autocompletion=completion.vocabularies
+            "--vocab",
+            metavar="FILE|NAME",
+            help="A vocabulary, or several as a,b; may be given again.",
+            autocompletion=completion.vocabularies,
         ),
     ],
 ) -> None:
@@ -102,11 +106,11 @@ def build_vocabulary(
     size: Annotated[int, typer.Option("--size", help="Entries at most, four special words among them.")] = 10_000,
     min_frequency: Annotated[int, typer.Option("--min-frequency", help="How often an entry must come.")] = 1,
     special: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--special",
             metavar="NAMES",
-            help="Names of padding, unknown, begin and end, by default [PAD],[UNK],[BOS],[EOS].",
+            help="Names of padding, unknown, begin and end, by default [PAD],[UNK],[BOS],[EOS]; may be given again.",
         ),
     ] = None,
     counts: Annotated[bool, typer.Option("--counts", help="Show ID, count and entry instead of the file.")] = False,
@@ -121,4 +125,4 @@ def build_vocabulary(
     """
     from tui_transformer.cli.vocab_build import Request, run
 
-    run(Request(files, kind, size, min_frequency, special, counts, out))
+    run(Request(files, kind, size, min_frequency, together(special), counts, out))
