@@ -1,6 +1,8 @@
 """Take out heads, layers, positions or neurons: what each does to the answer, or what changes without some.
 
 Without WHAT every head is ablated alone, and the table is sorted by the effect on the output.
+
+Example: tui-transformer ablate head:encoder.0.self_attention:2
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Show the most likely tokens at every position: words, logits, and probabilities at a temperature."""
+"""Show the most likely tokens at every position: words, logits, and probabilities at a temperature.
+
+Example: tui-transformer answer --text "who hid the map ?"
+"""
 
 from __future__ import annotations
 

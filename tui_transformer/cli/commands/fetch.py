@@ -1,6 +1,8 @@
 """Download a model into the cache of Hugging Face; needs the extra `fetch`.
 
 Only the configuration, the safetensors weights and the files of the tokenizer are fetched.
+
+Example: tui-transformer fetch org/name
 """
 
 from __future__ import annotations

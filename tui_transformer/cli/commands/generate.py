@@ -3,6 +3,8 @@
 Where nothing is said, tokens are taken as the model's generation_config.json says, else the most likely one.
 A newline is added to a text that does not end with one. Without --model `story` writes; with a size or --vocab, a
 decoder of random weights.
+
+Example: tui-transformer generate --text "Once there was" --temperature 0.8
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Measure every head: entropy, and attention to the previous token, the first, itself and separators.
 
 A measure is the mean over the real tokens; – where a head has none.
+
+Example: tui-transformer heads --model copy --sort induction
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Show versions, the device in use and why, and what machine and terminal offer."""
+"""Show versions, the device in use and why, and what machine and terminal offer.
+
+Example: tui-transformer info --json
+"""
 
 from __future__ import annotations
 

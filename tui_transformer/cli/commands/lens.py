@@ -1,4 +1,7 @@
-"""Show the logit lens: which words the residual stream spells after each layer."""
+"""Show the logit lens: which words the residual stream spells after each layer.
+
+Example: tui-transformer lens --model story --token 3 --top 3
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""List the largest attention weights: which token looks at which, in which head."""
+"""List the largest attention weights: which token looks at which, in which head.
+
+Example: tui-transformer links --model copy --head 1 --top 5
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""List the models that --model can name: built in, in installed packages, and in the cache of Hugging Face."""
+"""List the models that --model can name: built in, in installed packages, and in the cache of Hugging Face.
+
+Example: tui-transformer models
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Give a step the values that it has for another sentence, and show what changes."""
+"""Give a step the values that it has for another sentence, and show what changes.
+
+Example: tui-transformer patch weights --ids 6,7,8 --from-ids 9,7,8
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Show attention rollout: how much of each input token has reached each token after a layer."""
+"""Show attention rollout: how much of each input token has reached each token after a layer.
+
+Example: tui-transformer rollout --model copy --layer 1
+"""
 
 from __future__ import annotations
 

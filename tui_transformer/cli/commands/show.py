@@ -1,4 +1,7 @@
-"""Show the steps, one step, or how one cell was made."""
+"""Show the steps, one step, or how one cell was made.
+
+Example: tui-transformer show weights --head 2 --explain 0,8
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Write every step of a forward pass to an npz file, under its name; its gradient as gradient/<name>."""
+"""Write every step of a forward pass to an npz file, under its name; its gradient as gradient/<name>.
+
+Example: tui-transformer trace --out run.npz --steps "*.weights,output.*"
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 The folder --out is then a model as any other. Tasks: next-word, next-character and masked-word read a text;
 classify reads lines of a text, a tab and its label; pairs reads lines of a source, a tab and a target. Loss and
 accuracy are those of the batch; perplexity is e to the cross-entropy on examples that are not learned from.
+
+Example: tui-transformer train text.txt --task next-word --out run
 """
 
 from __future__ import annotations

