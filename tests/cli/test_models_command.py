@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 from pathlib import Path
 
@@ -17,10 +18,12 @@ OWN = "tui_transformer"
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of installed packages, and an empty cache."""
+    """The only folder of installed packages, and an empty cache."""
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(folder)
+    there = importlib.metadata.distributions
+    monkeypatch.setattr(importlib.metadata, "distributions", lambda: there(path=[str(folder)]))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     return folder
 

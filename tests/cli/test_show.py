@@ -136,6 +136,13 @@ def test_explain_as_json_adds_up(run: Run) -> None:
     assert read["recomputed"] == pytest.approx(total["total"])
 
 
+@pytest.mark.parametrize("cell", ["8,0", "0,8", "9,9"])
+def test_a_cell_that_is_not_there_is_told_which_are(run: Run, cell: str) -> None:
+    ended = run("show", "weights", "--explain", cell)
+    assert (ended.code, ended.out) == (1, "")
+    assert f"{WEIGHTS} has no cell {cell}: its cells are 0,0 to 7,7" in ended.err
+
+
 def test_ids_show_the_words_of_the_vocabulary(run: Run) -> None:
     assert "0 shore" in run("show", "tokens", "--ids", "6 1,0").out
 

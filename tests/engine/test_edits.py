@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tui_transformer.engine.edits import Edit
+from tui_transformer.engine.edits import Ablate, Edit, how_set
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
@@ -177,3 +177,21 @@ def test_windows_show_the_edits(trace):
 def test_an_edit_that_cannot_be_is_refused(trace, edit, says):
     with pytest.raises(InputError, match=says):
         trace.edited([edit])
+
+
+def test_what_was_done_last_to_a_cell_is_told() -> None:
+    name, region = "encoder.0.output", (range(2), range(3))
+    done = (Edit(name, (0, 0), 1.0), Ablate(name, region), Edit(name, (1, 1), 2.0))
+    told = [how_set(done, *cell) for cell in ((name, (0, 0)), (name, (1, 1)), (name, (1, 3)), ("tokens", (0,)))]
+    assert told == ["ablated to 0", "set by hand", "", ""]
+
+
+def test_the_mean_over_a_sentence_of_padding_is_that_of_all_positions() -> None:
+    model = Model.load("encoder", vocabulary="nation", device="cpu", dtype="float64")
+    pad = model.vocabulary.pad_id
+    trace = model.trace(ids=[[pad, pad, pad], [4, 5, pad]])
+    name = "encoder.0.feed_forward.output"
+    region = tuple(range(size) for size in trace.program.shape(name))
+    values, edited = trace[name], trace.edited([Ablate(name, region, mean=True)])[name]
+    np.testing.assert_allclose(edited[0], np.broadcast_to(values[0].mean(axis=0), values[0].shape))
+    np.testing.assert_allclose(edited[1], np.broadcast_to(values[1, :2].mean(axis=0), values[1].shape))

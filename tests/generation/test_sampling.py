@@ -65,6 +65,11 @@ def test_top_p_keeps_the_fewest_that_make_up_the_share() -> None:
     np.testing.assert_allclose(shares, [0.625, 0.375, 0, 0], rtol=1e-12)
 
 
+def test_tokens_that_make_up_exactly_the_share_are_enough() -> None:
+    kept = [np.isfinite(top_p(np.zeros(4), share)).nonzero()[0].tolist() for share in (0.25, 0.5, 0.75)]
+    assert kept == [[0], [0, 1], [0, 1, 2]]
+
+
 def test_a_large_vocabulary_is_cut_as_a_small_one() -> None:
     logits = np.random.default_rng(0).normal(0, 3, 5000).round(1)  # many are equal
     shares = softmax(logits)
@@ -79,6 +84,18 @@ def test_draws_follow_the_shares_and_never_take_what_has_none() -> None:
     counts = np.bincount([drawn(shares, 0, place) for place in range(4000)], minlength=6)
     np.testing.assert_allclose(counts / 4000, shares, atol=0.03)
     assert counts[[0, 2, 5]].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("number", "token"), [(0.0, 1), (0.25, 2), (0.5, 4), (np.nextafter(0.5, 0), 2)])
+def test_a_draw_at_the_edge_of_a_share_is_of_the_next_one_that_is_not_empty(
+    monkeypatch: pytest.MonkeyPatch, number: float, token: int
+) -> None:
+    class Given:
+        def random(self) -> float:
+            return number
+
+    monkeypatch.setattr(np.random, "default_rng", lambda _: Given())
+    assert drawn(np.array([0.0, 0.25, 0.25, 0.0, 0.5]), 0, 0) == token
 
 
 def test_a_draw_depends_on_seed_and_place_alone() -> None:

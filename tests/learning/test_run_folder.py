@@ -15,6 +15,7 @@ from safetensors.numpy import load_file
 from tui_transformer.errors import InputError
 from tui_transformer.learning import run as run_module
 from tui_transformer.learning.checkpoint import checkpoints, newest_checkpoint
+from tui_transformer.learning.log import Log
 from tui_transformer.learning.run import Run
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model import Model
@@ -39,6 +40,18 @@ def test_a_resumed_run_goes_on_bit_for_bit(tmp_path, task, optimizer):
     assert found + losses(second, 5) == wanted
     for name, weight in whole.trainer.weights.items():
         assert np.array_equal(second.trainer.weights[name], weight), name
+
+
+def test_a_step_is_in_the_log_before_its_checkpoint_is_written(tmp_path, monkeypatch):
+    run = Run.start(tmp_path / "run", small(tmp_path, save_every=1))
+    log = Log(tmp_path / "log.jsonl", 0)
+    seen = []
+    monkeypatch.setattr(Run, "save", lambda self: seen.append(len(log.path.read_text().splitlines())))
+    for _ in range(2):
+        run.step(log, lambda record, measured: None)
+    log.close()
+    run.close()
+    assert seen == [1, 2]
 
 
 def test_a_learning_rate_that_was_changed_is_kept(tmp_path):

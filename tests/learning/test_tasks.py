@@ -76,6 +76,23 @@ def test_fifteen_in_a_hundred_words_are_predicted_most_of_them_hidden(tmp_path):
     assert not set(row.ids) & {0, 1}
 
 
+def test_training_and_validation_never_draw_the_same(tmp_path, monkeypatch):
+    asked = []
+    settings = small(tmp_path, "masked-word", validation=0.5)
+    lines = lines_of(settings)
+    data = read_data(settings, lines, tokenizer_for(vocabulary_for(settings, lines)))
+    _ = data.parts, [data.batch(number) for number in range(8)]
+    made = np.random.default_rng
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: (asked.append(seed), made(seed))[1])
+    for number in range(8):
+        data.batch(number)
+    training = set(asked)
+    asked.clear()
+    assert len(list(data.validation())) > 1
+    assert training
+    assert training.isdisjoint(asked)
+
+
 def test_one_word_at_least_is_predicted_and_no_special_one():
     vocabulary = Vocabulary("v", ("[UNK]", "[PAD]", "[MASK]", "a", "b"), 0, "words", None)
     for seed in range(50):

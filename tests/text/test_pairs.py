@@ -38,6 +38,15 @@ def test_word_pieces_stand_in_two_segments_between_their_marks() -> None:
     ]
 
 
+def test_what_is_added_to_a_pair_lies_where_the_text_before_it_ends() -> None:
+    found = encode_pair(tokenizer_for(parse_vocabulary(PIECES, "pieces")), "The waves ", " a zoo", 512)
+    assert [(token.start, token.end) for token in found.tokens if token.text in ("[CLS]", "[SEP]")] == [
+        (0, 0),
+        (9, 9),
+        (17, 17),
+    ]
+
+
 @pytest.mark.parametrize("family", ["bert", "distilbert"])
 def test_a_published_tokenizer_puts_a_pair_together_as_its_file_says(family: str) -> None:
     words = load_vocabulary(REFERENCES / family / "tokenizer.json")

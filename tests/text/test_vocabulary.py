@@ -59,6 +59,12 @@ def test_a_word_piece_file_keeps_blank_and_repeated_lines() -> None:
     assert (made.repeated, made.ids["a"]) == (1, 4)
 
 
+def test_a_word_piece_keeps_the_white_space_before_it() -> None:
+    made = parse_vocabulary("[UNK]\n\u3000\n\ta\n##b \n a\na", "pieces")
+    assert made.words == ("[UNK]", "", "\ta", "##b", " a", "a")
+    assert made.repeated == 0
+
+
 def test_special_words_are_known_by_their_ids() -> None:
     made = parse_vocabulary("[CLS] a [PAD] [cls] [other]", "list")
     assert made.special_ids == {0, 1, 3}
