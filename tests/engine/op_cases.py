@@ -172,6 +172,15 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "linear with bias": lambda rng: Case(ops.Linear(), product_inputs(rng, bias=True)),
     "mask": lambda rng: Case(ops.Mask(), mask_inputs(rng)),
     "mask causal": lambda rng: Case(ops.Mask(causal=True), mask_inputs(rng)),
+    "layer norm without a shift": lambda rng: Case(ops.LayerNorm(1e-3), norm_inputs(rng)[:2]),
+    "layer norm of heads": lambda rng: Case(
+        ops.LayerNorm(1e-3), (normal(rng, HEADS, ROWS, WIDTH), weight(rng, WIDTH), weight(rng, WIDTH))
+    ),
+    "distance bias": lambda rng: Case(
+        ops.DistanceBias((0.5, 0.25, 0.125)), (normal(rng, HEADS, ROWS, KEYS), places(ROWS), places(KEYS))
+    ),
+    "soft cap": lambda rng: Case(ops.SoftCap(1.5), (normal(rng, HEADS, ROWS, KEYS),)),
+    "mask in a window on both sides": lambda rng: Case(ops.Mask(window=2), mask_inputs(rng)),
     "mask in a window": lambda rng: Case(ops.Mask(causal=True, window=2), mask_inputs(rng)),
     "merge heads": lambda rng: Case(ops.MergeHeads(), (normal(rng, HEADS, ROWS, WIDTH),)),
     "norm of a sum": lambda rng: Case(ops.NormOfSum(1e-3, 3), sum_inputs(rng, 3)),

@@ -74,14 +74,10 @@ def _follow(name: str, readers: Readers) -> tuple[str, ...]:
 
 def _next(readers: Sequence[Step]) -> str | None:
     """The stream after a step that these read."""
-    residual = next((step.name for step in readers if _last_part(step) == "residual"), None)
-    if residual is None and len(readers) == 1 and _last_part(readers[0]) == "norm":
+    residual = next((step.name for step in readers if step.role == "residual"), None)
+    if residual is None and len(readers) == 1 and readers[0].role == "norm":
         return readers[0].name
     return residual
-
-
-def _last_part(step: Step) -> str:
-    return step.name.rpartition(".")[2]
 
 
 def _mean_norm(trace: Trace, name: str, item: int) -> float:

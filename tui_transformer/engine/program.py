@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -14,16 +15,24 @@ from tui_transformer.errors import InputError
 
 Grain = Literal["operation", "sublayer", "layer"]
 GRAINS: tuple[Grain, ...] = ("operation", "sublayer", "layer")
+Role = Literal["", "norm", "residual"]
+PROBABILITIES = "output.probabilities"
 
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the textbook: a name, an op, the names of what it reads, and the axes of its result."""
+    """One line of the textbook: a name, an op, the names of what it reads, and the axes of its result.
+
+    Attributes:
+        role: "residual" where what the sublayers say is added to the residual stream, which is its first input; "norm"
+            where a layer or a stack normalises the stream; "" for all else.
+    """
 
     name: str
     op: Op
     inputs: tuple[str, ...]
     axes: Axes
+    role: Role = ""
 
     @cached_property
     def shape(self) -> Shape:
@@ -65,12 +74,21 @@ class Program:
         aliases: Another name → the step that it stands for (`encoder.0.output`).
         weights: Name → axes of every weight.
         givens: Name → axes of every input from outside.
+
+    Raises:
+        ValueError: Two steps, or a step and an alias, have one name.
     """
 
     steps: tuple[Step, ...]
     aliases: Mapping[str, str]
     weights: Mapping[str, Axes]
     givens: Mapping[str, Axes]
+
+    def __post_init__(self) -> None:
+        counts = Counter((*(step.name for step in self.steps), *self.aliases))
+        twice = [name for name, count in counts.items() if count > 1]
+        if twice:
+            raise ValueError(f"several steps are called {', '.join(twice)}")
 
     @cached_property
     def by_name(self) -> Mapping[str, Step]:
@@ -84,6 +102,15 @@ class Program:
         for alias, name in self.aliases.items():
             others.setdefault(name, []).append(alias)
         return tuple(name for step in self.steps for name in (step.name, *others.get(step.name, ())))
+
+    @cached_property
+    def logits(self) -> str:
+        """The step that the loss and the probabilities read; "" where there is none.
+
+        That is `output.logits`, or `output.capped` where logits are capped.
+        """
+        found = self.by_name.get(PROBABILITIES)
+        return "" if found is None else found.inputs[0]
 
     @cached_property
     def places(self) -> Mapping[str, int]:
@@ -143,34 +170,41 @@ class Builder:
 
     Calling it adds a step inside the current scope and gives back the step's name:
     `scores = build("scores", Scores(), query, key)`.
+
+    Attributes:
+        scope: In front of the names of steps.
+        source: In front of the names of weights, where they are those of another scope.
     """
 
     scope: str = ""
+    source: str | None = None
     steps: list[Step] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
     weights: dict[str, Axes] = field(default_factory=dict)
     givens: dict[str, Axes] = field(default_factory=dict)
     known: dict[str, Axes] = field(default_factory=dict)
 
-    def __call__(self, name: str, op: Op, *inputs: str) -> str:
+    def __call__(self, name: str, op: Op, *inputs: str, role: Role = "") -> str:
         """Add the step `name` of the current scope."""
         full = self.full(name)
         axes = op.axes(*(self.known[source] for source in inputs))
-        self.steps.append(Step(full, op, inputs, axes))
+        self.steps.append(Step(full, op, inputs, axes, role))
         self.known[full] = axes
         return full
 
     def full(self, name: str) -> str:
         """The name with the current scope in front."""
-        return f"{self.scope}.{name}" if self.scope else name
+        return _inside(self.scope, name)
 
-    def within(self, scope: str) -> Builder:
-        """The same builder, adding in an inner scope."""
-        return Builder(self.full(scope), self.steps, self.aliases, self.weights, self.givens, self.known)
+    def within(self, scope: str, source: str | None = None) -> Builder:
+        """The same builder, adding in an inner scope; its weights are those of the inner scope `source`, where given."""
+        own = self.scope if self.source is None else self.source
+        weights = None if self.source is None and source is None else _inside(own, scope if source is None else source)
+        return replace(self, scope=self.full(scope), source=weights)
 
     def weight(self, name: str, *axes: Axis) -> str:
         """Declare a weight `name` of the current scope (once, though several steps may read it)."""
-        return self._declare(self.weights, self.full(name), axes)
+        return self._declare(self.weights, _inside(self.scope if self.source is None else self.source, name), axes)
 
     def shared_weight(self, name: str, *axes: Axis) -> str:
         """Declare a weight by its whole name, whatever the scope: two embeddings may read one table."""
@@ -191,6 +225,10 @@ class Builder:
     def program(self) -> Program:
         """The finished program."""
         return Program(tuple(self.steps), self.aliases, self.weights, self.givens)
+
+
+def _inside(scope: str, name: str) -> str:
+    return f"{scope}.{name}" if scope else name
 
 
 def starts(program: Program, grain: Grain) -> Iterator[int]:

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.edits import Ablate
-from tui_transformer.engine.ops import Context
-from tui_transformer.engine.program import Program
+from tui_transformer.engine.ops import Context, Linear
+from tui_transformer.engine.program import Program, Step
 from tui_transformer.errors import InputError
 
 EXAMPLES = "head:encoder.0.self_attention:3, layer:encoder.2, position:4 or neuron:encoder.0.feed_forward:17"
 START = "embedding.output"
+NEURONS = "feed-forward"
+"""The axis of the neurons."""
+
 SHOWN = 6
 
 
@@ -151,8 +154,8 @@ def _layers(program: Program) -> Mapping[str, Sequence[str]]:
     """Layer → what its sublayers add to the residual stream."""
     found: dict[str, list[str]] = {}
     for step in program.steps:
-        if step.layer != step.sublayer and step.name.endswith(".output"):
-            found.setdefault(step.layer, []).append(step.name)
+        if step.role == "residual":
+            found.setdefault(step.layer, []).extend(step.inputs[1:])
     return found
 
 
@@ -168,8 +171,12 @@ def _streams(program: Program) -> Mapping[str, Sequence[str]]:
 
 def _neurons(program: Program) -> Mapping[str, Sequence[str]]:
     """Feed-forward sublayer → the activation (gated, where it is) that its second matrix reads."""
-    layers = [step for step in program.steps if step.name.endswith(".feed_forward.output")]
-    return {step.sublayer: (step.inputs[0],) for step in layers}
+    return {step.sublayer: (step.inputs[0],) for step in program.steps if _reads_neurons(program, step)}
+
+
+def _reads_neurons(program: Program, step: Step) -> bool:
+    """Whether a step is the product with the second matrix of a feed-forward layer."""
+    return isinstance(step.op, Linear) and program.axes(step.inputs[0])[-1].name == NEURONS
 
 
 KINDS: Mapping[str, Kind] = {

@@ -16,7 +16,6 @@ from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 
 EMBEDDING = "embedding.output"
-SUBLAYERS = frozenset({"self_attention", "cross_attention", "feed_forward"})
 _LEVELS = 1 << 16
 
 
@@ -51,10 +50,9 @@ def inserted(program: Program, rate: float) -> Program:
 def _places(program: Program) -> dict[str, str]:
     """The steps that are followed by dropout, and what the dropout is called."""
     found: dict[str, str] = {}
-    for name in (*program.by_name, *program.aliases):
-        scope, _, last = name.rpartition(".")
-        if name.endswith(EMBEDDING) or (last == "output" and scope.rpartition(".")[2] in SUBLAYERS):
-            found[program.step(name).name] = f"{scope}.dropout"
+    added = (name for step in program.steps if step.role == "residual" for name in step.inputs[1:])
+    for name in (*(name for name in program.names if name.endswith(EMBEDDING)), *added):
+        found[program.step(name).name] = f"{name.rpartition('.')[0]}.dropout"
     return found
 
 

@@ -3,6 +3,7 @@
 from tui_transformer.engine.ops.add import Add
 from tui_transformer.engine.ops.base import Op
 from tui_transformer.engine.ops.context import Context
+from tui_transformer.engine.ops.distance_bias import DistanceBias
 from tui_transformer.engine.ops.dropout import Dropout
 from tui_transformer.engine.ops.embed import Embed
 from tui_transformer.engine.ops.extend import Extend
@@ -25,12 +26,14 @@ from tui_transformer.engine.ops.scale import Scale
 from tui_transformer.engine.ops.scores import Scores
 from tui_transformer.engine.ops.silu import Silu
 from tui_transformer.engine.ops.sinusoid import Sinusoid
+from tui_transformer.engine.ops.soft_cap import SoftCap
 from tui_transformer.engine.ops.softmax import Softmax
 from tui_transformer.engine.ops.unembed import Unembed
 
 __all__ = [
     "Add",
     "Context",
+    "DistanceBias",
     "Dropout",
     "Embed",
     "Extend",
@@ -54,6 +57,7 @@ __all__ = [
     "Scores",
     "Silu",
     "Sinusoid",
+    "SoftCap",
     "Softmax",
     "Unembed",
 ]

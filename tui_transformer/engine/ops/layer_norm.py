@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tui_transformer.engine.axis import Axes, Region, Shape
+from tui_transformer.engine.axis import Axes, Region, Shape, whole
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.blocks import by_rows
 from tui_transformer.engine.explanation import Floats, Index, Source, Sum, Value, Working, added
@@ -18,9 +18,9 @@ from tui_transformer.engine.ops.base import Gradients, Op, along_column, flat, s
 
 @dataclass(frozen=True)
 class LayerNorm(Op):
-    """(x − μ) ÷ √(σ² + ε) · γ + β over the last axis (Ba et al. 2016).
+    """(x − μ) ÷ √(σ² + ε) · γ (+ β) over the last axis (Ba et al. 2016).
 
-    Inputs: x (n × d), γ (d), β (d). σ² is the mean of squares (not the sample variance).
+    Inputs: x (… × d), γ (d) and, where there is one, β (d). σ² is the mean of squares (not the sample variance).
     """
 
     undone_from: ClassVar[tuple[int, ...]] = (0, 1)
@@ -43,13 +43,14 @@ class LayerNorm(Op):
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """Mean, difference, mean square, then in place."""
-        x, gamma, beta = inputs
+        x, gamma, *betas = inputs
         result = backend.like(x) if out is None else out
 
         def normalise(rows: Array, target: Array) -> None:
             target /= self._centred(backend, rows, target)
             target *= gamma
-            target += beta
+            for beta in betas:
+                target += beta
 
         by_rows(backend, normalise, x, result)
         return result
@@ -67,7 +68,8 @@ class LayerNorm(Op):
         toward_x -= mean
         toward_x -= normal
         toward_x /= deviation
-        return toward_x, toward_gamma, flat(gradient).sum(axis=0)
+        toward_beta = (flat(gradient).sum(axis=0),) if len(inputs) > 2 else ()
+        return toward_x, toward_gamma, *toward_beta
 
     def _centred(self, backend: Backend, x: Array, out: Array) -> Array:
         """Write x − μ into `out`, and give √(σ² + ε) of every row."""
@@ -82,13 +84,14 @@ class LayerNorm(Op):
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         """The rows, and all of γ and β."""
-        return region, (region[-1],), (region[-1],)
+        return region, *((region[-1],) for _ in inputs[1:])
 
     def explain(self, index: Index, *sources: Source) -> Working:
         """μ, σ², ε, the normalised value, γ and β."""
-        x, gammas, betas = sources
+        x, gammas, *betas = sources
         row = x.factor(*index[:-1], None)
-        cell, gamma, beta = x.operand(*index), gammas.operand(index[-1]), betas.operand(index[-1])
+        cell, gamma = x.operand(*index), gammas.operand(index[-1])
+        shifts = [beta.operand(index[-1]) for beta in betas]
         mean = float(row.values.mean())
         variance = Sum("σ² = Σ (x − μ)² ÷ d", (row,), (row.values - mean) ** 2 / len(row.values), "(x − μ)² ÷ d")
         normal = (cell.value - mean) / math.sqrt(variance.total + self.epsilon)
@@ -99,20 +102,21 @@ class LayerNorm(Op):
             Value("ε", self.epsilon),
             Value("(x − μ) ÷ √(σ² + ε)", normal),
             Value("· γ", gamma.value, gamma),
-            Value("+ β", beta.value, beta),
+            *(Value("+ β", beta.value, beta) for beta in shifts),
         )
-        return Working(items, normal * gamma.value + beta.value)
+        return Working(items, normal * gamma.value + sum(beta.value for beta in shifts))
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
     ) -> Working:
         """Toward x from the row's two means; toward γ and β from the column."""
-        x, gammas, _ = sources
+        x, gammas = sources[:2]
+        column = (*(None for _ in x.shape[:-1]), *index)
         if toward == 2:
-            return single(added("Σ ∂y over the rows", gradient.factor(None, *index)))
+            return single(added("Σ ∂y over the rows", gradient.terms(*column)))
         if toward == 1:
-            rows = x.read((range(x.shape[0]), range(x.shape[1])))
-            return single(along_column(gradient.factor(None, *index), self._normal(rows)[0][:, index[0]]))
+            rows = self._normal(x.read(whole(x.shape)))[0][..., index[0]]
+            return single(along_column(gradient.terms(*column), rows.reshape(-1)))
         normal, deviation = self._normal(x.line(*index[:-1], None))
         row, gamma = gradient.factor(*index[:-1], None), gammas.factor(None)
         mean = Sum("mean ∂y γ", (row, gamma), row.values * gamma.values / len(normal), "∂y γ ÷ d")

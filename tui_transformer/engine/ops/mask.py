@@ -18,7 +18,8 @@ class Mask(Op):
     """Scores, with −∞ for padding keys and, where `causal`, for keys after the query (Vaswani et al. 2017, §3.2.3).
 
     Causal with a `window` W, a query sees W keys, its own and those right before it (Beltagy et al. 2020, §3.1; Jiang
-    et al. 2023, §2): keys W or more places before the query have −∞ too.
+    et al. 2023, §2): keys W or more places before the query have −∞ too. Without `causal`, keys W or more places on
+    either side have.
 
     Inputs: scores (h × n × m), places of the queries (n), places of the keys (m), visible keys (m).
     """
@@ -32,6 +33,8 @@ class Mask(Op):
     @property
     def formula(self) -> str:
         """Which masks there are."""
+        if self.window is not None and not self.causal:
+            return f"−∞ {self.window} or more tokens away, on padding"
         if self.window is not None:
             return f"−∞ outside the last {self.window} keys, on padding"
         return "−∞ after the query and on padding" if self.causal else "−∞ on padding"
@@ -59,7 +62,10 @@ class Mask(Op):
         keys, queries = keys[:, None, None, :], queries[:, None, :, None]
         if self.causal:
             hidden = hidden | (keys > queries)
-        return hidden if self.window is None else hidden | (keys <= queries - self.window)
+        if self.window is None:
+            return hidden
+        hidden = hidden | (keys <= queries - self.window)
+        return hidden if self.causal else hidden | (keys >= queries + self.window)
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         """The same scores, and the places of its queries and keys."""
@@ -80,7 +86,8 @@ class Mask(Op):
         reasons = {
             "the key is padding": not visible.cell(column),
             "the key comes after the query": self.causal and distance < 0,
-            f"outside the window of {self.window}": self.window is not None and distance >= self.window,
+            f"outside the window of {self.window}": self.window is not None
+            and (distance if self.causal else abs(distance)) >= self.window,
         }
         return [reason for reason, holds in reasons.items() if holds]
 
