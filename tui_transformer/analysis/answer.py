@@ -38,7 +38,7 @@ def likely_at(trace: Trace, row: int, count: int, temperature: float = 1.0) -> t
     """
     if not 0 <= temperature <= LARGEST_TEMPERATURE:
         raise UsageError(f"temperature {temperature:g} is not a number from 0 to {LARGEST_TEMPERATURE:,.0f}")
-    logits = _row(trace, LOGITS, row)
+    logits = _row(trace, trace.program.logits, row)
     shares = _row(trace, PROBABILITIES, row) if temperature == 1 else softmax(tempered(logits, temperature))
     best = leading(np.nan_to_num(shares if temperature else logits, nan=-np.inf), count)
     return tuple(Likely(int(token), float(logits[token]), float(shares[token])) for token in best)

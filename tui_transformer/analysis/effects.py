@@ -75,7 +75,7 @@ def effects(
     for target in targets:
         edited = trace.edited([*trace.edits, *target.edits(trace.program, mean=mean)], budget=0)
         new = edited.blocks(name, region, item, before)
-        yield target, _effect(name, trace.blocks(name, region, item) if old is None else old, new)
+        yield target, _effect(trace, name, trace.blocks(name, region, item) if old is None else old, new)
 
 
 def effect(trace: Trace, edited: Trace, positions: range | None = None, item: int = 0) -> Effect:
@@ -86,12 +86,12 @@ def effect(trace: Trace, edited: Trace, positions: range | None = None, item: in
     """
     name = answer_step(trace)
     region = _region(trace, name, answer_positions(trace, positions, item))
-    return _effect(name, trace.blocks(name, region, item), edited.blocks(name, region, item))
+    return _effect(trace, name, trace.blocks(name, region, item), edited.blocks(name, region, item))
 
 
 def answer_step(trace: Trace) -> str:
     """Where the answer is read: the logits, or the last step of a model without them."""
-    return LOGITS if LOGITS in trace.program.by_name else trace.program.steps[-1].name
+    return trace.program.logits or trace.program.steps[-1].name
 
 
 def answer_positions(
@@ -108,7 +108,7 @@ def answer_positions(
     axis: Axis = trace.program.axes(name)[-2]
     if positions is None:
         real = counted_positions(trace, item)
-        if name != LOGITS:
+        if name != trace.program.logits:
             return real
         return real[:1] if answers_first(folder) else real[-1:]
     if not 0 <= positions.start < positions.stop <= axis.size:
@@ -128,10 +128,10 @@ def _region(trace: Trace, name: str, positions: range) -> Region:
     return *map(range, heads), positions, range(columns)
 
 
-def _effect(name: str, old: Iterable[Block], new: Iterable[Block]) -> Effect:
+def _effect(trace: Trace, name: str, old: Iterable[Block], new: Iterable[Block]) -> Effect:
     """From the answer before and after, a block at a time."""
     rows = ((a.astype(np.float64), b.astype(np.float64)) for (_, a), (_, b) in zip(old, new, strict=True))
-    return _of_shares(rows) if name == LOGITS else _of_states(rows)
+    return _of_shares(rows) if name == trace.program.logits else _of_states(rows)
 
 
 def _of_shares(rows: Iterable[tuple[Host, Host]]) -> Effect:

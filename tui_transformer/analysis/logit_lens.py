@@ -21,7 +21,6 @@ from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 
-LOGITS = "output.logits"
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ def lens_of(program: Program) -> Lens:
         InputError: The model has no head that gives words, or no layers.
     """
     outputs = layer_outputs(program)
-    if LOGITS not in program.by_name or not outputs:
+    if not program.logits or not outputs:
         raise InputError("this model has no output head: its stream spells no words")
     state = outputs[-1]
     stack = _stack_of(program, state)
@@ -149,7 +148,7 @@ def words_at(found: Spelled, row: int) -> Iterator[tuple[int, float]]:
 def _last_steps(program: Program, state: str) -> tuple[Step, ...]:
     """Steps from the state on the way to the logits."""
     after = program.downstream([state])
-    needed, found = {LOGITS}, list[Step]()
+    needed, found = {program.logits}, list[Step]()
     for step in reversed(program.steps):
         if step.name in needed and step.name in after and step.name != state:
             needed.update(step.inputs)

@@ -44,7 +44,7 @@ class Answer:
 
 def has_answers(trace: Trace) -> bool:
     """Whether the model has shares of words."""
-    return answer_step(trace) == LOGITS
+    return answer_step(trace) == trace.program.logits
 
 
 def parse_positions(text: str | None, trace: Trace) -> range | None:
@@ -67,7 +67,7 @@ def answers(session: Session, trace: Trace, positions: range) -> Iterator[Answer
     """The answer at each position."""
     columns = range(trace.program.shape(LOGITS)[1])
     label = session.labels.of(trace.program.axes(LOGITS)[0])
-    for (rows, _), logits in trace.blocks(LOGITS, (positions, columns)):
+    for (rows, _), logits in trace.blocks(trace.program.logits, (positions, columns)):
         for position, shares in zip(rows, np.exp(log_shares(logits)), strict=True):
             best = np.argsort(-shares, kind="stable")[:MOST_LIKELY].tolist()
             guesses = tuple(Guess(token, visible(session.labels.word(token)), float(shares[token])) for token in best)

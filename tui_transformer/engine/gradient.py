@@ -104,14 +104,15 @@ def backward(
         InputError: No logits, or targets that do not fit them.
     """
     program = trace.program
-    rows = _checked(targets, (trace.batch, *program.shape(LOGITS)))
-    steps = [step for step in reversed(program.steps[: program.places[LOGITS] + 1]) if step.name in _learned(program)]
+    answer = program.logits or LOGITS
+    rows = _checked(targets, (trace.batch, *program.shape(answer)))
+    steps = [step for step in reversed(program.steps[: program.places[answer] + 1]) if step.name in _learned(program)]
     left = Counter(name for step in steps for name in _reads(trace, step))
-    values = dict(zip((LOGITS, *left), trace.arrays((LOGITS, *left)), strict=True))
-    logits = values[LOGITS] if LOGITS in left else values.pop(LOGITS)
+    values = dict(zip((answer, *left), trace.arrays((answer, *left)), strict=True))
+    logits = values[answer] if answer in left else values.pop(answer)
     loss, start = cross_entropy(trace.backend, logits, rows, smoothing, total)
     del logits
-    waiting = {LOGITS: start}
+    waiting = {answer: start}
     for step in steps:
         if step.name in waiting:
             gradient = waiting.pop(step.name)

@@ -11,7 +11,7 @@ from tui_transformer.engine.axis import Region, slices, whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.edits import Change, changes_of, check_index, inside
 from tui_transformer.engine.explanation import Explanation, Index, Item, Source, Sum, Value, Working
-from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients
+from tui_transformer.engine.gradient import NOT_COUNTED, Gradients
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -47,7 +47,7 @@ def explain_gradient(
     check_index(trace.program, name, index)
     shared = name in trace.program.weights
     stored = float(_item(trace, name, found.values[name], item)[index])
-    if name == LOGITS:
+    if name == trace.program.logits:
         working, formula = _from_loss(trace, targets, index, item), AT_LOGITS
     else:
         items = range(trace.batch) if shared else (item,)
@@ -62,7 +62,7 @@ def _from_loss(trace: Trace, targets: Sequence[int], index: Index, item: int) ->
     count, target = sum(each != NOT_COUNTED for each in targets), targets[row]
     if target == NOT_COUNTED:
         return Working((Value("target", target, note="−1: this position is not counted"),), 0.0)
-    line = _step(trace, LOGITS, item).factor(row, None)
+    line = _step(trace, trace.program.logits, item).factor(row, None)
     top = float(line.values.max())
     total = Sum("Σ e^(z − max)", (line,), np.exp(line.values - top), "e^(z−max)")
     share = float(total.contributions[column]) / total.total
@@ -79,7 +79,7 @@ def _from_loss(trace: Trace, targets: Sequence[int], index: Index, item: int) ->
 def gradient_formula(trace: Trace, found: Gradients, name: str) -> str:
     """How the gradient of a step or weight is made from those of the steps that read it."""
     name = trace.program.aliases.get(name, name)
-    if name == LOGITS:
+    if name == trace.program.logits:
         return AT_LOGITS
     formulas = [step.op.gradient_formula(toward) for step, toward in _readers(trace, found.values, name)]
     return formulas[0] if len(formulas) == 1 else SEVERAL if formulas else "0"
@@ -169,10 +169,10 @@ def _step(trace: Trace, name: str, item: int) -> Source:
 def has_gradient(trace: Trace) -> tuple[str, ...]:
     """The names of everything that the loss depends on and that depends on a weight, in the order of backward steps."""
     program = trace.program
-    if LOGITS not in program.by_name:
+    if not program.logits:
         return ()
-    learned, wanted, names = program.downstream(program.weights), {LOGITS}, []
-    for step in reversed(program.steps[: program.places[LOGITS] + 1]):
+    learned, wanted, names = program.downstream(program.weights), {program.logits}, []
+    for step in reversed(program.steps[: program.places[program.logits] + 1]):
         if step.name in wanted:
             names.append(step.name)
             wanted.update(source for source in step.inputs if source in learned)

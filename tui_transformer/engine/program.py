@@ -197,7 +197,7 @@ class Builder:
         return _inside(self.scope, name)
 
     def within(self, scope: str, source: str | None = None) -> Builder:
-        """The same builder, adding in an inner scope; its weights are those of the inner scope `source`, where given."""
+        """The same builder, adding in an inner scope; its weights are those of `source` there, where one is given."""
         own = self.scope if self.source is None else self.source
         weights = None if self.source is None and source is None else _inside(own, scope if source is None else source)
         return replace(self, scope=self.full(scope), source=weights)

@@ -17,7 +17,7 @@ from tui_transformer.engine.ops import Extend
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Watch
 from tui_transformer.engine.weights import Weights
-from tui_transformer.generation.cache import LOGITS, kept_steps
+from tui_transformer.generation.cache import kept_steps
 
 SMALLEST_ROOM = 64
 
@@ -81,18 +81,20 @@ class OneToken:
         steps: In order.
         kept: What is kept for the next token → the step or input that it is in.
         weights: By name, on the device.
+        logits: The step that the choice of a token reads.
     """
 
     backend: Backend
     steps: tuple[Step, ...]
     kept: Mapping[str, str]
     weights: Mapping[str, Array]
+    logits: str
 
     @classmethod
     def of(cls, program: Program, weights: Weights) -> OneToken:
         """From the program of any length with tokens before."""
         kept = kept_steps(program)
-        wanted = {LOGITS, *kept.values()}
+        wanted = {program.logits, *kept.values()}
         steps = []
         for step in reversed(program.steps):
             if step.name in wanted:
@@ -101,7 +103,7 @@ class OneToken:
         shapes = {name: shape_of(axes) for name, axes in program.weights.items() if name in wanted}
         weights.check_room(shapes)
         read = {name: weights.get(name, shape) for name, shape in shapes.items()}
-        return cls(weights.backend, tuple(reversed(steps)), kept, read)
+        return cls(weights.backend, tuple(reversed(steps)), kept, read, program.logits)
 
     @np.errstate(all="ignore")
     def run(
@@ -120,7 +122,7 @@ class OneToken:
                 values[step.name] = rooms.extended(step.name, *operands)
             else:
                 values[step.name] = step.op.forward(self.backend, *operands)
-        return values[LOGITS], {name: values[place] for name, place in self.kept.items()}
+        return values[self.logits], {name: values[place] for name, place in self.kept.items()}
 
     def _on_device(self, given: Host) -> Array:
         convert = {"b": self.backend.booleans, "f": self.backend.floats}.get(given.dtype.kind, self.backend.integers)

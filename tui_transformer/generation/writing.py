@@ -284,6 +284,9 @@ class Writer:
         states, *arrays = trace.arrays(wanted)
         weights = trace.arrays(head.inputs[1:])
         logits = head.op.forward(trace.backend, states[:, -1:], *weights)  # B × n × d → B × 1 × v
+        places = trace.program.places
+        for step in trace.program.steps[places[LOGITS] + 1 : places[trace.program.logits] + 1]:
+            logits = step.op.forward(trace.backend, logits)  # capped, where the model does so
         return logits, dict(zip(steps, arrays, strict=True))
 
     @cached_property

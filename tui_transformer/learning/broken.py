@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tui_transformer.engine.backend import Array, Host
-from tui_transformer.engine.gradient import LOGITS, backward
+from tui_transformer.engine.gradient import backward
 from tui_transformer.engine.ops import Mask
 from tui_transformer.engine.trace import Trace
 from tui_transformer.learning.clipping import layer_of
@@ -21,7 +21,7 @@ def where_it_began(trace: Trace, targets: Host) -> str:
     for name in program.weights:
         if _broken(trace, trace.array(name)):
             return f"the weight {name}, in layer {layer_of(name)}"
-    for step in program.steps[: program.places[LOGITS] + 1]:
+    for step in program.steps[: program.places[program.logits] + 1]:
         if _broken(trace, trace.array(step.name), hidden=isinstance(step.op, Mask)):
             return f"{step.name}, in layer {step.layer}"
     found: list[str] = []

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import Array
-from tui_transformer.engine.gradient import LOGITS, weight_gradients
+from tui_transformer.engine.gradient import weight_gradients
 from tui_transformer.engine.keep import available_memory, readable
 from tui_transformer.engine.loss import Loss, cross_entropy
 from tui_transformer.engine.trace import Trace
@@ -222,7 +222,7 @@ class Trainer:
         loss = right = counted = whole = examples = 0.0
         for batch in self.data.validation():
             trace = self._plain(batch)
-            found, _ = cross_entropy(trace.backend, trace.array(LOGITS), batch.targets)
+            found, _ = cross_entropy(trace.backend, trace.array(trace.program.logits), batch.targets)
             loss += found.mean * found.counted
             right += found.right
             counted += found.counted

@@ -17,8 +17,8 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import read_json, write_whole
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families import FAMILIES, Family, ModelConfig, family_of
-from tui_transformer.model.families.base import Stored, as_it_is
 from tui_transformer.model.tensors import STORED, Tensors, open_file, open_index
+from tui_transformer.model.weight_table import Stored, as_it_is
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
@@ -89,11 +89,12 @@ class StoredWeights:
     def part(self, name: str, index: Any) -> Host:
         """The cells of a weight at an index, as floats; no others are read."""
         place = self.places[name]
-        return self.tensors.read(place.name, lambda tensor: place.take(tensor)[index])
+        return place.numbers(self.tensors.read(place.name, lambda tensor: place.take(tensor)[index]))
 
     def mapped(self, name: str, dtype: np.dtype[Any]) -> bool:
         """Whether a weight is in the file as numbers of this type."""
-        return STORED[self.tensors.find(self.places[name].name).kind].dtype == dtype.newbyteorder("<")
+        place = self.places[name]
+        return place.as_stored and STORED[self.tensors.find(place.name).kind].dtype == dtype.newbyteorder("<")
 
 
 def stored_weights(tensors: Tensors, family: Family, config: ModelConfig, program: Program) -> StoredWeights:
@@ -111,7 +112,7 @@ def stored_weights(tensors: Tensors, family: Family, config: ModelConfig, progra
 
 def _place(family: Family, config: ModelConfig, name: str, names: frozenset[str]) -> Stored:
     """Where a weight is: under its own name, as this program saves it, or where the family has it."""
-    return Stored(name) if name in names else family.stored(config, name, names)
+    return Stored(name) if name in names else family.weights.stored(config, name, names)
 
 
 def _check_shape(tensors: Tensors, place: Stored, shape: Shape) -> None:

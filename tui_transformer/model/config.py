@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, one_of, shown, size_up_to, small, token_id, truth
-from tui_transformer.model.layers import ACTIVATIONS, NORM_PLACES, POSITIONS
+from tui_transformer.model.description import NORM_PLACES, POSITIONS
+from tui_transformer.model.layers import ACTIVATIONS
 
 Architecture = Literal["encoder", "decoder", "encoder-decoder"]
 ARCHITECTURES = ("encoder", "decoder", "encoder-decoder")

@@ -26,7 +26,7 @@ def fit(family: Family, config: ModelConfig, tensors: Tensors) -> tuple[ModelCon
     """
     tensors = _without_copies(tensors, family.copies(config, tensors.names))
     try:
-        return family.fitted(config, tensors.names | tensors.promised.keys()), tensors
+        return family.fitted(config, frozenset((*tensors.names, *tensors.promised))), tensors
     except UsageError as error:
         raise InputError(f"{tensors.path}: {error}") from error
 

@@ -12,7 +12,7 @@ import numpy as np
 from tui_transformer.engine.axis import Axes, Region, Shape, whole
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.blocks import by_rows
-from tui_transformer.engine.explanation import Floats, Index, Source, Sum, Value, Working, added
+from tui_transformer.engine.explanation import Floats, Index, Item, Source, Sum, Value, Working, added
 from tui_transformer.engine.ops.base import Gradients, Op, along_column, flat, single, whole_rows
 
 
@@ -95,7 +95,7 @@ class LayerNorm(Op):
         mean = float(row.values.mean())
         variance = Sum("σ² = Σ (x − μ)² ÷ d", (row,), (row.values - mean) ** 2 / len(row.values), "(x − μ)² ÷ d")
         normal = (cell.value - mean) / math.sqrt(variance.total + self.epsilon)
-        items = (
+        items: tuple[Item, ...] = (
             Value("x", cell.value, cell),
             Value("μ", mean, note="mean of the row"),
             variance,

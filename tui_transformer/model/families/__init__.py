@@ -1,5 +1,6 @@
 """Model families: one file each, named after its `model_type`, read when a model of the family is opened."""
 
+from collections.abc import Mapping
 from importlib import import_module
 
 from tui_transformer.model.families.base import Family, Lengths, ModelConfig
@@ -20,14 +21,18 @@ FAMILIES = (
     "qwen2",
     "qwen3",
 )
-"""The families by `model_type`: the file of that name holds the family under the same name in capitals."""
+"""The families by `model_type`: the file of that name (_ for -) holds the family under the same name in capitals."""
+
+ALIASES: Mapping[str, str] = {}
+"""Other values of `model_type` → the family that computes the same, with the same settings and defaults."""
 
 
 def family_of(model_type: str) -> Family:
-    """The family of a `model_type` that `FAMILIES` names."""
-    family = getattr(import_module(f"{__name__}.{model_type}"), model_type.upper())
+    """The family of a `model_type` that `FAMILIES` or `ALIASES` names."""
+    name = ALIASES.get(model_type, model_type).replace("-", "_")
+    family = getattr(import_module(f"{__name__}.{name}"), name.upper())
     assert isinstance(family, Family)  # noqa: S101 - a file that breaks the rule above
     return family
 
 
-__all__ = ["FAMILIES", "Family", "Lengths", "ModelConfig", "family_of"]
+__all__ = ["ALIASES", "FAMILIES", "Family", "Lengths", "ModelConfig", "family_of"]

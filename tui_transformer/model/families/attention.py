@@ -10,11 +10,13 @@ import numpy as np
 
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.ops import Mask, Parameter
+from tui_transformer.engine.ops import Parameter
 from tui_transformer.engine.program import Builder, Program
 from tui_transformer.model.checks import size_up_to, truth
+from tui_transformer.model.description import Attention
 from tui_transformer.model.families.base import Family, Lengths
-from tui_transformer.model.layers import Sequence, dot_product
+from tui_transformer.model.layers import dot_product
+from tui_transformer.model.sequence import Sequence
 
 LARGEST = 4096
 SCOPE = "encoder.0.self_attention"
@@ -81,7 +83,7 @@ def program(config: AttentionConfig, _: Lengths) -> Program:
         for name in ("query", "key", "value")
     )
     given = Sequence("", places, visible)
-    dot_product(build, query, key, value, given, given, Mask(causal=config.causal))
+    dot_product(build, query, key, value, given, given, Attention(1, config.width, causal=config.causal))
     return build.program()
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
+from tui_transformer.model.weight_table import OWN_NAMES, WeightTable
 
 
 class Lengths(NamedTuple):
@@ -66,34 +67,10 @@ class ModelConfig(Protocol):
         """The keys of `config.json`."""
 
 
-def as_it_is(tensor: Host) -> Host:
-    """The tensor, stored in × out."""
-    return tensor
-
-
-def transposed(tensor: Host) -> Host:
-    """A tensor that is stored out × in, as in × out."""
-    return tensor.T
-
-
-@dataclass(frozen=True)
-class Stored:
-    """Where a weight of a program is in a checkpoint, and how it is made from the tensor there (a view, no copy)."""
-
-    name: str
-    take: Callable[[Host], Host] = as_it_is
-
-
 def counted(rows: Host, pad_id: int | None) -> Host:
     """Places 0, 1, 2 … of the tokens of every row."""
     del pad_id
     return np.broadcast_to(np.arange(rows.shape[1], dtype=np.int64), rows.shape)
-
-
-def under_own_name(config: Any, name: str, names: frozenset[str]) -> Stored:
-    """A weight that is in the file under the name that it has in the program."""
-    del config, names
-    return Stored(name)
 
 
 def no_copies(config: Any, names: frozenset[str]) -> Mapping[str, str]:
@@ -116,8 +93,7 @@ class Family:
         model_type: As in `config.json`.
         read: Makes the configuration from the JSON object.
         program: Builds the steps.
-        stored: Where the weight of a program is in the file, given its name and the names in the file; by default under
-            its own name.
+        weights: Where the weights of a program are in a file; by default under their own names.
         places: The places of tokens, where they are not 0, 1, 2 …
         fitted: The configuration with what only the names in the file tell, such as whether there is an output head.
         copies: Tensors that the configuration calls copies of others, and those others. Where both are in a file and
@@ -127,7 +103,7 @@ class Family:
     model_type: str
     read: Callable[[Mapping[str, Any]], ModelConfig]
     program: Callable[[Any, Lengths], Program]
-    stored: Callable[[Any, str, frozenset[str]], Stored] = under_own_name
+    weights: WeightTable = OWN_NAMES
     places: Callable[[Host, int | None], Host] = counted
     fitted: Callable[[Any, frozenset[str]], ModelConfig] = as_read
     copies: Callable[[Any, frozenset[str]], Mapping[str, str]] = no_copies

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
+from tui_transformer.model.checks import Check
 from tui_transformer.model.families.base import Family
-from tui_transformer.model.families.masked_words import MaskedWordConfig, MaskedWordTensors, program
-
-PREFIX = "bert."
+from tui_transformer.model.families.masked_words import MaskedWordConfig, fitted
+from tui_transformer.model.families.settings import a_size, described
+from tui_transformer.model.weight_table import Part, WeightTable
 
 KEYS: Mapping[str, str] = {
-    "vocab_size": "vocab_size",
     "d_model": "hidden_size",
     "heads": "num_attention_heads",
     "d_ff": "intermediate_size",
@@ -26,28 +27,24 @@ KEYS: Mapping[str, str] = {
 }
 """What the settings are called in `config.json`."""
 
-ENCODER: Mapping[str, str] = {
-    "embedding.tokens": "embeddings.word_embeddings",
-    "embedding.positions": "embeddings.position_embeddings",
-    "embedding.segments": "embeddings.token_type_embeddings",
-    "embedding.norm": "embeddings.LayerNorm",
-    "encoder.{}.self_attention.query": "encoder.layer.{}.attention.self.query",
-    "encoder.{}.self_attention.key": "encoder.layer.{}.attention.self.key",
-    "encoder.{}.self_attention.value": "encoder.layer.{}.attention.self.value",
-    "encoder.{}.self_attention.output": "encoder.layer.{}.attention.output.dense",
-    "encoder.{}.self_attention.norm": "encoder.layer.{}.attention.output.LayerNorm",
-    "encoder.{}.feed_forward.hidden": "encoder.layer.{}.intermediate.dense",
-    "encoder.{}.feed_forward.output": "encoder.layer.{}.output.dense",
-    "encoder.{}.feed_forward.norm": "encoder.layer.{}.output.LayerNorm",
-}
-"""Steps of the encoder and their tensors, without a prefix."""
 
-TENSORS: Mapping[str, str] = {
-    **{step: PREFIX + tensor for step, tensor in ENCODER.items()},
-    "output.transform.hidden": "cls.predictions.transform.dense",
-    "output.transform.norm": "cls.predictions.transform.LayerNorm",
-    "output.logits": "cls.predictions.decoder",
-}
+def encoder_parts(prefix: str) -> Mapping[str, str]:
+    """The parts of the encoder and their tensors."""
+    layer = f"{prefix}encoder.layer.{{}}"
+    return {
+        "embedding.tokens": f"{prefix}embeddings.word_embeddings",
+        "embedding.positions": f"{prefix}embeddings.position_embeddings",
+        "embedding.segments": f"{prefix}embeddings.token_type_embeddings",
+        "embedding.norm": f"{prefix}embeddings.LayerNorm",
+        "encoder.{}.self_attention.query": f"{layer}.attention.self.query",
+        "encoder.{}.self_attention.key": f"{layer}.attention.self.key",
+        "encoder.{}.self_attention.value": f"{layer}.attention.self.value",
+        "encoder.{}.self_attention.output": f"{layer}.attention.output.dense",
+        "encoder.{}.self_attention.norm": f"{layer}.attention.output.LayerNorm",
+        "encoder.{}.feed_forward.hidden": f"{layer}.intermediate.dense",
+        "encoder.{}.feed_forward.output": f"{layer}.output.dense",
+        "encoder.{}.feed_forward.norm": f"{layer}.output.LayerNorm",
+    }
 
 
 @dataclass(frozen=True)
@@ -56,9 +53,19 @@ class BertConfig(MaskedWordConfig):
 
     model_type: ClassVar[str] = "bert"
     keys: ClassVar[Mapping[str, str]] = KEYS
+    of_the_file: ClassVar[frozenset[str]] = MaskedWordConfig.of_the_file | {"sinusoidal"}
+    checks: ClassVar[Mapping[str, Check]] = {**MaskedWordConfig.checks, "segments": a_size}
 
     segments: int = 2
 
 
-NAMES = MaskedWordTensors(PREFIX, TENSORS)
-BERT = Family("bert", BertConfig.from_json, program, NAMES.stored, fitted=NAMES.fitted, copies=NAMES.copies)
+WEIGHTS = WeightTable(
+    {
+        **encoder_parts("bert."),
+        "output.transform.hidden": "cls.predictions.transform.dense",
+        "output.transform.norm": "cls.predictions.transform.LayerNorm",
+        "output.logits": Part(("cls.predictions.decoder", "cls.predictions")),
+    },
+    prefix="bert.",
+)
+BERT = Family("bert", BertConfig.from_json, described, WEIGHTS, fitted=partial(fitted, WEIGHTS), copies=WEIGHTS.copies)

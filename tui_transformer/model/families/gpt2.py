@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.program import Program
-from tui_transformer.model.checks import Check, size_up_to, small, truth
-from tui_transformer.model.config import MOST_LAYERS
-from tui_transformer.model.embedding import Embedding
-from tui_transformer.model.families.base import Family, Lengths, Stored, as_it_is, transposed
-from tui_transformer.model.families.decoder_only import (
-    DecoderConfig,
-    TensorNames,
-    a_size,
-    an_activation,
-    check_divides,
-    decoder_program,
-    optional,
-    sizes_line,
+from tui_transformer.engine.ops import Scale
+from tui_transformer.model.checks import Check, small, truth
+from tui_transformer.model.description import (
+    ACTIVATION_NAMES,
+    ATTENTION_MATRICES,
+    FEED_FORWARD_MATRICES,
+    Attention,
+    Embedding,
+    FeedForward,
+    Layer,
+    Norm,
 )
-from tui_transformer.model.layers import ACTIVATION_NAMES, ALL_MATRICES, Layout, Norm
+from tui_transformer.model.families.decoder_only import DecoderConfig, decoder_family
+from tui_transformer.model.families.settings import a_size, an_activation, check_divides, layers_count, optional
+from tui_transformer.model.layers import NOT_DIVIDED, divided
+from tui_transformer.model.weight_table import Part, Take, WeightTable
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,7 @@ class Gpt2Config(DecoderConfig):
     """The keys of GPT-2's `config.json` that change what is computed."""
 
     model_type: ClassVar[str] = "gpt2"
+    title: ClassVar[str] = "GPT-2"
     fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "add_cross_attention": False}
     other_names: ClassVar[Mapping[str, str]] = {
         "n_embd": "hidden_size",
@@ -43,7 +43,7 @@ class Gpt2Config(DecoderConfig):
     checks: ClassVar[Mapping[str, Check]] = {
         **DecoderConfig.checks,
         **dict.fromkeys(("n_positions", "n_embd", "n_head"), a_size),
-        "n_layer": size_up_to(MOST_LAYERS),
+        "n_layer": layers_count,
         "n_inner": optional(a_size),
         "activation_function": an_activation,
         "layer_norm_epsilon": small,
@@ -72,68 +72,63 @@ class Gpt2Config(DecoderConfig):
         return self.n_positions
 
     @property
-    def summary(self) -> str:
-        """The sizes in one line."""
-        return sizes_line("GPT-2", layout_of(self), self.n_layer)
+    def d_model(self) -> int:
+        """Width of the residual stream."""
+        return self.n_embd
+
+    def final_norm(self) -> Norm:
+        """Layer norm."""
+        return Norm(self.layer_norm_epsilon)
+
+    def embedding(self) -> Embedding:
+        """Token and learned position."""
+        return Embedding(positions="learned", max_length=self.n_positions)
+
+    def layers(self) -> tuple[Layer, ...]:
+        """Pre-norm layers with every bias (Radford et al. 2019, §2.3)."""
+        activation = ACTIVATION_NAMES[self.activation_function]
+        feed_forward = FeedForward(self.n_inner or 4 * self.n_embd, activation, bias=FEED_FORWARD_MATRICES)
+        return tuple(
+            Layer(self._attention(layer), feed_forward, self.final_norm(), "pre") for layer in range(self.n_layer)
+        )
+
+    def _attention(self, layer: int) -> Attention:
+        width = self.n_embd // self.n_head
+        divisor = layer + 1.0 if self.scale_attn_by_inverse_layer_idx else 1.0
+        if self.scale_attn_weights:
+            scale = divided(width, divisor)
+        else:
+            scale = NOT_DIVIDED if divisor == 1.0 else Scale(1.0 / divisor, f"÷ {divisor:g}")
+        return Attention(self.n_head, width, bias=ATTENTION_MATRICES, scale=scale, causal=True)
 
 
-def layout_of(config: Gpt2Config) -> Layout:
-    """What the layers need of the configuration."""
-    return Layout(
-        d_model=config.n_embd,
-        heads=config.n_head,
-        d_ff=config.n_inner or 4 * config.n_embd,
-        norm=Norm(config.layer_norm_epsilon),
-        place="pre",
-        activation=ACTIVATION_NAMES[config.activation_function],
-        head_width=config.n_embd // config.n_head,
-        kv_heads=config.n_head,
-        bias=ALL_MATRICES,
-        scaled=config.scale_attn_weights,
-    )
-
-
-def program(config: Gpt2Config, lengths: Lengths) -> Program:
-    """Token and learned position, pre-norm layers, a last norm, logits (Radford et al. 2019, §2.3)."""
-    layout = layout_of(config)
-    divisors = (i + 1.0 if config.scale_attn_by_inverse_layer_idx else 1.0 for i in range(config.n_layer))
-    layouts = tuple(replace(layout, divisor=divisor) for divisor in divisors)
-    embedding = Embedding(positions="learned", max_length=config.n_positions)
-    return decoder_program(config, lengths, layouts, embedding)
-
-
-def third(place: int, tensor: Host) -> Host:
+def third(place: int) -> Take:
     """Query (0), key (1) or value (2) of `c_attn`, whose columns hold them side by side."""
-    return np.split(tensor, 3, axis=-1)[place]
+
+    def take(tensor: Host, config: Gpt2Config) -> Host:
+        del config
+        return np.split(tensor, 3, axis=-1)[place]
+
+    return take
 
 
-NAMES = TensorNames(
-    prefix="transformer.",
-    layers="h",
-    head="lm_head",
-    outside={"embedding.tokens": "wte", "embedding.positions": "wpe", "decoder.norm": "ln_f"},
-    inside={
-        "self_attention.norm": "ln_1",
-        **dict.fromkeys((f"self_attention.{name}" for name in ("query", "key", "value")), "attn.c_attn"),
-        "self_attention.output": "attn.c_proj",
-        "feed_forward.norm": "ln_2",
-        "feed_forward.hidden": "mlp.c_fc",
-        "feed_forward.output": "mlp.c_proj",
+LAYER = "transformer.h.{}"
+WEIGHTS = WeightTable(
+    {
+        "embedding.tokens": "transformer.wte",
+        "embedding.positions": "transformer.wpe",
+        "decoder.{}.self_attention.norm": f"{LAYER}.ln_1",
+        "decoder.{}.self_attention.query": Part(f"{LAYER}.attn.c_attn", third(0)),
+        "decoder.{}.self_attention.key": Part(f"{LAYER}.attn.c_attn", third(1)),
+        "decoder.{}.self_attention.value": Part(f"{LAYER}.attn.c_attn", third(2)),
+        "decoder.{}.self_attention.output": f"{LAYER}.attn.c_proj",
+        "decoder.{}.feed_forward.norm": f"{LAYER}.ln_2",
+        "decoder.{}.feed_forward.hidden": f"{LAYER}.mlp.c_fc",
+        "decoder.{}.feed_forward.output": f"{LAYER}.mlp.c_proj",
+        "decoder.norm": "transformer.ln_f",
+        "output.logits": Part("lm_head", turned=True),
     },
+    prefix="transformer.",
+    in_out=True,
 )
-TAKES: Mapping[str, Callable[[Host], Host]] = {
-    "self_attention.query": partial(third, 0),
-    "self_attention.key": partial(third, 1),
-    "self_attention.value": partial(third, 2),
-    "output.logits": transposed,
-}
-"""Matrices are stored in × out, as they are used; all but these are taken as they are."""
-
-
-def stored(config: Gpt2Config, name: str, names: frozenset[str]) -> Stored:
-    """Where a weight is in the file."""
-    step, tensor = NAMES.place(config, name, names)
-    return Stored(tensor, TAKES.get(step, as_it_is))
-
-
-GPT2 = Family(Gpt2Config.model_type, Gpt2Config.from_json, program, stored, fitted=NAMES.fitted, copies=NAMES.copies)
+GPT2 = decoder_family(Gpt2Config, WEIGHTS)

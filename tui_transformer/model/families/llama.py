@@ -6,37 +6,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
-from tui_transformer.engine.program import Program
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, size_up_to, small, truth
-from tui_transformer.model.config import MOST_LAYERS
-from tui_transformer.model.embedding import Embedding
-from tui_transformer.model.families.base import Family, Lengths, Stored, as_it_is, transposed
-from tui_transformer.model.families.decoder_only import (
-    DecoderConfig,
-    TensorNames,
-    a_size,
-    an_activation,
-    check_divides,
-    decoder_program,
-    optional,
-    sizes_line,
+from tui_transformer.model.checks import Check, small, truth
+from tui_transformer.model.description import (
+    ACTIVATION_NAMES,
+    ATTENTION_MATRICES,
+    FEED_FORWARD_MATRICES,
+    NO_MATRICES,
+    Attention,
+    FeedForward,
+    Layer,
+    Norm,
 )
+from tui_transformer.model.families.decoder_only import DecoderConfig, decoder_family
 from tui_transformer.model.families.rope import Rope, read_rope
-from tui_transformer.model.layers import ACTIVATION_NAMES, ATTENTION_MATRICES, FEED_FORWARD_MATRICES, Layout, Norm
+from tui_transformer.model.families.settings import a_size, an_activation, check_divides, layers_count, optional
+from tui_transformer.model.weight_table import Part, WeightTable
 
 
 @dataclass(frozen=True)
 class GroupedConfig(DecoderConfig):
-    """The keys that Llama's `config.json` shares with those of its relatives."""
+    """The keys that Llama's `config.json` shares with those of its relatives.
 
-    title: ClassVar[str]
+    A relative changes `attention`, `feed_forward` or `layer` where its layers differ, each given the layer's number.
+    """
+
     checks: ClassVar[Mapping[str, Check]] = {
         **DecoderConfig.checks,
-        **dict.fromkeys(("hidden_size", "intermediate_size", "num_attention_heads"), a_size),
+        **dict.fromkeys(("hidden_size", "intermediate_size", "num_attention_heads", "max_position_embeddings"), a_size),
         **dict.fromkeys(("num_key_value_heads", "head_dim"), optional(a_size)),
-        "max_position_embeddings": a_size,
-        "num_hidden_layers": size_up_to(MOST_LAYERS),
+        "num_hidden_layers": layers_count,
         "hidden_act": an_activation,
         "rms_norm_eps": small,
     }
@@ -74,13 +73,8 @@ class GroupedConfig(DecoderConfig):
 
     @property
     def biased(self) -> frozenset[str]:
-        """The matrices that have a bias."""
-        return frozenset()
-
-    @property
-    def head_norm(self) -> Norm | None:
-        """The norm of every query and key head, where there is one."""
-        return None
+        """The matrices of the attention that have a bias."""
+        return NO_MATRICES
 
     @property
     def windows(self) -> tuple[int | None, ...]:
@@ -93,14 +87,42 @@ class GroupedConfig(DecoderConfig):
         return self.max_position_embeddings
 
     @property
-    def summary(self) -> str:
-        """The sizes in one line."""
-        return sizes_line(self.title, layout_of(self), self.num_hidden_layers)
+    def d_model(self) -> int:
+        """Width of the residual stream."""
+        return self.hidden_size
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes."""
         return super().from_json({**raw, "rope_parameters": read_rope(raw)})
+
+    def final_norm(self) -> Norm:
+        """RMS norm."""
+        return Norm(self.rms_norm_eps, "rms")
+
+    def attention(self) -> Attention:
+        """With rotary positions and grouped keys (Touvron et al. 2023, §2.2; Ainslie et al. 2023)."""
+        return Attention(
+            self.num_attention_heads,
+            self.head_width,
+            self.kv_heads,
+            bias=self.biased,
+            rotary=self.rope_parameters.rotary(self.head_width),
+            causal=True,
+        )
+
+    def feed_forward(self) -> FeedForward:
+        """Gated (Touvron et al. 2023, §2.2)."""
+        return FeedForward(self.intermediate_size, ACTIVATION_NAMES[self.hidden_act], gated=True)
+
+    def layer(self) -> Layer:
+        """Pre-norm, as far as all layers are alike."""
+        return Layer(self.attention(), self.feed_forward(), self.final_norm(), "pre")
+
+    def layers(self) -> tuple[Layer, ...]:
+        """Every layer with its window (Jiang et al. 2023, §2)."""
+        layer = self.layer()
+        return tuple(replace(layer, attention=replace(layer.attention, window=window)) for window in self.windows)
 
 
 @dataclass(frozen=True)
@@ -119,66 +141,30 @@ class LlamaConfig(GroupedConfig):
 
     @property
     def biased(self) -> frozenset[str]:
-        """The matrices that have a bias."""
-        attention = ATTENTION_MATRICES if self.attention_bias else frozenset()
-        return attention | (FEED_FORWARD_MATRICES | {"gate"} if self.mlp_bias else frozenset())
+        """The matrices of the attention that have a bias."""
+        return ATTENTION_MATRICES if self.attention_bias else NO_MATRICES
+
+    def feed_forward(self) -> FeedForward:
+        """Gated, with biases where the file has them."""
+        return replace(super().feed_forward(), bias=FEED_FORWARD_MATRICES if self.mlp_bias else NO_MATRICES)
 
 
-def layout_of(config: GroupedConfig) -> Layout:
-    """What the layers need of the configuration."""
-    return Layout(
-        d_model=config.hidden_size,
-        heads=config.num_attention_heads,
-        d_ff=config.intermediate_size,
-        norm=Norm(config.rms_norm_eps, "rms"),
-        place="pre",
-        activation=ACTIVATION_NAMES[config.hidden_act],
-        head_width=config.head_width,
-        kv_heads=config.kv_heads,
-        bias=config.biased,
-        gated=True,
-        rotary=config.rope_parameters.rotary(config.head_width),
-        head_norm=config.head_norm,
-    )
-
-
-def program(config: GroupedConfig, lengths: Lengths) -> Program:
-    """Tokens, pre-norm layers with rotary positions and a gated feed-forward, a last norm, logits.
-
-    Touvron et al. 2023, §2.2; grouped keys: Ainslie et al. 2023; windows: Jiang et al. 2023, §2.
-    """
-    layouts = tuple(replace(layout_of(config), window=window) for window in config.windows)
-    return decoder_program(config, lengths, layouts, Embedding())
-
-
-MATRICES = {
-    "self_attention.query": "self_attn.q_proj",
-    "self_attention.key": "self_attn.k_proj",
-    "self_attention.value": "self_attn.v_proj",
-    "self_attention.output": "self_attn.o_proj",
-    "feed_forward.hidden": "mlp.up_proj",
-    "feed_forward.gate": "mlp.gate_proj",
-    "feed_forward.output": "mlp.down_proj",
+LAYER = "model.layers.{}"
+PARTS: Mapping[str, str | Part] = {
+    "embedding.tokens": "model.embed_tokens",
+    "decoder.{}.self_attention.norm": f"{LAYER}.input_layernorm",
+    "decoder.{}.self_attention.query": f"{LAYER}.self_attn.q_proj",
+    "decoder.{}.self_attention.query_norm": f"{LAYER}.self_attn.q_norm",
+    "decoder.{}.self_attention.key": f"{LAYER}.self_attn.k_proj",
+    "decoder.{}.self_attention.key_norm": f"{LAYER}.self_attn.k_norm",
+    "decoder.{}.self_attention.value": f"{LAYER}.self_attn.v_proj",
+    "decoder.{}.self_attention.output": f"{LAYER}.self_attn.o_proj",
+    "decoder.{}.feed_forward.norm": f"{LAYER}.post_attention_layernorm",
+    "decoder.{}.feed_forward.hidden": f"{LAYER}.mlp.up_proj",
+    "decoder.{}.feed_forward.gate": f"{LAYER}.mlp.gate_proj",
+    "decoder.{}.feed_forward.output": f"{LAYER}.mlp.down_proj",
+    "decoder.norm": "model.norm",
+    "output.logits": "lm_head",
 }
-NORMS = {
-    "self_attention.norm": "input_layernorm",
-    "self_attention.query_norm": "self_attn.q_norm",
-    "self_attention.key_norm": "self_attn.k_norm",
-    "feed_forward.norm": "post_attention_layernorm",
-}
-NAMES = TensorNames(
-    prefix="model.",
-    layers="layers",
-    head="lm_head",
-    outside={"embedding.tokens": "embed_tokens", "decoder.norm": "norm"},
-    inside={**MATRICES, **NORMS},
-)
-
-
-def stored(config: GroupedConfig, name: str, names: frozenset[str]) -> Stored:
-    """Where a weight is in the file."""
-    step, tensor = NAMES.place(config, name, names)
-    return Stored(tensor, transposed if step in MATRICES or step == "output.logits" else as_it_is)
-
-
-LLAMA = Family(LlamaConfig.model_type, LlamaConfig.from_json, program, stored, fitted=NAMES.fitted, copies=NAMES.copies)
+WEIGHTS = WeightTable(PARTS, prefix="model.")
+LLAMA = decoder_family(LlamaConfig, WEIGHTS)

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from tui_transformer.engine.program import Program
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import shown
-from tui_transformer.model.embedding import Embedding
+from tui_transformer.model.description import Embedding
 from tui_transformer.model.families import bart
-from tui_transformer.model.families.bart import BartConfig, build_program, copies, stored
-from tui_transformer.model.families.base import Family, Lengths
+from tui_transformer.model.families.bart import WEIGHTS, BartConfig, copies
+from tui_transformer.model.families.base import Family
+from tui_transformer.model.families.settings import described
 
 POSITIONS = "embedding.positions.weight"
 
@@ -24,11 +24,8 @@ class MarianConfig(BartConfig):
     `own_positions` is no setting: the file has tables of positions or not.
     """
 
-    pad_token_id: int | None = None
-    decoder_start_token_id: int | None = None
-    own_positions: bool = False
-
     model_type: ClassVar[str] = "marian"
+    of_the_file: ClassVar[frozenset[str]] = BartConfig.of_the_file | {"own_positions"}
     fixed: ClassVar[Mapping[str, Any]] = {
         "normalize_before": False,
         "normalize_embedding": False,
@@ -40,6 +37,10 @@ class MarianConfig(BartConfig):
         "is_decoder": False,
         "is_causal": True,
     }
+
+    pad_token_id: int | None = None
+    decoder_start_token_id: int | None = None
+    own_positions: bool = False
 
     @property
     def start_id(self) -> int | None:
@@ -56,17 +57,15 @@ class MarianConfig(BartConfig):
             )
         return super().from_json(raw)
 
-
-def program(config: MarianConfig, lengths: Lengths) -> Program:
-    """Tokens → embedding → encoder and decoder → logits; positions that a file stores are looked up there."""
-    positions = "learned" if config.own_positions else "halves"
-    return build_program(config, lengths, Embedding(positions=positions, max_length=config.max_position_embeddings))
+    def embedding(self) -> Embedding:
+        """Words and positions; those that a file stores are looked up there."""
+        positions = "learned" if self.own_positions else "halves"
+        return Embedding(scale=self.embedding_scale, positions=positions, max_length=self.max_position_embeddings)
 
 
 def fitted(config: MarianConfig, names: frozenset[str]) -> MarianConfig:
     """With what BART's files tell, and with tables of positions, where the file has them."""
-    stored_as = stored(config, POSITIONS, names).name
-    return replace(bart.fitted(config, names), own_positions=not names.isdisjoint({POSITIONS, stored_as}))
+    return replace(bart.fitted(config, names), own_positions=WEIGHTS.has(POSITIONS, names))
 
 
-MARIAN = Family("marian", MarianConfig.from_json, program, stored, fitted=fitted, copies=copies)
+MARIAN = Family("marian", MarianConfig.from_json, described, WEIGHTS, fitted=fitted, copies=copies)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tui_transformer.model.checks import Check
-from tui_transformer.model.families.base import Family
-from tui_transformer.model.families.decoder_only import a_size, optional
-from tui_transformer.model.families.llama import NAMES, GroupedConfig, program, stored
+from tui_transformer.model.families.decoder_only import decoder_family
+from tui_transformer.model.families.llama import WEIGHTS, GroupedConfig
+from tui_transformer.model.families.settings import a_size, optional
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,4 @@ class MistralConfig(GroupedConfig):
         return (self.sliding_window,) * self.num_hidden_layers
 
 
-MISTRAL = Family(
-    MistralConfig.model_type, MistralConfig.from_json, program, stored, fitted=NAMES.fitted, copies=NAMES.copies
-)
+MISTRAL = decoder_family(MistralConfig, WEIGHTS)

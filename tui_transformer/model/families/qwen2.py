@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, shown, truth
-from tui_transformer.model.families.base import Family
-from tui_transformer.model.families.decoder_only import a_size, optional
-from tui_transformer.model.families.llama import NAMES, GroupedConfig, program, stored
+from tui_transformer.model.families.decoder_only import decoder_family
+from tui_transformer.model.families.llama import WEIGHTS, GroupedConfig
+from tui_transformer.model.families.settings import a_size, optional
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -88,4 +88,4 @@ class Qwen2Config(QwenConfig):
         return frozenset({"query", "key", "value"})
 
 
-QWEN2 = Family(Qwen2Config.model_type, Qwen2Config.from_json, program, stored, fitted=NAMES.fitted, copies=NAMES.copies)
+QWEN2 = decoder_family(Qwen2Config, WEIGHTS)

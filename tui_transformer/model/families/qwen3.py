@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tui_transformer.model.checks import Check, truth
-from tui_transformer.model.families.base import Family
-from tui_transformer.model.families.llama import NAMES, program, stored
+from tui_transformer.model.description import ATTENTION_MATRICES, NO_MATRICES, Attention
+from tui_transformer.model.families.decoder_only import decoder_family
+from tui_transformer.model.families.llama import WEIGHTS
 from tui_transformer.model.families.qwen2 import QwenConfig
-from tui_transformer.model.layers import ATTENTION_MATRICES, Norm
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,11 @@ class Qwen3Config(QwenConfig):
     @property
     def biased(self) -> frozenset[str]:
         """The matrices that have a bias."""
-        return ATTENTION_MATRICES if self.attention_bias else frozenset()
+        return ATTENTION_MATRICES if self.attention_bias else NO_MATRICES
 
-    @property
-    def head_norm(self) -> Norm:
-        """RMS norm over the width of a head."""
-        return Norm(self.rms_norm_eps, "rms")
+    def attention(self) -> Attention:
+        """With an RMS norm over the width of every query and key head."""
+        return replace(super().attention(), head_norm=self.final_norm())
 
 
-QWEN3 = Family(Qwen3Config.model_type, Qwen3Config.from_json, program, stored, fitted=NAMES.fitted, copies=NAMES.copies)
+QWEN3 = decoder_family(Qwen3Config, WEIGHTS)

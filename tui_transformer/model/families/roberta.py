@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -12,28 +12,19 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families.base import Family
-from tui_transformer.model.families.bert import ENCODER, KEYS
-from tui_transformer.model.families.masked_words import MaskedWordConfig, MaskedWordTensors, program
-
-PREFIX = "roberta."
-
-TENSORS: Mapping[str, str] = {
-    **{step: PREFIX + tensor for step, tensor in ENCODER.items()},
-    "output.transform.hidden": "lm_head.dense",
-    "output.transform.norm": "lm_head.layer_norm",
-    "output.logits": "lm_head.decoder",
-}
+from tui_transformer.model.families.bert import BertConfig, encoder_parts
+from tui_transformer.model.families.masked_words import fitted
+from tui_transformer.model.families.settings import described
+from tui_transformer.model.weight_table import Part, WeightTable
 
 
 @dataclass(frozen=True)
-class RobertaConfig(MaskedWordConfig):
+class RobertaConfig(BertConfig):
     """Sizes and choices of a RoBERTa."""
 
     model_type: ClassVar[str] = "roberta"
-    keys: ClassVar[Mapping[str, str]] = KEYS
 
     vocab_size: int = 50265
-    segments: int = 2
     pad_id: int | None = 1
 
     def __post_init__(self) -> None:
@@ -61,5 +52,15 @@ def places(rows: Host, pad_id: int | None) -> Host:
     return np.where(real, np.cumsum(real, axis=1), 0) + (pad_id or 0)
 
 
-NAMES = MaskedWordTensors(PREFIX, TENSORS)
-ROBERTA = Family("roberta", RobertaConfig.from_json, program, NAMES.stored, places, NAMES.fitted, NAMES.copies)
+WEIGHTS = WeightTable(
+    {
+        **encoder_parts("roberta."),
+        "output.transform.hidden": "lm_head.dense",
+        "output.transform.norm": "lm_head.layer_norm",
+        "output.logits": Part(("lm_head.decoder", "lm_head")),
+    },
+    prefix="roberta.",
+)
+ROBERTA = Family(
+    "roberta", RobertaConfig.from_json, described, WEIGHTS, places, partial(fitted, WEIGHTS), WEIGHTS.copies
+)

@@ -10,7 +10,7 @@ from typing import Any
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import one_of, shown, size_up_to, truth
 from tui_transformer.model.config import LARGEST_SIZE
-from tui_transformer.model.layers import Rotary
+from tui_transformer.model.description import Rotary
 
 DEFAULT_THETA = 10000.0
 

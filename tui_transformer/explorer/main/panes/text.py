@@ -147,7 +147,7 @@ def misses(session: Session) -> tuple[Miss, ...]:
     targets, word = session.loss_targets, session.model.word
     rows, columns = session.trace.program.shape(LOGITS)
     shown = min(rows, MOST_ROWS)
-    logits = session.trace.window(LOGITS, (range(shown), range(columns))).astype(np.float64)
+    logits = session.trace.window(session.trace.program.logits, (range(shown), range(columns))).astype(np.float64)
     shares = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     tokens = (session.decoder_encoding or session.encoding).tokens

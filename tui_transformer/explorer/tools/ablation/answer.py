@@ -79,7 +79,7 @@ def signed(value: float, digits: int = 3) -> str:
 def _logits(trace: Trace, position: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     columns = range(trace.program.shape(LOGITS)[1])
     row: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = trace.window(
-        LOGITS, (range(position, position + 1), columns)
+        trace.program.logits, (range(position, position + 1), columns)
     )[0].astype(np.float64)
     return row
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-from tui_transformer.analysis.effects import LOGITS, Effect, answer_step, effects
+from tui_transformer.analysis.effects import Effect, answer_step, effects
 from tui_transformer.engine.targets import Target
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.shell.worker import Task
@@ -65,7 +65,7 @@ class Search:
     @property
     def in_words(self) -> bool:
         """Whether the answer is a word."""
-        return answer_step(self.trace) == LOGITS
+        return answer_step(self.trace) == self.trace.program.logits
 
     @property
     def largest(self) -> float:
@@ -112,5 +112,5 @@ class Search:
 
     def _find_before(self, report: Callable[[object], None]) -> None:
         if self.in_words and len(self.positions) == 1 and not self.known.before:
-            self.trace.compute((LOGITS,), before=report)
+            self.trace.compute((self.trace.program.logits,), before=report)
             self.known.before = guesses(self.session, self.positions.start)

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from tui_transformer.engine.backend import DTYPES
 from tui_transformer.engine.keep import keep_plan, readable
 from tui_transformer.errors import InputError
-from tui_transformer.model.layers import ACTIVATIONS, NORM_PLACES, POSITIONS
+from tui_transformer.model.description import NORM_PLACES, POSITIONS
+from tui_transformer.model.layers import ACTIVATIONS
 from tui_transformer.model.model import Model
 from tui_transformer.sizes import parse_size
 from tui_transformer.text.display import visible

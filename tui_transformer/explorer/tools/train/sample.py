@@ -184,7 +184,8 @@ def _guessed(model: Model, row: Row, step: int) -> Output:
 def _predicted(model: Model, row: Row) -> tuple[Ids, Ids]:
     """The most likely ID at every place that has a target, and the targets."""
     counted = np.flatnonzero(row.targets != NOT_COUNTED)
-    logits = model.trace(ids=_whole(row.ids), budget=0).array("output.logits")
+    trace = model.trace(ids=_whole(row.ids), budget=0)
+    logits = trace.array(trace.program.logits)
     best = np.asarray(model.backend.to_host(logits))[0].argmax(axis=-1)
     return _whole(best[counted]), _whole(row.targets[counted])
 

@@ -1,0 +1,244 @@
+"""A transformer described: every layer by its own values, then the whole. Nothing is built or computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from tui_transformer.engine.ops import Scale
+from tui_transformer.engine.program import Builder
+from tui_transformer.model.sequence import Sequence
+
+POSITIONS = ("sinusoidal", "learned", "none")
+NORM_PLACES = ("post", "pre")
+ACTIVATION_NAMES: Mapping[str, str] = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_python": "gelu",
+    "gelu_python_tanh": "gelu_tanh",
+    "gelu_accurate": "gelu_tanh",
+    "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "silu": "silu",
+    "swish": "silu",
+}
+"""What published configurations call the activations → a key of `layers.ACTIVATIONS`."""
+
+ATTENTION_MATRICES = frozenset({"query", "key", "value", "output"})
+FEED_FORWARD_MATRICES = frozenset({"hidden", "gate", "output"})
+NO_MATRICES: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Norm:
+    """Which norm: layer norm (Ba et al. 2016) or RMS norm (Zhang & Sennrich 2019).
+
+    Attributes:
+        epsilon: ε.
+        kind: "layer" or "rms".
+        shift: A layer norm has β.
+    """
+
+    epsilon: float
+    kind: str = "layer"
+    shift: bool = True
+
+
+@dataclass(frozen=True)
+class Rotary:
+    """Rotary positions (Su et al. 2021): the first `width` columns of a head are turned by place · frequency.
+
+    Attributes:
+        frequencies: Of every pair of columns, in radians a token.
+        factor: What turned columns are multiplied by.
+    """
+
+    frequencies: tuple[float, ...]
+    factor: float = 1.0
+
+    @property
+    def width(self) -> int:
+        """Columns that are turned: two for every frequency."""
+        return 2 * len(self.frequencies)
+
+
+class ScoreBias(Protocol):
+    """What is added to scores after scaling, such as a bias by distance."""
+
+    def add(self, build: Builder, scores: str, query: str, key: str, queries: Sequence, keys: Sequence) -> str:
+        """Add the step `biased`, and what it needs, inside an attention; gives its name."""
+
+
+@dataclass(frozen=True)
+class Attention:
+    """One attention.
+
+    Attributes:
+        heads: Query heads.
+        width: d_k.
+        kv_heads: Key and value heads; each serves heads ÷ kv_heads query heads. 0 for as many as query heads.
+        bias: The matrices that have a bias, of `ATTENTION_MATRICES`.
+        scale: What scores are multiplied by; None for 1 ÷ √d_k.
+        rotary: Rotary positions, where this layer has them.
+        head_norm: Norm of every query and key head, before they are turned.
+        causal: A query sees no later key.
+        window: How many keys a query sees, its own the last (not causal: those less than `window` places away on
+            either side); None for all.
+        cap: Scaled scores are capped softly at this.
+        score_bias: What is added to the scores.
+    """
+
+    heads: int
+    width: int
+    kv_heads: int = 0
+    bias: frozenset[str] = NO_MATRICES
+    scale: Scale | None = None
+    rotary: Rotary | None = None
+    head_norm: Norm | None = None
+    causal: bool = False
+    window: int | None = None
+    cap: float | None = None
+    score_bias: ScoreBias | None = None
+
+
+@dataclass(frozen=True)
+class FeedForward:
+    """One feed-forward layer.
+
+    Attributes:
+        width: d_ff.
+        activation: A key of `layers.ACTIVATIONS`.
+        gated: The activation of one product gates another (Shazeer 2020).
+        bias: The matrices that have a bias, of `FEED_FORWARD_MATRICES`.
+    """
+
+    width: int
+    activation: str
+    gated: bool = False
+    bias: frozenset[str] = NO_MATRICES
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer of a stack.
+
+    Attributes:
+        attention: To the same sequence.
+        feed_forward: What follows it.
+        norm: Which norm its sublayers have.
+        place: "post": norm(x + f(x)); "pre": x + f(norm(x)); "both": x + norm(f(norm(x))); "output": x + norm(f(x));
+            "none": x + f(x).
+        attention_place: The same for the attention, where it differs.
+        parallel: "one norm" or "two norms": both sublayers read what enters, through one norm or each through its own;
+            "" where the feed-forward layer reads what the attention gave.
+        residual_scale: What a sublayer says is multiplied by before it is added.
+        cross: Attention to the encoder's output, between the two.
+        source: The number of the layer whose weights are used; None for its own.
+    """
+
+    attention: Attention
+    feed_forward: FeedForward
+    norm: Norm
+    place: str
+    attention_place: str = ""
+    parallel: str = ""
+    residual_scale: float = 1.0
+    cross: Attention | None = None
+    source: int | None = None
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """What is added up before layer 0.
+
+    Attributes:
+        table: The weight of the token embedding, which an encoder and a decoder may share.
+        width: Of the table; 0 for the model's. A narrower one is projected after the norm.
+        projection_bias: That projection has a bias.
+        scale: What the rows of the table are multiplied by.
+        positions: "sinusoidal", "halves" (sines, then cosines), "learned" or "none".
+        max_length: Rows of a learned table of positions.
+        segments: Segments (token types), 0 for none.
+        norm: Of the sum, where the model has it.
+    """
+
+    table: str = "embedding.tokens.weight"
+    width: int = 0
+    projection_bias: bool = True
+    scale: float = 1.0
+    positions: str = "none"
+    max_length: int = 0
+    segments: int = 0
+    norm: Norm | None = None
+
+
+@dataclass(frozen=True)
+class Transform:
+    """Layers of a head before the vocabulary: a matrix, and where they are there an activation and a norm.
+
+    Attributes:
+        width: What comes out; 0 for the model's.
+        activation: A key of `layers.ACTIVATIONS`, "" for none.
+        norm: None for none.
+        bias: The matrix has a bias.
+    """
+
+    width: int = 0
+    activation: str = ""
+    norm: Norm | None = None
+    bias: bool = True
+
+
+@dataclass(frozen=True)
+class Head:
+    """What gives a logit for every word.
+
+    Attributes:
+        tied: The embedding table that is used again; None for a matrix of its own.
+        bias: A bias for every word.
+        scale: What the logits are multiplied by.
+        cap: Logits are capped softly at this.
+        transform: What comes before.
+    """
+
+    tied: str | None = None
+    bias: bool = False
+    scale: float = 1.0
+    cap: float | None = None
+    transform: Transform | None = None
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The encoder or the decoder.
+
+    Attributes:
+        embedding: What enters layer 0.
+        layers: In order.
+        norm: After the last layer, where there is one.
+    """
+
+    embedding: Embedding
+    layers: tuple[Layer, ...]
+    norm: Norm | None = None
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """A whole model: an encoder, a decoder, or both.
+
+    Attributes:
+        vocab_size: Words.
+        d_model: Width of the residual stream.
+        encoder: The stack of that name.
+        decoder: The stack of that name; with an encoder, its layers have a `cross`.
+        head: None where the model gives states alone.
+    """
+
+    vocab_size: int
+    d_model: int
+    encoder: Stack | None = None
+    decoder: Stack | None = None
+    head: Head | None = None

@@ -1,0 +1,162 @@
+"""Configurations of families: read from `config.json`, checked, written and summed up in one place."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import UsageError
+from tui_transformer.model.checks import Check, check_settings, one_of, renamed, shown, size_up_to
+from tui_transformer.model.config import LARGEST_SIZE, MOST_LAYERS
+from tui_transformer.model.description import ACTIVATION_NAMES, Layer, Transformer
+from tui_transformer.model.families.base import Lengths
+from tui_transformer.model.transformer import transformer
+
+a_size = size_up_to(LARGEST_SIZE)
+layers_count = size_up_to(MOST_LAYERS)
+an_activation = one_of(tuple(ACTIVATION_NAMES))
+
+
+@dataclass(frozen=True)
+class FamilyConfig(ABC):
+    """Settings of a family, and the transformer that they describe. A family gives tables.
+
+    Class attributes:
+        model_type: As in `config.json`.
+        title: What the summary calls it; "" for the model type.
+        keys: Field → its name in `config.json`, where that is another.
+        other_names: Key of `config.json` → another name that it may have there.
+        checks: Field → what its value has to be.
+        fixed: Keys that would change what is computed, and the one value that is.
+        of_the_file: Fields that are no settings: only the tensors of the file tell them.
+
+    Raises:
+        UsageError: A value that cannot be; the message names its key.
+    """
+
+    model_type: ClassVar[str]
+    title: ClassVar[str] = ""
+    keys: ClassVar[Mapping[str, str]] = {}
+    other_names: ClassVar[Mapping[str, str]] = {}
+    checks: ClassVar[Mapping[str, Check]] = {}
+    fixed: ClassVar[Mapping[str, Any]] = {}
+    of_the_file: ClassVar[frozenset[str]] = frozenset()
+
+    vocab_size: int
+
+    def __post_init__(self) -> None:
+        for field, check in self.checks.items():
+            check(self.key(field), getattr(self, field))
+
+    @abstractmethod
+    def describe(self) -> Transformer:
+        """The transformer, every layer by its own values."""
+
+    @property
+    @abstractmethod
+    def max_length(self) -> int:
+        """How many tokens a sentence may have."""
+
+    @property
+    @abstractmethod
+    def pad_id(self) -> int | None:
+        """The ID of padding, if there is one."""
+
+    @property
+    def has_decoder(self) -> bool:
+        """There is one sequence."""
+        return False
+
+    @property
+    def start_id(self) -> int | None:
+        """There is no second sequence to begin."""
+        return None
+
+    @property
+    def summary(self) -> str:
+        """The sizes in one line."""
+        return sizes_line(self.title or self.model_type, self.describe())
+
+    @classmethod
+    def key(cls, field: str) -> str:
+        """What a field is called in `config.json`."""
+        return cls.keys.get(field, field)
+
+    @classmethod
+    def settings(cls) -> list[dataclasses.Field[Any]]:
+        """The fields that `config.json` has."""
+        return [field for field in dataclasses.fields(cls) if field.name not in cls.of_the_file]
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys of `config.json`."""
+        values = dataclasses.asdict(self)
+        return {"model_type": self.model_type} | {self.key(field.name): values[field.name] for field in self.settings()}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The configuration that a `config.json` describes; keys that change no number are left alone."""
+        check_settings(raw, cls.fixed)
+        raw = renamed(raw, cls.other_names)
+        needed = {field.name: None for field in cls.settings() if _is_needed(field)}
+        given = {field.name: raw[cls.key(field.name)] for field in cls.settings() if cls.key(field.name) in raw}
+        return cls(**needed | given)
+
+
+def _is_needed(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def described(config: FamilyConfig, lengths: Lengths) -> Program:
+    """The program of the transformer that a configuration describes."""
+    return transformer(config.describe(), lengths)
+
+
+def sizes_line(name: str, what: Transformer) -> str:
+    """Widths, heads and layers in one line; of both stacks where they differ."""
+    stacks = [stack for stack in (what.encoder, what.decoder) if stack is not None]
+    layers = [layer for stack in stacks for layer in stack.layers]
+    widths = _differing(str(layer.feed_forward.width) for layer in layers)
+    counts = " + ".join(str(len(stack.layers)) for stack in stacks)
+    plural = "" if counts == "1" else "s"
+    return f"{name} · d_model {what.d_model} · {_heads(layers)} · d_ff {widths} · {counts} layer{plural}"
+
+
+def _heads(layers: Iterable[Layer]) -> str:
+    """Query heads, and the key heads where they are fewer."""
+    attentions = [layer.attention for layer in layers]
+    heads = _differing(str(each.heads) for each in attentions)
+    grouped = _differing(str(each.kv_heads) for each in attentions if each.kv_heads not in (0, each.heads))
+    text = f"{heads} head" + "s" * (heads != "1")
+    return f"{text} on {grouped} key head" + "s" * (grouped != "1") if grouped else text
+
+
+def _differing(values: Iterable[str]) -> str:
+    return " + ".join(dict.fromkeys(values))
+
+
+def optional(check: Check) -> Check:
+    """None, or what another check lets through."""
+
+    def check_unless_none(key: str, value: object) -> None:
+        if value is not None:
+            check(key, value)
+
+    return check_unless_none
+
+
+def check_divides(many: str, count: int, few: str, parts: int) -> None:
+    """Raise UsageError unless `parts` divides `count`; `many` and `few` are their keys."""
+    if count % parts:
+        raise UsageError(f"{many} {shown(count)} is not divisible by {few} {shown(parts)}")
+
+
+def check_ids(config: Any, *fields: str) -> None:
+    """Raise UsageError for a token ID outside the vocabulary."""
+    for field in fields:
+        value = getattr(config, field)
+        if (value or 0) >= config.vocab_size:
+            raise UsageError(f"{config.key(field)} {shown(value)} is outside the vocabulary of {config.vocab_size}")

@@ -1,0 +1,59 @@
+"""The tokens of one side of a program, and its inputs from outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tui_transformer.engine.axis import Axis
+from tui_transformer.engine.ops import Given
+from tui_transformer.engine.program import Builder
+
+NEW = "new "
+"""In front of the name of a sequence of which only the last tokens are computed."""
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """The tokens of one side: the names of its inputs.
+
+    Attributes:
+        tokens: IDs; "" where only keys and values of them are left.
+        places: Places of the tokens.
+        visible: Which keys are real tokens.
+        kept: Axis of the tokens before, whose keys and values were kept; None where all are computed.
+        key_places: Places of the keys: of the tokens before as well.
+    """
+
+    tokens: str
+    places: str
+    visible: str
+    kept: Axis | None = None
+    key_places: str = ""
+
+    @property
+    def keys(self) -> str:
+        """Places of everything that can be looked at."""
+        return self.key_places or self.places
+
+
+def sequence(build: Builder, label: str, length: int, past: int = 0) -> Sequence:
+    """The inputs of a token sequence: IDs, places 0, 1, 2 … and which are real tokens (not padding).
+
+    Keys and values of the first `past` tokens were kept: only the `length` tokens after them are computed.
+    """
+    axis, every = Axis("token", length, f"{NEW}{label}" if past else label), Axis("token", past + length, label)
+    tokens = build("tokens", Given(), _input(build, "ids", axis))
+    places, visible = _input(build, "places", axis), _input(build, "visible", every)
+    if not past:
+        return Sequence(tokens, places, visible)
+    return Sequence(tokens, places, visible, Axis("token", past, label), _input(build, "key_places", every))
+
+
+def kept_sequence(build: Builder, label: str, length: int) -> Sequence:
+    """A sequence that was computed before, as far as another looks at it."""
+    axis = Axis("token", length, label)
+    return Sequence("", _input(build, "places", axis), _input(build, "visible", axis))
+
+
+def _input(build: Builder, name: str, axis: Axis) -> str:
+    return build.given(build.full(f"input.{name}"), axis)

@@ -1,0 +1,223 @@
+"""Where the weights of a family are in its files, as a table: names of steps, and the tensors that hold them."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tui_transformer.engine.backend import Host
+
+Take = Callable[[Host, Any], Host]
+"""What a weight is of a tensor as it is stored, given the configuration: by slicing and turning alone."""
+
+NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)")
+ENDINGS: Mapping[str, tuple[str, ...]] = {"weight": (".weight", ".gamma"), "bias": (".bias", ".beta")}
+"""What is behind a tensor's name; old files call γ and β of a norm so."""
+
+TABLE, HEAD = "embedding.tokens.weight", "output.logits.weight"
+TABLES = frozenset({"tokens", "positions", "segments", "biased"})
+"""Steps whose weight is a table and stored as it is used. Norms are, too; all else is a matrix."""
+
+
+def as_it_is(tensor: Host) -> Host:
+    """The tensor, stored in × out."""
+    return tensor
+
+
+def transposed(tensor: Host) -> Host:
+    """A tensor that is stored out × in, as in × out."""
+    return tensor.T
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Where a weight of a program is in a checkpoint, and how it is made from the tensor there.
+
+    Attributes:
+        name: The tensor.
+        take: What the weight is of it, by slicing and turning alone (a view, no copy).
+        times: What its numbers are multiplied by.
+        plus: What is added then.
+    """
+
+    name: str
+    take: Callable[[Host], Host] = as_it_is
+    times: float = 1.0
+    plus: float = 0.0
+
+    @property
+    def as_stored(self) -> bool:
+        """The numbers are those of the file."""
+        return self.times == 1.0 and self.plus == 0.0
+
+    def numbers(self, taken: Host) -> Host:
+        """The numbers of the weight, from those that were read; worked out in float64 where they are not the same."""
+        return taken if self.as_stored else taken.astype("float64") * self.times + self.plus
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the table says of a weight.
+
+    Attributes:
+        tensors: The tensor's name without its ending, {} for every number; of several the first that a file has.
+        take: What the weight is of the tensor as it is stored; None for all of it.
+        turned: It is stored out × in; None where the table and the kind of step tell.
+        stacked: The last number is no part of the name but the place on the tensor's first axis, as of an expert.
+        whole: The name has no ending.
+        times: What the stored numbers are multiplied by.
+        plus: What is added then: 1 where γ − 1 is stored.
+    """
+
+    tensors: str | tuple[str, ...]
+    take: Take | None = None
+    turned: bool | None = None
+    stacked: bool = False
+    whole: bool = False
+    times: float = 1.0
+    plus: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class WeightTable:
+    """Where weights are in the files of a family (in one format of files).
+
+    Attributes:
+        parts: Step, or `step.weight` and `step.bias` where they differ ({} for a number) → the tensor, by its name or
+            as a `Part`.
+        prefix: In front of most names; some files leave it out.
+        prefixes: What files have instead.
+        in_out: Matrices are stored in × out.
+    """
+
+    parts: Mapping[str, str | Part] = field(default_factory=dict)
+    prefix: str = ""
+    prefixes: tuple[str, ...] = ("",)
+    in_out: bool = False
+
+    def stored(self, config: Any, name: str, names: frozenset[str]) -> Stored:
+        """Where a weight is in a file that holds these names; under its own name where the table does not have it."""
+        part = self.part(name)
+        if part is None:
+            return Stored(name)
+        tensor = self.table(config, names) if name == TABLE else self.tensor(name, names)
+        take = functools.partial(self._taken, part, name, config)
+        plain = part.take is None and not part.stacked and not self._turned(part, name)
+        return Stored(tensor, as_it_is if plain else take, part.times, part.plus)
+
+    def part(self, name: str) -> Part | None:
+        """What the table says of a weight."""
+        step, _, kind = name.rpartition(".")
+        pattern = NUMBER.sub("{}", step)
+        found = self.parts.get(f"{pattern}.{kind}", self.parts.get(pattern))
+        return Part(found) if isinstance(found, str) else found
+
+    def tensor(self, name: str, names: frozenset[str]) -> str:
+        """The tensor of a weight: of all that it may be called the first that a file has; the first where none is."""
+        spellings = self.spellings(name, names)
+        return next((each for each in spellings if each in names), spellings[0])
+
+    def spellings(self, name: str, names: frozenset[str]) -> Sequence[str]:
+        """All that the tensor of a weight may be called, the likeliest in this file first."""
+        part = self.part(name)
+        if part is None:
+            return (name,)
+        endings = ("",) if part.whole else ENDINGS[name.rpartition(".")[2]]
+        tensors = (part.tensors,) if isinstance(part.tensors, str) else part.tensors
+        bases = [base for tensor in tensors for base in self._prefixed(tensor.format(*NUMBER.findall(name)), names)]
+        return [base + ending for base in bases for ending in endings]
+
+    def has(self, name: str, names: frozenset[str]) -> bool:
+        """Whether a file has a weight, under its own name or the family's."""
+        return name in names or self.tensor(name, names) in names
+
+    def table(self, config: Any, names: frozenset[str]) -> str:
+        """The tensor of the embedding; that of the logits where both are tied and a file has only this one."""
+        own, head = self.tensor(TABLE, names), self.tensor(HEAD, names)
+        return head if getattr(config, "tied", False) and own not in names and head in names else own
+
+    def copies(self, config: Any, names: frozenset[str]) -> Mapping[str, str]:
+        """The matrix of the logits is the embedding table again, where they are tied."""
+        return {self.tensor(HEAD, names): self.table(config, names)} if config.tied else {}
+
+    def own_head(self, config: Any, names: frozenset[str]) -> bool:
+        """Whether a file has a matrix for the logits that is not the embedding table."""
+        return HEAD in names or (self.has(HEAD, names) and self.table(config, names) != self.tensor(HEAD, names))
+
+    def _prefixed(self, tensor: str, names: frozenset[str]) -> Sequence[str]:
+        if not self.prefix or not tensor.startswith(self.prefix):
+            return (tensor,)
+        others = [other + tensor.removeprefix(self.prefix) for other in self.prefixes]
+        return [tensor, *others] if _begins(self.prefix, names) else [*others, tensor]
+
+    def _taken(self, part: Part, name: str, config: Any, tensor: Host) -> Host:
+        if part.stacked:
+            tensor = tensor[int(NUMBER.findall(name)[-1])]
+        if part.take is not None:
+            tensor = part.take(tensor, config)
+        return transposed(tensor) if self._turned(part, name) else tensor
+
+    def _turned(self, part: Part, name: str) -> bool:
+        """Whether what is stored is out × in."""
+        step, _, kind = name.rpartition(".")
+        last = step.rpartition(".")[2]
+        if kind == "bias" or last in TABLES or last.endswith("norm"):
+            return False
+        return not self.in_out if part.turned is None else part.turned
+
+
+@functools.lru_cache(maxsize=64)
+def _begins(prefix: str, names: frozenset[str]) -> bool:
+    return any(name.startswith(prefix) for name in names)
+
+
+OWN_NAMES = WeightTable()
+"""Weights that are in the file under the names that they have in the program."""
+
+
+# What a weight is of a fused tensor
+
+
+def cut(place: int, sizes: Callable[[Any], Sequence[int]], axis: int = 0) -> Take:
+    """One of several weights side by side on an axis, by their sizes."""
+
+    def take(tensor: Host, config: Any) -> Host:
+        found = tuple(sizes(config))
+        if tensor.shape[axis] != sum(found):
+            raise ValueError("not the sum of the sizes")
+        index = [slice(None)] * tensor.ndim
+        index[axis] = slice(sum(found[:place]), sum(found[: place + 1]))
+        return tensor[tuple(index)]
+
+    return take
+
+
+def of_every_group(first: int, count: int, groups: Callable[[Any], int], heads: Callable[[Any], int]) -> Take:
+    """Heads `first` … `first + count` of every group; rows are q, k, v of group 0, then of group 1, and on.
+
+    `count` may be negative: so many less than all heads of a group. `heads` says how many a group has.
+    """
+
+    def take(tensor: Host, config: Any) -> Host:
+        many, inside = groups(config), heads(config)
+        rows = tensor.reshape(many, inside, -1, *tensor.shape[1:])
+        chosen = rows[:, first : first + (count if count > 0 else inside + count)]
+        return chosen.reshape(-1, *tensor.shape[1:])
+
+    return take
+
+
+def halves_of_pairs(width: Callable[[Any], int]) -> Take:
+    """Rows of every head with columns that turn together side by side, as rows with the two halves one after the other.
+
+    Scores are the same where both query and key are ordered so (Su et al. 2021 have pairs, most checkpoints halves).
+    """
+
+    def take(tensor: Host, config: Any) -> Host:
+        rows = tensor.reshape(-1, width(config) // 2, 2, *tensor.shape[1:])
+        return rows.swapaxes(1, 2).reshape(tensor.shape)
+
+    return take
