@@ -48,8 +48,8 @@ def test_every_stack_has_its_own_stream() -> None:
         x = stack("output", Given(), build.given(f"{prefix}states", tokens, model))
         sublayer = build.within(f"{prefix or 'encoder.'}0.feed_forward")
         out = sublayer("output", Given(), x)
-        total = sublayer("residual", Add(), x, out)
-        sublayer("norm", LayerNorm(1e-5), total, sublayer.weight("g", model), sublayer.weight("b", model))
+        total = sublayer("residual", Add(), x, out, role="residual")
+        sublayer("norm", LayerNorm(1e-5), total, sublayer.weight("g", model), sublayer.weight("b", model), role="norm")
     assert streams(build.program()) == (
         ("embedding.output", "encoder.0.feed_forward.residual", "encoder.0.feed_forward.norm"),
         ("decoder.embedding.output", "decoder.0.feed_forward.residual", "decoder.0.feed_forward.norm"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -52,6 +53,12 @@ def small(key: str, value: object) -> None:
     """A number between 0 and 1."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1:
         raise UsageError(f"{key} {shown(value)} is not a number between 0 and 1")
+
+
+def positive(key: str, value: object) -> None:
+    """A finite number above 0."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
+        raise UsageError(f"{key} {shown(value)} is not a finite number above 0")
 
 
 def renamed(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

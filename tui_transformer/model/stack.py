@@ -51,9 +51,8 @@ def _layer(build: Builder, x: str, layer: Layer, tokens: Sequence, memory: str |
     x = sublayer(build.within("self_attention"), x, layer, layer.attention_place or layer.place, attend)
     if layer.cross is not None:
         x = sublayer(build.within("cross_attention"), x, layer, layer.place, look_at_source)
-    return sublayer(
-        build.within("feed_forward"), x, layer, layer.place, lambda inner, states: _feed(inner, states, layer)
-    )
+    feed = build.within("feed_forward")
+    return sublayer(feed, x, layer, layer.place, lambda inner, states: _feed(inner, states, layer))
 
 
 def _parallel(build: Builder, x: str, layer: Layer, tokens: Sequence) -> str:

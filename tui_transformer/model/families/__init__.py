@@ -11,6 +11,7 @@ FAMILIES = (
     "bert",
     "distilbert",
     "roberta",
+    "xlm-roberta",
     "bart",
     "marian",
     "t5",
@@ -20,6 +21,7 @@ FAMILIES = (
     "mistral",
     "qwen2",
     "qwen3",
+    "gemma2",
 )
 """The families by `model_type`: the file of that name (_ for -) holds the family under the same name in capitals."""
 

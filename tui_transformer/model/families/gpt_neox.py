@@ -109,7 +109,7 @@ class NeoxConfig(DecoderConfig):
 
 def fused(place: int) -> Part:
     """Query (0), key (1) or value (2), whose rows are q, k, v of head 0, then of head 1, and on."""
-    take = of_every_group(place, 1, lambda config: config.num_attention_heads, lambda config: 3)
+    take = of_every_group(place, 1, lambda config: config.num_attention_heads, lambda _: 3)
     return Part("gpt_neox.layers.{}.attention.query_key_value", take)
 
 

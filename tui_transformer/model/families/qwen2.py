@@ -9,16 +9,9 @@ from typing import Any, ClassVar, Self
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, shown, truth
 from tui_transformer.model.families.decoder_only import decoder_family
+from tui_transformer.model.families.layer_kinds import FULL, SLIDING, check_layer_kinds, layer_kinds
 from tui_transformer.model.families.llama import WEIGHTS, GroupedConfig
 from tui_transformer.model.families.settings import a_size, optional
-
-FULL, SLIDING = "full_attention", "sliding_attention"
-
-
-def _kinds(key: str, value: object) -> None:
-    """Names of kinds of attention, one a layer."""
-    if not isinstance(value, tuple) or not set(value) <= {FULL, SLIDING}:
-        raise UsageError(f"{key} {shown(value)} is not a list of {FULL} and {SLIDING}")
 
 
 def _from_layer(key: str, value: object) -> None:
@@ -36,7 +29,7 @@ class QwenConfig(GroupedConfig):
         "use_sliding_window": truth,
         "sliding_window": optional(a_size),
         "max_window_layers": _from_layer,
-        "layer_types": optional(_kinds),
+        "layer_types": optional(layer_kinds),
     }
 
     vocab_size: int = 151936
@@ -50,10 +43,7 @@ class QwenConfig(GroupedConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.layer_types is not None and len(self.layer_types) != self.num_hidden_layers:
-            raise UsageError(f"layer_types names {len(self.layer_types)} layers of {self.num_hidden_layers}")
-        if self.window is None and SLIDING in (self.layer_types or ()):
-            raise UsageError(f"layer_types says {SLIDING}, but there is no sliding_window in use")
+        check_layer_kinds(self.layer_types, self.num_hidden_layers, self.window)
 
     @property
     def window(self) -> int | None:

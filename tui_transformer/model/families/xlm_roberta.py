@@ -1,0 +1,26 @@
+"""XLM-R (Conneau et al. 2020): RoBERTa for a hundred languages, with other defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from tui_transformer.model.families.base import Family
+from tui_transformer.model.families.masked_words import fitted
+from tui_transformer.model.families.roberta import WEIGHTS, RobertaConfig, places
+from tui_transformer.model.families.settings import described
+
+
+@dataclass(frozen=True)
+class XlmRobertaConfig(RobertaConfig):
+    """Sizes and choices of an XLM-R."""
+
+    model_type: ClassVar[str] = "xlm-roberta"
+
+    vocab_size: int = 30522
+
+
+XLM_ROBERTA = Family(
+    "xlm-roberta", XlmRobertaConfig.from_json, described, WEIGHTS, places, partial(fitted, WEIGHTS), WEIGHTS.copies
+)
