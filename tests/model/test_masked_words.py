@@ -32,7 +32,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
 REFERENCES = Path(__file__).parent.parent / "references"
-TOLERANCES = {"float64": 1e-5, "float32": 1e-4}
+TOLERANCES = {"float64": 1e-9, "float32": 1e-4}
 IDS = [4, 9, 2, 30, 49, 9]
 FIRST_PLACE = {"bert": 0, "distilbert": 0, "roberta": 2}
 ACTIVATIONS = {

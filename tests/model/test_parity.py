@@ -7,7 +7,7 @@ import pytest
 
 from tui_transformer.engine.trace import Trace
 
-TOLERANCES = {"float64": 1e-6, "float32": 1e-4}
+TOLERANCES = {"float64": 1e-9, "float32": 1e-4}
 NOT_STORED = {"tokens", "decoder.tokens"}
 
 

@@ -16,7 +16,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import read_json, write_whole
 from tui_transformer.model.checks import shown
-from tui_transformer.model.families import FAMILIES, Family, ModelConfig, family_of
+from tui_transformer.model.families import ALIASES, FAMILIES, Family, ModelConfig, family_of
 from tui_transformer.model.tensors import STORED, Tensors, open_file, open_index
 from tui_transformer.model.weight_table import Stored, as_it_is
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
@@ -137,7 +137,7 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
     path = folder / CONFIG
     raw = read_json(path, LARGEST_CONFIG)
     kind = raw.get("model_type")
-    if not isinstance(kind, str) or kind not in FAMILIES:
+    if not isinstance(kind, str) or kind not in (*FAMILIES, *ALIASES):
         raise InputError(f"{path}: model_type {shown(kind)} is not supported: {', '.join(FAMILIES)} are")
     try:
         return family_of(kind), family_of(kind).read(raw)

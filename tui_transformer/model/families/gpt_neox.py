@@ -77,10 +77,11 @@ class NeoxConfig(DecoderConfig):
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes."""
-        theta, partial = ("rotary_emb_base", "rope_theta"), ("rotary_pct", "partial_rotary_factor")
-        rope = read_rope(raw, theta=theta, partial=partial, whole=TURNED)
+        if "rotary_pct" in raw and raw["rotary_pct"] is None:
+            raise UsageError("rotary_pct is null, which is no number: leave it out for the default")
+        rope = read_rope(raw, theta=("rotary_emb_base",), partial=("rotary_pct",), whole=TURNED)
         config = super().from_json({**raw, "rope_parameters": rope})
-        if raw.get("head_dim") not in (None, config.head_width):
+        if raw.get("head_dim", config.head_width) != config.head_width:
             raise UsageError(
                 f"head_dim {shown(raw['head_dim'])} is not hidden_size ÷ num_attention_heads, {config.head_width}: "
                 "not supported"

@@ -11,6 +11,7 @@ from tui_transformer.model.description import ATTENTION_MATRICES, NO_MATRICES, A
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.llama import WEIGHTS
 from tui_transformer.model.families.qwen2 import QwenConfig
+from tui_transformer.model.families.settings import a_size
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Qwen3Config(QwenConfig):
 
     model_type: ClassVar[str] = "qwen3"
     title: ClassVar[str] = "Qwen3"
-    checks: ClassVar[Mapping[str, Check]] = {**QwenConfig.checks, "attention_bias": truth}
+    checks: ClassVar[Mapping[str, Check]] = {**QwenConfig.checks, "head_dim": a_size, "attention_bias": truth}
 
     head_dim: int | None = 128
     attention_bias: bool = False

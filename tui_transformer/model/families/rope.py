@@ -13,6 +13,12 @@ from tui_transformer.model.config import LARGEST_SIZE
 from tui_transformer.model.description import Rotary
 
 DEFAULT_THETA = 10000.0
+LARGEST_FLOAT32 = 3.4e38
+"""Beyond it, turned columns are infinite in the precision of the published models."""
+
+FEWEST_TURNS, MOST_TURNS = 1e-9, 1e9
+NOT_NULL = ("rope_theta", "partial_rotary_factor", "original_max_position_embeddings")
+"""Keys that the published code reads whenever they are there: null is none of the default values."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +60,17 @@ class Rope:
 
     def __post_init__(self) -> None:
         one_of(tuple(SCALINGS))("rope_type", self.rope_type)
-        for key in ("rope_theta", "factor"):
-            _number(key, getattr(self, key), 1.0, math.inf)
+        _number("rope_theta", self.rope_theta, 1.0, math.inf)
+        _number("factor", self.factor, 1.0, float(LARGEST_SIZE))
         _number("partial_rotary_factor", self.partial_rotary_factor, 0.0, 1.0)
         _number("low_freq_factor", self.low_freq_factor, 0.0, math.inf)
         _number("high_freq_factor", self.high_freq_factor, self.low_freq_factor, math.inf)
         if self.high_freq_factor == self.low_freq_factor:
             raise UsageError(f"high_freq_factor {shown(self.high_freq_factor)} is not larger than low_freq_factor")
         for key in ("beta_fast", "beta_slow"):
-            _number(key, getattr(self, key), 0.0, math.inf)
+            _number(key, getattr(self, key), FEWEST_TURNS, MOST_TURNS)
         if self.attention_factor is not None:
-            _number("attention_factor", self.attention_factor, 0.0, math.inf)
+            _number("attention_factor", self.attention_factor, 0.0, LARGEST_FLOAT32)
         for key in ("mscale", "mscale_all_dim"):
             _number(key, getattr(self, key) or 1.0, 0.0, math.inf)
         truth("truncate", self.truncate)
@@ -80,6 +86,8 @@ class Rope:
                 f"partial_rotary_factor {self.partial_rotary_factor:g} of {head_width} columns of a head is {width}: "
                 "rotary positions turn pairs of columns"
             )
+        if width == 2 and self.rope_type == "dynamic":
+            raise UsageError("rope_type dynamic of 2 columns has no frequency to scale: it is not supported")
         return width
 
     def rotary(self, head_width: int) -> Rotary:
@@ -108,21 +116,36 @@ def read_rope(
     Raises:
         UsageError: A kind of scaling that is not implemented, or one without its numbers.
     """
-    given = raw.get("rope_scaling") or raw.get("rope_parameters") or {}
+    given = raw.get("rope_scaling") or raw.get("rope_parameters")
+    given = {} if given is None else given
+    other = raw.get("rope_parameters")
+    if not isinstance(other, Mapping | None):
+        raise UsageError(f"rope_parameters {shown(other)} is not a table of numbers")
     if not isinstance(given, Mapping) or any(isinstance(value, Mapping) for value in given.values()):
         raise UsageError(f"rope_parameters {shown(given)} is not one table of numbers for all layers")
     values = {key: given[key] for key in NUMBERS if given.get(key) is not None}
+    _check_not_null(raw, given, theta)
     kind = given.get("rope_type", given.get("type", "default"))
     one_of(tuple(SCALINGS))("rope_type", kind)
     values.setdefault("rope_theta", _first(raw, theta, DEFAULT_THETA))
     values.setdefault("partial_rotary_factor", _first(raw, partial, whole))
     if kind in ("llama3", "yarn"):
-        old = raw.get("original_max_position_embeddings") or values.get("original_max_position_embeddings")
-        values["original_max_position_embeddings"] = old or raw.get("max_position_embeddings")
+        old = {"original_max_position_embeddings": raw.get("max_position_embeddings")} | values
+        values["original_max_position_embeddings"] = (old | raw)["original_max_position_embeddings"]
+        values["truncate"] = given.get("truncate", True) or False  # null is no
     for key in NEEDED.get(kind, ()):
         if key not in values:
             raise UsageError(f"rope_parameters of type {kind} has no {key}")
     return Rope(rope_type=kind, **values)
+
+
+def _check_not_null(raw: Mapping[str, Any], given: Mapping[str, Any], theta: tuple[str, ...]) -> None:
+    """Raise UsageError for null where the published code needs a number."""
+    nulls = [key for key in NOT_NULL if key in given and given[key] is None]
+    if "rope_theta" not in given:
+        nulls += [key for key in theta if key in raw and raw[key] is None]
+    if nulls:
+        raise UsageError(f"{nulls[0]} is null, which is no number: leave it out for the default")
 
 
 Scaling = Callable[[Rope, float, int, int], float]
