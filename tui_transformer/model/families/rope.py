@@ -131,7 +131,7 @@ def read_rope(
     values.setdefault("partial_rotary_factor", _first(raw, partial, whole))
     if kind in ("llama3", "yarn"):
         old = {"original_max_position_embeddings": raw.get("max_position_embeddings")} | values
-        values["original_max_position_embeddings"] = (old | raw)["original_max_position_embeddings"]
+        values["original_max_position_embeddings"] = {**old, **raw}["original_max_position_embeddings"]
         values["truncate"] = given.get("truncate", True) or False  # null is no
     for key in NEEDED.get(kind, ()):
         if key not in values:
