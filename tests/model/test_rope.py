@@ -68,3 +68,11 @@ def test_gpt_neox_has_heads_as_wide_as_its_states_give(changes):
     assert family_of("gpt_neox").read(config | {"head_dim": 16}).head_width == 16
     with pytest.raises(UsageError, match=next(iter(changes))):
         family_of("gpt_neox").read(config | changes)
+
+
+def test_layers_of_a_kind_may_have_settings_of_their_own():
+    kinds = {"full_attention": {"rope_theta": 1e6}, "sliding_attention": {"rope_type": "linear", "factor": 8.0}}
+    found = [read_rope({"rope_parameters": kinds}, layers=kind) for kind in kinds]
+    assert [(rope.rope_theta, rope.factor) for rope in found] == [(1e6, 1.0), (10000.0, 8.0)]
+    with pytest.raises(UsageError, match="not one table"):
+        read_rope({"rope_parameters": kinds})

@@ -104,6 +104,7 @@ def read_rope(
     theta: tuple[str, ...] = ("rope_theta",),
     partial: tuple[str, ...] = ("partial_rotary_factor",),
     whole: float = 1.0,
+    layers: str = "",
 ) -> Rope:
     """What a `config.json` says of rotary positions, in `rope_parameters` (new) or beside `rope_scaling` (old).
 
@@ -112,12 +113,15 @@ def read_rope(
         theta: Old names of θ, the first that is there counts.
         partial: Old names of the part that is turned.
         whole: The part where the file says nothing.
+        layers: A kind of layer, as `layer_types` calls it, where a file may have a table for each.
 
     Raises:
         UsageError: A kind of scaling that is not implemented, or one without its numbers.
     """
     given = raw.get("rope_scaling") or raw.get("rope_parameters")
     given = {} if given is None else given
+    if isinstance(given, Mapping) and isinstance(given.get(layers), Mapping):
+        given = given[layers]
     other = raw.get("rope_parameters")
     if not isinstance(other, Mapping | None):
         raise UsageError(f"rope_parameters {shown(other)} is not a table of numbers")
