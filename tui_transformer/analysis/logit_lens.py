@@ -22,7 +22,6 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 
 
-
 @dataclass(frozen=True)
 class Depth:
     """A place on the residual stream: what enters the first layer (layer −1), or what leaves a layer."""
