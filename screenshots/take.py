@@ -155,9 +155,9 @@ async def _step_to(pilot: Pilot[Any], stop: str) -> None:
     from tui_transformer.explorer.main.screen import MainScreen
 
     screen = pilot.app.screen
-    if not isinstance(screen, MainScreen) or stop not in screen.session.stops:
+    if not isinstance(screen, MainScreen) or stop not in screen.parts.port.session.stops:
         raise LookupError(f"the model has no stop {stop}")
-    while screen.position.stop != stop:
+    while screen.parts.port.position.stop != stop:
         await pilot.press("space")
 
 

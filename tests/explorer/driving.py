@@ -18,11 +18,16 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tui_transformer.explorer.app import ExplorerApp
-from tui_transformer.explorer.main import stage
+from tui_transformer.explorer.main import details
+from tui_transformer.explorer.main.parts import Parts
+from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.explorer.state.overlay import Shown
+from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.model.options import ModelOptions
 
 PATIENCE = 20.0
@@ -39,17 +44,41 @@ class Explorer:
     app: ExplorerApp
 
     @property
-    def stage(self) -> MainScreen:
+    def main(self) -> MainScreen:
         """The main screen, whatever lies over it."""
         return next(screen for screen in self.app.screen_stack if isinstance(screen, MainScreen))
 
     @property
+    def parts(self) -> Parts:
+        """What the main screen is made of."""
+        return self.main.parts
+
+    @property
     def session(self) -> Session:
-        return self.stage.session
+        return self.parts.explored.session
+
+    @property
+    def position(self) -> Position:
+        return self.parts.explored.position
 
     @property
     def stop(self) -> str:
-        return self.stage.position.stop
+        return self.position.stop
+
+    @property
+    def view(self) -> ViewState:
+        return self.parts.explored.view
+
+    @property
+    def drawn(self) -> Shown:
+        """Which matrices are drawn."""
+        return self.parts.panes.shown
+
+    @property
+    def scene(self) -> Scene:
+        """The matrix that is shown, and its cell."""
+        assert self.parts.explored.scene is not None
+        return self.parts.explored.scene
 
     @property
     def text(self) -> str:
@@ -103,8 +132,7 @@ class Explorer:
             await self.pilot.pause(0)
 
     def _is_settled(self) -> bool:
-        soon = self.stage._soon
-        return not self.app.worker.busy and (soon is None or soon._task is None or soon._task.done())
+        return not self.app.worker.busy and not self.parts.presenter.details.due
 
     async def until(self, condition: Callable[[], object], seconds: float = PATIENCE) -> None:
         """Wait for a condition."""
@@ -168,7 +196,7 @@ async def exploring(
         given = None if ids is None else tuple(ids)
         session = open_session(ModelOptions(**options, **more), text, given, decoder_text=decoder_text)
     app = ExplorerApp(session, preferences or Preferences())
-    with patch.object(stage, "SOON", 0.001):
+    with patch.object(details, "SOON", 0.001):
         async with app.run_test(size=size, notifications=True) as pilot:
             explorer = Explorer(pilot, app)
             await explorer.until(lambda: len(app.screen_stack) > 1)

@@ -57,7 +57,7 @@ def screen_of(explorer: Explorer) -> TrainScreen:
 async def training(run: Path, size: tuple[int, int] = WIDE) -> AsyncIterator[Explorer]:
     """The Train screen of a run, paused."""
     async with exploring(size) as explorer:
-        train.open_from(explorer.stage)
+        train.open_from(explorer.parts.port)
         await explorer.handled()
         await explorer.write(str(run))
         await explorer.keys("enter")

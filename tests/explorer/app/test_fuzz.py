@@ -89,11 +89,11 @@ async def press_at_random(explorer: Explorer, seed: int, count: int) -> None:
 async def ends_with_q(explorer: Explorer) -> None:
     """Leave whatever is open, and the explorer."""
     for _ in range(12):
-        if explorer.app.screen is not explorer.stage:
+        if explorer.app.screen is not explorer.main:
             leaves = isinstance(explorer.app.screen, PickScreen)  # how training is to be left
             await explorer.keys("enter" if leaves else "escape")
     await explorer.keys("escape")
-    assert explorer.app.screen is explorer.stage, explorer.text
+    assert explorer.app.screen is explorer.main, explorer.text
     explorer.send("q")
     await explorer.until(lambda: explorer.app._exit)
     assert explorer.app._exception is None

@@ -63,7 +63,7 @@ async def test_strange_words_in_the_prompts_messages_and_the_vocabulary(words):
             await explorer.write(word)
             check_screen(explorer)
             await explorer.press("ctrl+u", "enter")
-            explorer.stage.say(word, severity="error")
+            explorer.parts.port.say(word, severity="error")
             await explorer.handled()
             check_screen(explorer)
 

@@ -42,8 +42,8 @@ PICTURES: dict[str, tuple[Callable[[], ExplorerApp], tuple[int, int], list[str]]
 def test_a_screen_is_as_it_was(make, size, keys, no_time_passes, snap_compare):
     async def settle(pilot) -> None:
         await pilot.press(*keys)
-        stage = pilot.app.screen
-        while pilot.app.worker.busy or (stage._soon is not None and not stage._soon._task.done()):
+        details = pilot.app.screen.parts.presenter.details
+        while pilot.app.worker.busy or details.due:
             await pilot.pause(0.01)
 
     assert snap_compare(make(), terminal_size=size, run_before=settle)

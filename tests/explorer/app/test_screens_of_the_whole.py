@@ -30,8 +30,8 @@ async def test_help_on_every_pane():
             assert isinstance(explorer.app.screen, HelpScreen)
             pages.add(explorer.text)
             await explorer.press("escape")
-            assert explorer.app.screen is explorer.stage
-            assert explorer.stage.active == ("sentence", "steps", "heads", "matrix", "cell", "chart")[int(pane) - 1]
+            assert explorer.app.screen is explorer.main
+            assert explorer.view.active == ("sentence", "steps", "heads", "matrix", "cell", "chart")[int(pane) - 1]
         assert len(pages) == 6
 
 
@@ -44,9 +44,9 @@ async def test_the_tour_goes_through_its_stops_and_back(model, size):
         for number, stop in enumerate(stops, 1):
             assert f"{number} of {len(stops)}" in explorer.text
             assert stop.title.split()[0] in explorer.text
-            assert explorer.stage.query_one(TourPanel).has_focus
+            assert explorer.main.query_one(TourPanel).has_focus
             await explorer.press("space")
-        assert not explorer.stage.query(TourPanel)
+        assert not explorer.main.query(TourPanel)
         await explorer.press("t", *["right"] * (len(stops) - 1))
         for number in range(len(stops), 0, -1):
             assert f"{number} of {len(stops)}" in explorer.text
@@ -54,7 +54,7 @@ async def test_the_tour_goes_through_its_stops_and_back(model, size):
         await explorer.press("]", "right")
         assert f"2 of {len(stops)}" in explorer.text
         await explorer.press("escape")
-        assert not explorer.stage.query(TourPanel)
+        assert not explorer.main.query(TourPanel)
         await explorer.press("space")
         assert explorer.app.is_running
 
@@ -82,7 +82,7 @@ async def test_the_palette_lists_the_actions_and_runs_one():
             await explorer.keys("space" if key == " " else key)
         await explorer.until(lambda: "Next layer" in explorer.text and "Next head" not in explorer.text)
         await explorer.keys("enter")
-        await explorer.until(lambda: explorer.app.screen is explorer.stage)
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
         await explorer.until(lambda: explorer.stop != "vocabulary")
 
 
@@ -122,7 +122,7 @@ async def test_every_screen_at_every_size():
             for size in (SMALL, (5, 3), (1, 1), NARROW):
                 await explorer.resize(*size)
             await explorer.keys("escape")
-            await explorer.until(lambda: explorer.app.screen is explorer.stage)
+            await explorer.until(lambda: explorer.app.screen is explorer.main)
 
 
 COLOURS = {
@@ -164,7 +164,7 @@ async def test_without_colour_the_numbers_are_glyphs(monkeypatch: pytest.MonkeyP
     async with exploring(SMALL, model="encoder", sizes={"d_model": 64}) as explorer:
         await explorer.go("embedding.output")
         await explorer.press("minus", "minus", "minus", "minus")
-        heat_map = explorer.stage.query_one(HeatMap)
+        heat_map = explorer.main.query_one(HeatMap)
         row = heat_map.render_line(2).text
         assert len(set(row) - set(" thewavs")) > 1
 
@@ -172,31 +172,31 @@ async def test_without_colour_the_numbers_are_glyphs(monkeypatch: pytest.MonkeyP
 async def test_clicks_on_a_cell_a_step_a_head_and_the_sentence():
     async with exploring(WIDE) as explorer:
         await explorer.go(WEIGHTS)
-        region = explorer.stage.query_one(HeatMap).region
+        region = explorer.main.query_one(HeatMap).region
         lines = explorer.text.splitlines()
         row = next(y for y in range(region.y + 1, region.bottom) if "crashed" in lines[y][region.x : region.right])
         await explorer.pilot.click(offset=(region.x + region.width // 2, row))
         await explorer.settled()
-        assert explorer.stage.position.place.row == 2
-        assert explorer.stage.position.place.column > 0
+        assert explorer.position.place.row == 2
+        assert explorer.position.place.column > 0
 
         lines = explorer.text.splitlines()
         y = next(y for y, line in enumerate(lines) if "concat" in line[:32])
         await explorer.pilot.click(offset=(10, y))
         await explorer.settled()
         assert explorer.stop == "encoder.0.self_attention.concat"
-        assert explorer.stage.active == "steps"
+        assert explorer.view.active == "steps"
         await explorer.press("up", "up", "4")
         assert explorer.stop == WEIGHTS
 
-        heads = explorer.stage.query_one("#heads").region
+        heads = explorer.main.query_one("#heads").region
         x = explorer.text.splitlines()[heads.y + 1].index("3", heads.x)
         await explorer.pilot.click(offset=(x, heads.y + 2))
         await explorer.settled()
-        assert explorer.stage.position.place.head == 3
+        assert explorer.position.place.head == 3
 
         await explorer.pilot.click(SentencePane)
-        await explorer.until(lambda: explorer.app.screen is not explorer.stage)
+        await explorer.until(lambda: explorer.app.screen is not explorer.main)
         assert explorer.focused_input.value.startswith("The waves")
 
 
@@ -206,7 +206,7 @@ async def test_a_click_on_a_pane_makes_it_the_active_one():
         for pane in ("cell", "chart", "matrix"):
             await explorer.pilot.click(f"#{pane}", offset=(3, 4))
             await explorer.settled()
-            assert explorer.stage.active == pane
+            assert explorer.view.active == pane
 
 
 async def test_tab_goes_through_the_panes_and_around():
@@ -215,10 +215,10 @@ async def test_tab_goes_through_the_panes_and_around():
         seen = []
         for _ in range(6):
             await explorer.press("tab")
-            seen.append(explorer.stage.active)
+            seen.append(explorer.view.active)
         assert sorted(seen) == sorted(["cell", "chart", "sentence", "steps", "heads", "matrix"])
         await explorer.press("shift+tab")
-        assert explorer.stage.active == seen[-2]
+        assert explorer.view.active == seen[-2]
 
 
 def preferences(tmp_path: Path, text: str) -> Preferences:

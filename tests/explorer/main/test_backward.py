@@ -10,6 +10,7 @@ import pytest
 from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.engine.gradient import gradients
+from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS
 from tui_transformer.explorer.tools.targets.screen import TO
@@ -28,7 +29,7 @@ async def backward(explorer: Explorer, stop: str = "", row: int = 0, column: int
     await explorer.press("b")
     await explorer.press("enter")
     if stop:
-        explorer.stage.go(Position(stop, Place(0, row, column)))
+        explorer.parts.port.go(Position(stop, Place(0, row, column)))
         await explorer.settled()
 
 
@@ -120,29 +121,29 @@ async def test_value_and_gradient_are_side_by_side_with_one_cursor():
         await backward(explorer, WEIGHTS, 2, 1)
         assert f"{WEIGHTS} · head 0 of 8 · 8 × 8 × 8" in explorer.text
         assert "∂loss/∂weights · 8 × 8 × 8" in explorer.text
-        first, second = (explorer.stage._heat_map(name) for name in ("matrix", "beside"))
+        first, second = (explorer.parts.panes.heat_map(name) for name in ("matrix", "overlay"))
         await explorer.press("down", "right")
         assert first.cursor == second.cursor == (3, 2)
         second.focus()
         await explorer.press("up")
         assert first.cursor == second.cursor == (2, 2)
-        assert explorer.stage.position.place == Place(0, 2, 2)
+        assert explorer.position.place == Place(0, 2, 2)
 
 
 async def test_the_cells_beside_are_the_gradient():
     async with exploring(WIDE) as explorer:
         await backward(explorer, WEIGHTS)
-        shown = explorer.stage.scene.beside.view.window(range(8), range(8))
+        shown = explorer.scene.overlay.view.window(range(8), range(8))
         assert np.array_equal(shown, explorer.session.gradients.values[WEIGHTS][0])
         await explorer.press("right_square_bracket")
-        shown = explorer.stage.scene.beside.view.window(range(8), range(8))
+        shown = explorer.scene.overlay.view.window(range(8), range(8))
         assert np.array_equal(shown, explorer.session.gradients.values[WEIGHTS][1])
 
 
 async def test_both_scroll_together():
     async with exploring(WIDE, text="the waves " * 20) as explorer:
         await backward(explorer, "encoder.0.feed_forward.hidden")
-        first, second = (explorer.stage._heat_map(name) for name in ("matrix", "beside"))
+        first, second = (explorer.parts.panes.heat_map(name) for name in ("matrix", "overlay"))
         await explorer.press("end", "G")
         assert first.scroll_offset == second.scroll_offset
         assert first.scroll_offset.x > 0 < first.scroll_offset.y
@@ -165,7 +166,7 @@ async def test_a_resize_shows_both_or_one():
         await backward(explorer, SCALED)
         await explorer.resize(*NARROW)
         await explorer.settled()
-        assert explorer.stage.shown == "beside"
+        assert explorer.drawn == "overlay"
         assert f"{SCALED} · " not in explorer.text
         await explorer.resize(*WIDE)
         await explorer.settled()
@@ -182,7 +183,7 @@ async def test_a_cell_of_a_gradient_is_explained_and_its_terms_are_followed():
         assert f"{found:.6g}".replace("-", "−") in explorer.text
         await explorer.press("5", "enter")
         assert explorer.stop == "output.logits"
-        assert explorer.stage.position.place.row == 1
+        assert explorer.position.place.row == 1
         await explorer.press("escape")
         assert explorer.stop == "encoder.0.feed_forward.norm"
 
@@ -191,10 +192,10 @@ async def test_following_a_value_shows_values_where_only_one_is_shown():
     async with exploring(NARROW) as explorer:
         await backward(explorer, "encoder.0.feed_forward.norm", 1, 1)
         await explorer.press("5", "enter")
-        assert explorer.stage.shown == "beside"
+        assert explorer.drawn == "overlay"
         await explorer.press("escape", "5", "b")
         assert explorer.stop == "output.logits.weight"
-        assert explorer.stage.shown == "value"
+        assert explorer.drawn == "value"
 
 
 async def test_a_weight_has_its_gradient_beside_it():
@@ -205,7 +206,7 @@ async def test_a_weight_has_its_gradient_beside_it():
         assert explorer.stop == name
         assert "∂loss/∂weight" in explorer.text
         found = explorer.session.gradients.values[name]
-        assert np.array_equal(explorer.stage.scene.beside.view.window(range(8), range(16)), found[:8, :16])
+        assert np.array_equal(explorer.scene.overlay.view.window(range(8), range(16)), found[:8, :16])
         assert "a = hidden" not in explorer.text
         assert "xᵀ ∂y" in explorer.text
 
@@ -213,7 +214,7 @@ async def test_a_weight_has_its_gradient_beside_it():
 async def test_norms_are_bars_by_layer_by_weight_and_along_the_stream():
     async with exploring(WIDE, sizes={"layers": 2}) as explorer:
         await backward(explorer, "encoder.1.self_attention.query")
-        chart = explorer.stage.query_one("#chart")._chart
+        chart = explorer.main.query_one("#chart")._chart
         assert chart.labels == ("embedding", "encoder.0", "encoder.1", "output")
         assert chart.logarithmic
         assert chart.labels[chart.marked] == "encoder.1"
@@ -221,7 +222,7 @@ async def test_norms_are_bars_by_layer_by_weight_and_along_the_stream():
         squares = sum(float((g.astype(float) ** 2).sum()) for n, g in values.items() if n.startswith("output.logits.w"))
         assert chart.values[-1] == pytest.approx(squares**0.5, rel=1e-6)
         await explorer.press("c")
-        assert explorer.stage.query_one("#chart")._chart.title.startswith("Norm of ∂loss/∂weight ·")
+        assert explorer.main.query_one("#chart")._chart.title.startswith("Norm of ∂loss/∂weight ·")
         await explorer.press("c")
         assert "along the residual stream" in explorer.text
 
@@ -313,20 +314,20 @@ async def test_an_encoder_decoder_walks_back_through_both_stacks():
 async def test_a_large_backward_pass_is_done_by_the_worker():
     async with exploring(WIDE, sizes={"d_model": 128, "layers": 4, "d_ff": 512}) as explorer:
         await explorer.keys("b", "enter")
-        await explorer.until(lambda: explorer.app.worker.busy or "gradients" in vars(explorer.session))
+        await explorer.until(lambda: explorer.app.worker.busy or explorer.session.went_back)
         await explorer.settled()
-        assert "gradients" in vars(explorer.session)
+        assert explorer.session.went_back
 
 
 async def test_nothing_is_computed_or_shown_beside_while_it_is_off(monkeypatch):
     def fails(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("tui_transformer.explorer.main.scene.matrix_beside", fails)
+    monkeypatch.setattr("tui_transformer.explorer.main.scene.overlay_of", fails)
     monkeypatch.setattr("tui_transformer.explorer.state.session.backward", fails)
     async with exploring(WIDE) as explorer:
         await explorer.press("space", "space", "space", "down")
-        assert not explorer.stage.query_one("#beside").display
+        assert not explorer.main.query_one("#overlay").display
 
 
 @pytest.mark.parametrize("model", ["encoder", "decoder"])
@@ -337,7 +338,7 @@ async def test_every_stop_of_the_way_back_is_shown(model):
             await explorer.press("space")
             assert explorer.stop == stop
             assert "∂loss/∂" in explorer.text
-            working = explorer.stage.scene.working
+            working = explorer.scene.working
             assert abs(working.difference) <= 1e-5 * max(1.0, abs(working.stored))
 
 
@@ -355,7 +356,7 @@ async def test_the_tour_of_gradients_leads_back_from_the_loss(model):
             True
         ] * 8
         assert explorer.session.backward
-        assert not explorer.stage.tour_stops
+        assert not explorer.main.query(TourPanel)
 
 
 def test_gradients_of_the_session_are_those_of_its_trace():
@@ -366,12 +367,12 @@ def test_gradients_of_the_session_are_those_of_its_trace():
 async def test_the_strip_of_heads_shows_gradients_where_they_are_shown_alone():
     async with exploring(WIDE) as explorer:
         await backward(explorer, SCALED)
-        strip = explorer.stage.query_one(HeadStrip)
+        strip = explorer.main.query_one(HeadStrip)
         assert np.array_equal(strip._tiles, explorer.session.trace[SCALED])
         await explorer.press("z")
-        assert explorer.stage.shown == "beside"
+        assert explorer.drawn == "overlay"
         assert np.array_equal(strip._tiles, explorer.session.gradients.values[SCALED])
-        assert strip._scale == explorer.stage.scene.beside.scale
+        assert strip._scale == explorer.scene.overlay.scale
         assert strip.border_title == "Heads · ∂loss/∂x"
         await explorer.press("z")
         assert np.array_equal(strip._tiles, explorer.session.trace[SCALED])

@@ -32,14 +32,14 @@ PRECISION = {"float32": 1e-5, "float64": 1e-12}
 
 def lines(explorer: Explorer) -> list[str]:
     """The lines of the cell pane, in sight or not."""
-    pane = explorer.stage.query_one(CellPane)
+    pane = explorer.main.query_one(CellPane)
     assert pane._working is not None
     return [pane._working.line(i, 60).text.plain for i in range(len(pane._working))]
 
 
 def value_at(explorer: Explorer) -> float:
     """The number under the cursor, from the trace."""
-    trace, position = explorer.session.trace, explorer.stage.position
+    trace, position = explorer.session.trace, explorer.position
     axes = trace.program.axes(position.stop)
     region = tuple(range(i, i + 1) for i in index_of(axes, position.place))
     return float(trace.window(position.stop, region).reshape(()))
@@ -47,7 +47,7 @@ def value_at(explorer: Explorer) -> float:
 
 async def check_links(explorer: Explorer) -> int:
     """Check where every line leads, follow one of each source and come back; how many lines there were."""
-    pane, home = explorer.stage.query_one(CellPane), explorer.stage.position
+    pane, home = explorer.main.query_one(CellPane), explorer.position
     assert pane._working is not None
     targets = [(i, pane._working.line(i, 60).target) for i in range(len(pane._working))]
     links = {i: target for i, target in targets if target is not None}
@@ -60,7 +60,7 @@ async def check_links(explorer: Explorer) -> int:
         assert (explorer.stop, value_at(explorer)) == (target.name, pytest.approx(target.value))
         assert pane.has_focus
         await explorer.keys("escape")
-        assert explorer.stage.position == home
+        assert explorer.position == home
     return len(links)
 
 
@@ -73,7 +73,7 @@ async def test_every_step_is_worked_out_and_its_terms_lead_to_their_cells(option
             while explorer.stop != stop:
                 await explorer.keys("space")
             await explorer.keys("4", "G", "right", "5", "home")
-            assert explorer.stage.query_one(CellPane).has_focus
+            assert explorer.main.query_one(CellPane).has_focus
             shown = dict(re.findall(r"^(recomputed|stored|difference) +(\S+)", "\n".join(lines(explorer)), re.M))
             numbers = {name: float(text.replace("−", "-").replace("∞", "inf")) for name, text in shown.items()}
             assert numbers["stored"] == pytest.approx(value_at(explorer), rel=1e-7, abs=1e-8)
@@ -88,22 +88,22 @@ async def test_enter_goes_to_the_cell_and_esc_back_along_the_trail(size):
     async with exploring(size) as explorer:
         await explorer.go("encoder.0.self_attention.scores")
         await explorer.press("enter")
-        assert explorer.stage.query_one(CellPane).has_focus
+        assert explorer.main.query_one(CellPane).has_focus
         assert "shore" in explorer.text
         await explorer.press("end")
         assert "recomputed" in explorer.text
         assert "difference" in explorer.text
-        await explorer.press("home", *["down"] * explorer.stage.query_one(CellPane)._working.first_target())
-        trail = [explorer.stage.position]
+        await explorer.press("home", *["down"] * explorer.main.query_one(CellPane)._working.first_target())
+        trail = [explorer.position]
         for _ in range(4):
             await explorer.press("enter")
-            trail.append(explorer.stage.position)
+            trail.append(explorer.position)
         assert len({position.stop for position in trail}) > 3
         for position in reversed(trail[:-1]):
             await explorer.press("escape")
-            assert explorer.stage.position == position
+            assert explorer.position == position
         await explorer.press("escape")
-        assert not explorer.stage.query_one(CellPane).has_focus
+        assert not explorer.main.query_one(CellPane).has_focus
         assert explorer.stop == "encoder.0.self_attention.scores"
 
 
@@ -147,18 +147,18 @@ async def test_the_arrows_move_the_cell_and_its_working():
     async with exploring(NARROW) as explorer:
         await explorer.go("embedding.output")
         await explorer.press("j", "j", "l", "l", "l", "up", "left")
-        assert (explorer.stage.position.place.row, explorer.stage.position.place.column) == (1, 2)
+        assert (explorer.position.place.row, explorer.position.place.column) == (1, 2)
         assert any("waves 1" in line for line in lines(explorer))
         await explorer.press("G", "end")
-        assert (explorer.stage.position.place.row, explorer.stage.position.place.column) == (7, 7)
+        assert (explorer.position.place.row, explorer.position.place.column) == (7, 7)
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 async def test_a_query_without_a_visible_key_has_zeros_and_says_so(size):
     async with exploring(size, model="question", ids=(0, 0)) as explorer:
-        explorer.stage.go(Position("encoder.0.self_attention.weights", Place(0, 1, 1)))
+        explorer.parts.port.go(Position("encoder.0.self_attention.weights", Place(0, 1, 1)))
         await explorer.press("4")
-        assert explorer.stage.scene.working.stored == 0
+        assert explorer.scene.working.stored == 0
         await explorer.shown("a row without a visible key sums to 0")
         await explorer.press("5")
         await explorer.shown("no key is visible", "not 0 ÷ 0 but 0")

@@ -15,7 +15,7 @@ WEIGHTS = "encoder.0.self_attention.weights"
 
 
 def chart_text(explorer) -> str:
-    pane = explorer.stage.query_one("#chart", Chart)
+    pane = explorer.main.query_one("#chart", Chart)
     return "\n".join(pane.render_line(y).text for y in range(pane.size.height))
 
 
@@ -40,7 +40,7 @@ async def test_a_chart_fills_a_small_screen(size):
     async with exploring(size) as explorer:
         await explorer.go("embedding.positions")
         await explorer.press("6")
-        assert explorer.stage.query_one("#chart").has_focus
+        assert explorer.main.query_one("#chart").has_focus
         assert "█" in explorer.text or "⣿" in explorer.text or "⠤" in explorer.text or len(chart_text(explorer)) > 100
         await explorer.press("c", "space", "c")
         assert chart_text(explorer).strip()
@@ -52,7 +52,7 @@ async def test_m_gives_one_scale_for_all_layers_and_back():
         for layer in range(3):
             await explorer.go(f"encoder.{layer}.self_attention.scores")
             for _ in range(2):
-                reach[explorer.stage.shared_scale].append(explorer.stage.scene.scale.high)
+                reach[explorer.view.shared_scale].append(explorer.scene.scale.high)
                 await explorer.press("m")
         assert set(reach[True]) == {max(reach[False])}
         assert len(set(reach[False])) == 3
@@ -80,7 +80,7 @@ async def test_an_export_reads_back_equal(suffix, read, tmp_path, monkeypatch):
         await explorer.press("]", "]", "x")
         name = explorer.focused_input.value
         await explorer.answer(f"{Path(name).stem}{suffix}")
-        assert explorer.app.screen is explorer.stage
+        assert explorer.app.screen is explorer.main
         assert any("written" in message for message in explorer.messages)
         wanted = explorer.session.trace[WEIGHTS][2]
         found = read(tmp_path / f"{Path(name).stem}{suffix}")
@@ -108,17 +108,17 @@ async def test_a_file_that_cannot_be_written_keeps_the_dialog(tmp_path, monkeypa
         await explorer.press("x")
         for name in ("", "weights", "weights.xls", "no/such/folder/w.csv", ".", "/proc/w.csv", "~nobody-here/w.csv"):
             await explorer.answer(name)
-            assert explorer.app.screen is not explorer.stage
+            assert explorer.app.screen is not explorer.main
             assert explorer.app.screen.query_one("#problem").visual.plain.strip()
         await explorer.press("escape")
-        assert explorer.app.screen is explorer.stage
+        assert explorer.app.screen is explorer.main
         assert list(tmp_path.rglob("*.*")) == []
 
 
 async def test_words_are_not_exported():
     async with exploring(NARROW) as explorer:
         await explorer.press("x", "y", "Y", "e", "w", "c", "m")
-        assert explorer.app.screen is explorer.stage
+        assert explorer.app.screen is explorer.main
         assert any("go to a step" in message for message in explorer.messages)
 
 

@@ -36,8 +36,8 @@ async def test_weights_of_the_first_layer_are_shown_before_another_layer_is_comp
     async with exploring(size, text="the waves", sizes=TWO_LAYERS, budget=budget) as explorer:
         await explorer.go(WEIGHTS)
         await explorer.press("]", "down", "right", "c")
-        assert explorer.stage.scene.view.name == WEIGHTS
-        assert not explorer.stage.shared_scale
+        assert explorer.scene.view.name == WEIGHTS
+        assert not explorer.view.shared_scale
         assert "encoder.0.self_attention.query" in ran
         assert not any(name.startswith(("encoder.1", "output")) for name in ran)
 

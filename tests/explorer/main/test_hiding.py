@@ -21,9 +21,9 @@ def words(folder):
 
 async def test_special_tokens_are_hidden_and_the_rest_is_renormalised(tmp_path):
     async with exploring(WIDE, text=TEXT, vocab=words(tmp_path)) as explorer:
-        explorer.stage.go(Position(WEIGHTS, Place(0, 1, 1)))
+        explorer.parts.port.go(Position(WEIGHTS, Place(0, 1, 1)))
         await explorer.press("i")
-        scene = explorer.stage.scene
+        scene = explorer.scene
         stored = explorer.session.trace[WEIGHTS][0]
         shown = scene.view.window(range(5), range(5))
         assert np.isnan(shown[:, [0, 4]]).all()
@@ -34,15 +34,15 @@ async def test_special_tokens_are_hidden_and_the_rest_is_renormalised(tmp_path):
         assert scene.scale.high >= np.nanmax(shown)
         assert np.array_equal(explorer.session.trace[WEIGHTS][0], stored)
         await explorer.press("i")
-        assert np.array_equal(explorer.stage.scene.view.window(range(5), range(5)), stored)
+        assert np.array_equal(explorer.scene.view.window(range(5), range(5)), stored)
         assert "every row sums to 1" in explorer.text
 
 
 async def test_the_first_token_can_be_hidden_too(tmp_path):
     async with exploring(WIDE, text="the waves crashed", vocab=words(tmp_path)) as explorer:
-        explorer.stage.go(Position(WEIGHTS, Place(0, 1, 1)))
+        explorer.parts.port.go(Position(WEIGHTS, Place(0, 1, 1)))
         await explorer.press("I")
-        shown = explorer.stage.scene.view.window(range(3), range(3))
+        shown = explorer.scene.view.window(range(3), range(3))
         assert np.isnan(shown[:, 0]).all()
         np.testing.assert_allclose(shown[:, 1:].sum(axis=1), 1, rtol=1e-6)
         assert "first token hidden" in explorer.text
@@ -51,36 +51,36 @@ async def test_the_first_token_can_be_hidden_too(tmp_path):
 async def test_other_steps_are_shown_as_they_are(tmp_path):
     async with exploring(WIDE, text=TEXT, vocab=words(tmp_path)) as explorer:
         await explorer.press("i")
-        explorer.stage.go(Position(SCALED, Place(0, 1, 1)))
+        explorer.parts.port.go(Position(SCALED, Place(0, 1, 1)))
         await explorer.settled()
-        shown = explorer.stage.scene.view.window(range(5), range(5))
+        shown = explorer.scene.view.window(range(5), range(5))
         assert np.array_equal(shown, explorer.session.trace[SCALED][0])
 
 
 async def test_the_cell_says_what_is_stored_and_what_is_drawn(tmp_path):
     async with exploring(WIDE, text=TEXT, vocab=words(tmp_path)) as explorer:
-        explorer.stage.go(Position(WEIGHTS, Place(1, 2, 1)))
+        explorer.parts.port.go(Position(WEIGHTS, Place(1, 2, 1)))
         await explorer.press("i", "right")
         row = explorer.session.trace[WEIGHTS][1, 2]
-        left, stored = explorer.stage.scene.values
-        assert explorer.stage.scene.working.stored == stored.value == row[2]
+        left, stored = explorer.scene.values
+        assert explorer.scene.working.stored == stored.value == row[2]
         np.testing.assert_allclose(left.value, row[2] / row[1:4].sum(), rtol=1e-6)
         await explorer.shown("  renormalised", "  explained here")
         await explorer.press("home")
-        left, _ = explorer.stage.scene.values
+        left, _ = explorer.scene.values
         assert (left.value, left.note) == (0, "key hidden")
 
 
 async def test_the_strip_of_heads_leaves_the_same_tokens_out(tmp_path):
     async with exploring(WIDE, text=TEXT, vocab=words(tmp_path)) as explorer:
-        explorer.stage.go(Position(WEIGHTS, Place(0, 1, 1)))
+        explorer.parts.port.go(Position(WEIGHTS, Place(0, 1, 1)))
         await explorer.press("i")
-        tiles = explorer.stage.query_one(HeadStrip)._tiles
+        tiles = explorer.main.query_one(HeadStrip)._tiles
         stored = explorer.session.trace[WEIGHTS]
         for tile, weights in zip(tiles, stored, strict=True):
             assert np.isneginf(tile[:, [0, 4]]).all()
             np.testing.assert_allclose(tile[:, 1:4], weights[:, 1:4] / weights[:, 1:4].sum(1, keepdims=True), rtol=1e-6)
         assert "Heads · renormalised" in explorer.text
         await explorer.press("i")
-        assert np.array_equal(explorer.stage.query_one(HeadStrip)._tiles, stored)
-        assert explorer.stage.query_one(HeadStrip).border_title == "Heads"
+        assert np.array_equal(explorer.main.query_one(HeadStrip)._tiles, stored)
+        assert explorer.main.query_one(HeadStrip).border_title == "Heads"

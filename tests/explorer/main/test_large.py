@@ -11,6 +11,7 @@ from driving import NARROW, WIDE, exploring
 from tui_transformer.engine.axis import cells
 from tui_transformer.engine.parts import Parts
 from tui_transformer.engine.trace import Trace
+from tui_transformer.explorer.main.panes.pair import MatrixPair
 from tui_transformer.explorer.shell.asking import AT_ONCE
 
 FEW_CELLS = 100_000
@@ -99,15 +100,16 @@ async def test_stepping_while_it_computes_shows_the_last_stop_only(monkeypatch: 
         explorer.send(*["space"] * 9)
         await explorer.until(gate.reached.is_set)
         shown = []
-        show = explorer.stage._show_scene
-        monkeypatch.setattr(explorer.stage, "_show_scene", lambda scene: (shown.append(scene.view.name), show(scene)))
+        pair = explorer.main.query_one(MatrixPair)
+        show = pair.show
+        monkeypatch.setattr(pair, "show", lambda scene, *more: (shown.append(scene.view.name), show(scene, *more)))
         explorer.send(*["space"] * 5)
         await explorer.handled()
         gate.opened.set()
         await explorer.settled()
         assert explorer.place[0] == 15
         assert shown == [explorer.stop]
-        assert explorer.stage.scene.view.name == explorer.stop
+        assert explorer.scene.view.name == explorer.stop
 
 
 async def test_esc_ends_a_computation_and_goes_back_to_what_is_shown(monkeypatch: pytest.MonkeyPatch):
@@ -116,7 +118,7 @@ async def test_esc_ends_a_computation_and_goes_back_to_what_is_shown(monkeypatch
         await explorer.keys("}", "}")
         gate.opened.set()
         await explorer.settled()
-        before = explorer.stage.position
+        before = explorer.position
         gate.opened.clear()
         gate.reached.clear()
         await explorer.keys("}")
@@ -125,7 +127,7 @@ async def test_esc_ends_a_computation_and_goes_back_to_what_is_shown(monkeypatch
         assert not explorer.app.worker.busy
         gate.opened.set()
         await explorer.settled()
-        assert explorer.stage.position == before
+        assert explorer.position == before
         assert "esc ends" not in explorer.text
         assert "encoder.0.feed_forward.norm" not in gate.computed
 
@@ -149,7 +151,7 @@ async def test_going_back_to_words_while_it_computes_stays_there(monkeypatch: py
         gate.opened.set()
         await explorer.settled()
         assert explorer.stop == "vocabulary"
-        assert explorer.stage.scene is None
+        assert explorer.parts.explored.scene is None
 
 
 async def test_the_sentence_is_changed_while_it_computes(monkeypatch: pytest.MonkeyPatch):
@@ -163,9 +165,9 @@ async def test_the_sentence_is_changed_while_it_computes(monkeypatch: pytest.Mon
         gate.opened.set()
         await explorer.settled()
         assert explorer.session.trace.program.shape("tokens") == (2,)
-        assert explorer.stage.scene.view.rows.size == 2
+        assert explorer.scene.view.rows.size == 2
         await explorer.press("u")
-        assert explorer.stage.scene.view.rows.size == 512
+        assert explorer.scene.view.rows.size == 512
 
 
 async def test_keys_of_every_kind_while_it_computes_break_nothing(monkeypatch: pytest.MonkeyPatch):

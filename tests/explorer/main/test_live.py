@@ -25,9 +25,7 @@ async def set_settings(explorer: Explorer, **values: object) -> None:
         else:
             control.value = str(value)
     await explorer.keys("ctrl+s")
-    await explorer.until(
-        lambda: explorer.app.screen is explorer.stage or form.query_one("#status").has_class("problem")
-    )
+    await explorer.until(lambda: explorer.app.screen is explorer.main or form.query_one("#status").has_class("problem"))
     await explorer.settled()
 
 
@@ -128,7 +126,7 @@ async def test_what_is_no_number_is_refused():
         await explorer.press("e")
         for bad in ("", "seven", "nan", "inf", "-1e400", "1e39", "1 2", "[b]0[/b]"):
             await explorer.answer(bad)
-            assert explorer.app.screen is not explorer.stage
+            assert explorer.app.screen is not explorer.main
             problem = explorer.app.screen.query_one("#problem").visual.plain
             assert repr(bad) in problem
             assert "\n" not in problem
@@ -140,7 +138,7 @@ async def test_token_ids_are_not_edited_by_e():
     async with exploring(NARROW) as explorer:
         await explorer.go("tokens")
         await explorer.press("e")
-        assert explorer.app.screen is explorer.stage
+        assert explorer.app.screen is explorer.main
         assert "there is no number to edit here" in explorer.messages
 
 
@@ -211,13 +209,13 @@ async def test_typing_shows_the_sentence_and_leaving_brings_everything_back():
     async with exploring(WIDE) as explorer:
         await explorer.go("encoder.0.self_attention.scores")
         await explorer.press("]", "G", "end", "enter", "enter")
-        before, position, trail = explorer.session, explorer.stage.position, list(explorer.stage.trail)
+        before, position, trail = explorer.session, explorer.position, list(explorer.parts.explored.trail)
         await explorer.press("/", "ctrl+u", "w", "a", "v", "e", "s")
         assert explorer.session.text == "waves"
         assert explorer.session.trace.program.shape("tokens") == (1,)
         await explorer.press("escape")
         assert explorer.session is before
-        assert (explorer.stage.position, explorer.stage.trail) == (position, trail)
+        assert (explorer.position, explorer.parts.explored.trail) == (position, trail)
         await explorer.press("u")
         assert "there is nothing to undo" in explorer.messages
 

@@ -132,10 +132,10 @@ async def test_the_position_survives_another_sentence():
     async with exploring(NARROW) as explorer:
         await explorer.go("encoder.0.self_attention.scaled")
         await explorer.press("]", "down", "down", "right")
-        before = explorer.stage.position
+        before = explorer.position
         await explorer.press("/")
         await explorer.answer("the shore crashed the waves")
-        assert explorer.stage.position == before
+        assert explorer.position == before
         assert "head 1 of 8" in explorer.text
         assert "the shore crashed the waves" in explorer.text
         assert explorer.session.trace.program.shape(explorer.stop) == (8, 5, 5)
@@ -145,11 +145,11 @@ async def test_a_shorter_sentence_keeps_the_cell_inside():
     async with exploring(NARROW) as explorer:
         await explorer.go("encoder.0.self_attention.scaled")
         await explorer.press("G")
-        assert explorer.stage.position.place.row == 7
+        assert explorer.position.place.row == 7
         await explorer.press("/")
         await explorer.answer("waves")
         assert explorer.stop == "encoder.0.self_attention.scaled"
-        assert explorer.stage.position.place.row == 0
+        assert explorer.position.place.row == 0
         await explorer.press("u")
         assert explorer.session.trace.program.shape(explorer.stop) == (8, 8, 8)
 

@@ -13,7 +13,7 @@ from tui_transformer.explorer.state.session import TEXT
 @pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
 async def test_the_temperature_changes_the_table_and_nothing_else(size):
     async with exploring(size, model="decoder") as explorer:
-        explorer.stage.go(Position(TEXT))
+        explorer.parts.port.go(Position(TEXT))
         await explorer.press("4")
         logits = explorer.session.trace["output.logits"][0].astype(float)
         session = explorer.session
@@ -27,13 +27,13 @@ async def test_the_temperature_changes_the_table_and_nothing_else(size):
 
 async def test_the_coldest_takes_the_most_likely_word_alone():
     async with exploring(NARROW, model="decoder") as explorer:
-        explorer.stage.go(Position(TEXT))
+        explorer.parts.port.go(Position(TEXT))
         await explorer.press(*["-"] * 12)
         await explorer.shown("T = 0 (limit)", "100.0%", "  0.0%")
 
 
 async def test_a_model_that_tells_lines_apart_has_one_answer():
     async with exploring(NARROW, model="question", text="what did the old sailor hide ?") as explorer:
-        explorer.stage.go(Position(TEXT))
+        explorer.parts.port.go(Position(TEXT))
         await explorer.shown("at the first token, where this model answers")
         assert explorer.text.count("statement") == 1

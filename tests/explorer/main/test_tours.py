@@ -22,10 +22,10 @@ async def test_a_tour_leads_to_its_steps_and_sentences(model):
             assert explorer.session.text == stop.sentence
             assert explorer.session.decoder_text == (stop.target or "")
             if stop.row is not None:
-                place = explorer.stage.position.place
+                place = explorer.position.place
                 assert (place.head, place.row, place.column) == (stop.head or 0, stop.row, stop.column)
             await explorer.press("space")
-        assert not explorer.stage.query(TourPanel)
+        assert not explorer.main.query(TourPanel)
 
 
 @pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
@@ -41,4 +41,4 @@ async def test_a_model_without_a_tour_says_so():
         assert OFFER not in explorer.text
         await explorer.press("t")
         await explorer.shown("there is no tour of decoder")
-        assert not explorer.stage.query(TourPanel)
+        assert not explorer.main.query(TourPanel)

@@ -29,13 +29,13 @@ async def test_a_word_is_found_and_its_embedding_shown(size):
     async with exploring(size, vocab="english") as explorer:
         words = explorer.session.model.vocabulary
         await explorer.press("f", *"sea", "enter")
-        entries = explorer.stage.query_one(VocabularyPane).entries
+        entries = explorer.main.query_one(VocabularyPane).entries
         assert entries.has_focus
         assert "sea" in explorer.text
         assert "found" in explorer.text or size == SMALL
         await explorer.press("enter")
         assert explorer.stop == WEIGHT
-        assert explorer.stage.position.place.row == words.ids["sea"]
+        assert explorer.position.place.row == words.ids["sea"]
         assert WEIGHT in explorer.text
         await explorer.press("escape")
         assert explorer.stop == "vocabulary"
@@ -76,7 +76,7 @@ async def test_a_large_vocabulary_opens_and_scrolls_and_calls_for_what_is_on_scr
         for keys, last in (
             (["end"], count - 1),
             (["home"], 0),
-            (["pagedown"] * 5, explorer.stage.query_one(VocabularyPane).entries.size.height * 5 - 5),
+            (["pagedown"] * 5, explorer.main.query_one(VocabularyPane).entries.size.height * 5 - 5),
         ):
             await explorer.keys(*keys)
             assert f"{last}  " in explorer.text
@@ -98,5 +98,5 @@ async def test_a_large_vocabulary_is_stepped_through_with_what_is_on_screen_only
             await explorer.keys(key)
             assert len(asked) - before < 2000
         await explorer.press("f", *"word249999", "enter", "enter")
-        assert explorer.stage.position.place.row == 249_999
+        assert explorer.position.place.row == 249_999
         await explorer.press("G", "w", "e", "escape")

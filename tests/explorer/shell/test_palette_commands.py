@@ -19,7 +19,7 @@ async def test_the_main_screen_has_all_its_actions_and_those_of_the_pane():
     async with exploring(NARROW) as explorer:
         assert list(commands(explorer))[: len(ACTIONS)] == [action.title for action in ACTIONS]
         assert commands(explorer)["Next head"].help == "key: ]"
-        explorer.stage.go(Position(TEXT))
+        explorer.parts.port.go(Position(TEXT))
         await explorer.press("4")
         explorer.app.call_later(commands(explorer)["Lower temperature"].callback)
         await explorer.shown("T = 0.9")
@@ -37,7 +37,7 @@ async def test_a_screen_of_its_own_has_its_actions_and_not_those_of_the_main_one
         assert "Back to the main screen" in found
         assert title in found or not title
         explorer.app.call_later(found["Back to the main screen"].callback)
-        await explorer.until(lambda: explorer.app.screen is explorer.stage)
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
 
 
 async def test_the_screen_that_writes_has_its_actions():

@@ -56,7 +56,7 @@ async def test_every_size_with_and_without_colour(key: str, color: bool, monkeyp
             await explorer.press("down", "right", "minus", "plus")
         assert "esc back" in explorer.text
         await explorer.press("escape")
-        assert explorer.app.screen is explorer.stage
+        assert explorer.app.screen is explorer.main
 
 
 @pytest.mark.parametrize("key", SCREENS)
@@ -66,7 +66,7 @@ async def test_help_gives_the_formula_and_the_source(key: str) -> None:
         await explorer.press("?")
         assert isinstance(explorer.app.screen, HelpScreen)
         await explorer.press("escape", "q")
-        assert explorer.app.screen is explorer.stage
+        assert explorer.app.screen is explorer.main
 
 
 async def test_enter_opens_the_head() -> None:
@@ -76,7 +76,7 @@ async def test_enter_opens_the_head() -> None:
         assert "layer 1 · head 2" in explorer.text
         await explorer.press("enter")
         assert explorer.stop == "encoder.1.self_attention.weights"
-        assert explorer.stage.position.place.head == 2
+        assert explorer.position.place.head == 2
 
 
 async def test_heads_are_ordered_by_a_measure() -> None:
@@ -132,8 +132,8 @@ async def test_links_lead_to_their_cells() -> None:
         assert weights[best.head, best.query, best.key] == pytest.approx(best.weight)
         assert f"{best.weight:.3f}" in explorer.text
         await explorer.press("enter")
-        assert (explorer.stop, explorer.stage.position.place.head) == (best.step, best.head)
-        assert (explorer.stage.position.place.row, explorer.stage.position.place.column) == (best.query, best.key)
+        assert (explorer.stop, explorer.position.place.head) == (best.step, best.head)
+        assert (explorer.position.place.row, explorer.position.place.column) == (best.query, best.key)
 
 
 async def test_links_of_one_head() -> None:
@@ -188,14 +188,14 @@ async def test_the_lens_ends_with_the_models_own_words() -> None:
         assert "the model's own probabilities" in explorer.text
         await explorer.press("up", "right", "enter")
         assert explorer.stop == "decoder.0.feed_forward.residual"
-        assert explorer.stage.position.place.row == 1
+        assert explorer.position.place.row == 1
 
 
 @pytest.mark.parametrize(("key", "message"), [("L", "no output head")])
 async def test_what_a_model_does_not_have_is_said(key: str, message: str) -> None:
     async with exploring(NARROW, model="attention") as explorer:
         await explorer.press(key)
-        assert explorer.app.screen is explorer.stage
+        assert explorer.app.screen is explorer.main
         assert any(message in said for said in explorer.messages)
 
 
@@ -220,7 +220,7 @@ async def test_leaving_ends_the_work() -> None:
         explorer.send("H")
         await explorer.until(lambda: explorer.app.worker.busy and isinstance(explorer.app.screen, HeadsScreen))
         explorer.send("escape")
-        await explorer.until(lambda: explorer.app.screen is explorer.stage)
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
         assert not explorer.app.worker.busy
 
 

@@ -3,45 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from dataclasses import dataclass
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.events import DescendantFocus
 from textual.geometry import Size
-from textual.notifications import SeverityLevel
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.panes.cell import CellPane
 from tui_transformer.explorer.main.panes.chart import ChartPane
 from tui_transformer.explorer.main.panes.pair import MatrixPair
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.steps import StepsPane
-from tui_transformer.explorer.main.panes.text import TextPane
-from tui_transformer.explorer.main.panes.texts import PANES
+from tui_transformer.explorer.main.panes.text import WORDS, TextPane
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
-from tui_transformer.explorer.main.scene import Scene
-from tui_transformer.explorer.shell.actions import ACTIONS
-from tui_transformer.explorer.shell.asking import Requests, Result
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.saying import say
-from tui_transformer.explorer.shell.worker import Task, Worker
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY
+from tui_transformer.explorer.state.overlay import Shown, shown_in
+from tui_transformer.explorer.state.session import TEXT, VOCABULARY
+from tui_transformer.explorer.state.view_state import PANES, Pane
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 
-SHORT = 18
-"""Below so many lines only the cell's own line is left under the matrix."""
-
-BESIDE = "beside"
+OVERLAY = "overlay"
 """The pane of the second matrix."""
-
-TIGHT = 150
-"""Columns below which the list of steps gives way to a second matrix."""
 
 TITLES = {
     "sentence": "Sentence",
@@ -52,114 +39,145 @@ TITLES = {
     "about": "What it is",
 }
 
-LAYOUTS = {"-wide": (120, 36), "-medium": (96, 26), "-narrow": (0, 0)}
+
+@dataclass(frozen=True)
+class Layout:
+    """A class of the screen and the room that it needs; the style sheet says what it shows."""
+
+    name: str
+    columns: int
+    lines: int
 
 
-class Layout(ExplorerScreen[None]):
-    """The panes and the one that has the keys.
+LAYOUTS = (Layout("-wide", 120, 36), Layout("-medium", 96, 26), Layout("-narrow", 0, 0))
+"""All panes, some, one at a time; the first that there is room for."""
 
-    Attributes:
-        position: The stop and cell that are shown.
-        scene: What the matrix and cell panes show; None for stops that are words.
-        active: The pane that has the keys.
-    """
+SHORT = 18
+"""Below so many lines only the cell's own line is left under the matrix."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [action.binding() for action in ACTIONS]
-    AUTO_FOCUS = ""
-    CSS_PATH = "stage.tcss"
+TIGHT = 150
+"""Columns below which the list of steps gives way to a second matrix."""
 
-    def __init__(self, worker: Worker, position: Position) -> None:
-        """All panes, the keys in the matrix."""
-        super().__init__()
-        self.worker = worker
-        self.requests = Requests(self, worker, self.show_lines, lambda: self.here)
-        self.position = position
-        self.scene: Scene | None = None
-        self.active = "matrix"
+INSIDE: dict[str, Pane] = {pane: pane for pane in PANES} | dict.fromkeys((VOCABULARY, TEXT, OVERLAY), "matrix")
+"""The panes by what they are called, and what is shown in the place of the matrix."""
+
+
+def compose_panes() -> ComposeResult:
+    """Title, sentence, steps, heads, matrix, chart, cell, keys."""
+    yield Static(id="title", markup=False)
+    yield SentencePane(id="sentence")
+    yield Static(id="crumbs", markup=False)
+    with Horizontal(id="body"):
+        yield StepsPane(id="steps")
+        with Vertical(id="middle"):
+            yield HeadStrip(id="heads")
+            yield MatrixPair(id="pair")
+            yield VocabularyPane(id="vocabulary")
+            yield TextPane(id="text")
+            yield ChartPane(id="chart")
+        with Vertical(id="side"):
+            yield CellPane(id="cell")
+            yield Static(id="about", markup=False)
+    yield Static(id="summary", markup=False)
+    yield Static(id="tabs", markup=False)
+    yield Static(id="keys", markup=False)
+
+
+class Panes:
+    """The panes on a screen. What is shown of them is in classes: every change of classes styles all of it again."""
+
+    def __init__(self, screen: ExplorerScreen[None], explored: Exploration, show_lines: Callable[[], None]) -> None:
+        """Panes of a screen that is composed later; `show_lines` says which pane has the keys."""
+        self._screen, self._explored, self._show_lines = screen, explored, show_lines
 
     @property
-    def here(self) -> bool:
-        """Whether the model is computed on the CPU."""
-        return True
+    def screen(self) -> ExplorerScreen[None]:
+        """The screen that they are on."""
+        return self._screen
 
-    def show_lines(self) -> None:
-        """Show the one-line texts."""
-
-    def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
-        """Do work now if it is small, else on the worker; then show what it gave."""
-        self.requests.ask(kind, cost, work, done)
-
-    def say(self, message: str, severity: SeverityLevel = "information") -> None:
-        """A message that goes away by itself."""
-        say(self.app, message, severity)
-
-    def compose(self) -> ComposeResult:
-        """Title, sentence, steps, heads, matrix, chart, cell, keys."""
-        self._choose_layout(self.app.size)
-        self.add_class(f"-active-{self.active}")
-        yield Static(id="title", markup=False)
-        yield SentencePane(id="sentence")
-        yield Static(id="crumbs", markup=False)
-        with Horizontal(id="body"):
-            yield StepsPane(id="steps")
-            with Vertical(id="middle"):
-                yield HeadStrip(id="heads")
-                yield MatrixPair(id="pair")
-                yield VocabularyPane(id="vocabulary")
-                yield TextPane(id="text")
-                yield ChartPane(id="chart")
-            with Vertical(id="side"):
-                yield CellPane(id="cell")
-                yield Static(id="about", markup=False)
-        yield Static(id="summary", markup=False)
-        yield Static(id="tabs", markup=False)
-        yield Static(id="keys", markup=False)
-
-    def _choose_layout(self, size: Size) -> None:
-        """Classes say which panes there is room for. Every change of classes styles all of the screen again."""
-        layout = next(name for name, (w, h) in LAYOUTS.items() if size.width >= w and size.height >= h)
+    def fit(self, size: Size) -> None:
+        """Choose the layout that there is room for."""
+        layout = next(each for each in LAYOUTS if size.width >= each.columns and size.height >= each.lines)
         small = {"-short": size.height < SHORT, "-tight": size.width < TIGHT}
-        self.update_classes({name: name == layout for name in LAYOUTS} | small)
+        self._screen.update_classes({each.name: each is layout for each in LAYOUTS} | small | self._active_classes())
 
-    def focus_pane(self, name: str) -> None:
-        """Go to a pane; where one is shown at a time, it becomes the one."""
-        if name not in self.panes():
-            return
-        self._activate(name)
-        self.set_focus(self._focus_of(name))
+    def _active_classes(self) -> dict[str, bool]:
+        return {f"-active-{pane}": pane == self._explored.view.active for pane in PANES}
 
-    def _activate(self, name: str) -> None:
-        self.active = name
-        self.update_classes({f"-active-{pane}": pane == name for pane in PANES})
-        self.show_lines()
+    def name(self) -> None:
+        """Write the titles into the borders."""
+        for name, title in TITLES.items():
+            self._screen.query_one(f"#{name}", Widget).border_title = title
 
-    def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """A click goes to a pane as its digit does."""
-        inside = dict.fromkeys(PANES) | {VOCABULARY: "matrix", TEXT: "matrix", BESIDE: "matrix"}
-        name = next((node.id for node in event.widget.ancestors_with_self if node.id in inside), None)
-        if name is not None and (pane := inside[name] or name) != self.active:
-            self._activate(pane)
+    @property
+    def wide(self) -> bool:
+        """Whether all panes are shown."""
+        return self._screen.has_class("-wide")
 
-    def _focus_matrix(self) -> None:
-        """Where the matrix is the active pane, what is shown in its place gets the keys."""
-        focused = self.focused
-        if self.active == "matrix" and (focused is None or self.query_one("#middle") in focused.ancestors):
-            self.set_focus(self._focus_of("matrix"))
+    @property
+    def shown(self) -> Shown:
+        """Which matrices are drawn, as the room allows."""
+        return shown_in(self._explored.session.overlay.kind, self._explored.view.wanted, wide=self.wide)
 
-    def panes(self) -> list[str]:
+    def names(self) -> list[Pane]:
         """The panes that the stop has."""
-        heads = self.scene is not None and self.scene.view.heads > 1 and not self.has_class("-stacked")
+        scene = self._explored.scene
+        heads = scene is not None and scene.view.heads > 1 and not self._screen.has_class("-stacked")
         return [name for name in PANES if name != "heads" or heads]
 
-    def _focus_of(self, name: str) -> Widget:
-        inside = {
-            VOCABULARY: self.query_one(VocabularyPane).entries,
-            TEXT: self.query_one(TextPane),
-            LOSS: self.query_one(TextPane),
-        }
-        if name == "matrix":
-            return inside.get(self.position.stop, self._heat_map("matrix"))
-        return self.query_one(f"#{name}", Widget)
+    def room_for_pair(self) -> Size:
+        """Columns and lines that are left for two matrices, as in the style sheet."""
+        tight = self._screen.has_class("-tight")
+        return self._screen.size - ((0 if tight else 26) + 38, 1 + 4 + 12 + 1 + tight)
 
-    def _heat_map(self, pane: str) -> HeatMap:
-        return self.query_one(f"#{pane}", MatrixPane).cells
+    def show_stop(self) -> None:
+        """Show a matrix, the vocabulary or words, as the stop has it; what is shown there gets the keys."""
+        stop, screen = self._explored.position.stop, self._screen
+        screen.update_classes({"-vocabulary": stop == VOCABULARY, "-text": stop in WORDS})
+        focused = screen.focused
+        if self._explored.view.active == "matrix" and (
+            focused is None or screen.query_one("#middle") in focused.ancestors
+        ):
+            screen.set_focus(self._focus_of("matrix"))
+
+    # Which has the keys
+
+    def focus(self, name: Pane) -> None:
+        """Go to a pane; where one is shown at a time, it becomes the one."""
+        if name in self.names():
+            self._activate(name)
+            self._screen.set_focus(self._focus_of(name))
+
+    def focus_next(self, direction: int) -> None:
+        """Go to the next or previous pane."""
+        names, active = self.names(), self._explored.view.active
+        place = names.index(active) if active in names else 0
+        self.focus(names[(place + direction) % len(names)])
+
+    def keep_focus(self) -> None:
+        """Go to the matrix where the pane that had the keys is not there any more."""
+        if self._explored.view.active not in self.names():
+            self.focus("matrix")
+
+    def focused(self, widget: Widget) -> None:
+        """Make the pane active that a widget is in: a click goes to a pane as its digit does."""
+        pane = next((INSIDE[node.id] for node in widget.ancestors_with_self if node.id in INSIDE), None)
+        if pane is not None and pane != self._explored.view.active:
+            self._activate(pane)
+
+    def _activate(self, name: Pane) -> None:
+        self._explored.look(active=name)
+        self._screen.update_classes(self._active_classes())
+        self._show_lines()
+
+    def _focus_of(self, name: Pane) -> Widget:
+        screen, stop = self._screen, self._explored.position.stop
+        if name != "matrix":
+            return screen.query_one(f"#{name}", Widget)
+        if stop == VOCABULARY:
+            return screen.query_one(VocabularyPane).entries
+        return screen.query_one(TextPane) if stop in WORDS else self.heat_map("matrix")
+
+    def heat_map(self, pane: str) -> HeatMap:
+        """The cells of the matrix, or of the one beside it."""
+        return self._screen.query_one(f"#{pane}", MatrixPane).cells

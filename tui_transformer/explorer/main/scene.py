@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tui_transformer.analysis.token_kinds import NOTHING, Hidden
 from tui_transformer.engine.explanation import Explanation, Value
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.trace import Trace
-from tui_transformer.explorer.main.matrices import SCREENFUL, Matrix, cell_of, matrix_beside
-from tui_transformer.explorer.state.comparison import Shown
+from tui_transformer.explorer.main.cell import cell_of
+from tui_transformer.explorer.main.overlay import SCREENFUL, OverlayMatrix, overlay_of
 from tui_transformer.explorer.state.hiding import without_hidden
+from tui_transformer.explorer.state.overlay import Shown
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.views.step_view import (
     Place,
     extremes,
@@ -43,7 +44,7 @@ class Scene:
         view: The step's own values.
         working: How the cell was made: of the gradient, where that is shown.
         seconds: The time that the step took to compute.
-        beside: What is beside the values, if anything is.
+        overlay: What is beside the values, if anything is.
         shown: Which of the two are drawn.
         values: The numbers beside the cell.
         hidden: What is left out of the attention weights that are drawn, in words.
@@ -55,15 +56,15 @@ class Scene:
     place: Place
     working: Explanation | None
     seconds: float = 0.0
-    beside: Matrix | None = None
+    overlay: OverlayMatrix | None = None
     shown: Shown = "value"
     values: tuple[Value, ...] = ()
     hidden: str = ""
 
     @property
-    def alone(self) -> Matrix | None:
+    def alone(self) -> OverlayMatrix | None:
         """What is drawn in place of the step's own values."""
-        return None if self.shown in ("both", "value") else self.beside
+        return None if self.shown in ("both", "value") else self.overlay
 
     @property
     def drawn(self) -> View:
@@ -71,23 +72,14 @@ class Scene:
         return self.view if self.alone is None else self.alone.view
 
 
-def gather(
-    session: Session,
-    position: Position,
-    *,
-    shared: bool,
-    shown: Shown = "value",
-    hidden: Hidden = NOTHING,
-    report: Callable[[str], None],
-) -> Scene:
+def gather(session: Session, position: Position, look: ViewState, shown: Shown, report: Callable[[str], None]) -> Scene:
     """Everything that the matrix and cell panes show of a position; what is missing is computed.
 
     Args:
         session: The model and its sentence.
         position: A step or weight and a cell of it; the cell is moved inside the matrix.
-        shared: One scale for all steps of the kind, instead of one for each.
+        look: Which tokens are hidden, and whether the scale is shared.
         shown: Which matrices are drawn.
-        hidden: Tokens that are left out of attention weights.
         report: Told what is being computed; may raise to end it.
     """
     trace, name = session.trace, position.stop
@@ -97,37 +89,35 @@ def gather(
     seconds = time.perf_counter() - started
     axes = trace.program.axes(name)
     place = _inside(position.place, [axis.size for axis in axes], index_of(axes, Place()))
-    view = view_of(trace, name, session.labels, head=place.head)
-    place = Place(place.head, min(place.row, view.shape[0] - 1), min(place.column, view.shape[1] - 1))
-    left = without_hidden(session, view, hidden)
-    is_whole, view = left is view, left
+    stored = view_of(trace, name, session.labels, head=place.head)
+    place = Place(place.head, min(place.row, stored.shape[0] - 1), min(place.column, stored.shape[1] - 1))
+    view = without_hidden(session, stored, look.hidden)
     tile = first_tile(trace, view, place)
-    low, high = _range(trace, name, tile, shared=shared) if is_whole else tile_extremes(tile.values)
+    is_whole = view is stored
+    low, high = _range(trace, name, tile, shared=look.shared_scale) if is_whole else tile_extremes(tile.values)
     scale = scale_for(view.kind, low, high)
-    if session.beside.kind == "nothing":
-        remark = "" if is_whole else hidden.text
-        return Scene(view, scale, tile, place, working(session, name, place), seconds, hidden=remark)
-    beside = matrix_beside(session, view, place, shown, report)
-    if beside is not None and shown == "both" and session.beside.kind == "trace":
-        scale = beside.scale
-    cell = cell_of(session, name, place, shown)
-    return Scene(
-        view, scale, tile, place, cell.working, seconds, beside, shown, cell.values, "" if is_whole else hidden.text
-    )
+    overlay = None
+    if session.overlay.kind != "nothing":
+        overlay = overlay_of(session, view, place, shown, report)
+    if overlay is not None and shown == "both" and session.overlay.kind == "trace":
+        scale = overlay.scale
+    cell = cell_of(session, name, place, shown, look.hidden)
+    remark = "" if is_whole else look.hidden.text
+    return Scene(view, scale, tile, place, cell.working, seconds, overlay, shown, cell.values, remark)
 
 
 def scene_cost(session: Session, name: str, *, shared: bool) -> int:
     """About how many operations it takes to gather a scene: what is to be computed, and looking through it."""
     trace = session.trace
-    if session.beside.kind != "nothing":
-        return _own_cost(trace, name, shared=shared) + _cost_beside(session, name)
+    if session.overlay.kind != "nothing":
+        return _own_cost(trace, name, shared=shared) + _overlay_cost(session, name)
     return _own_cost(trace, name, shared=shared)
 
 
-def _cost_beside(session: Session, name: str) -> int:
-    """What is beside: a backward pass is about two forward passes, after one."""
+def _overlay_cost(session: Session, name: str) -> int:
+    """The overlay: a backward pass is about two forward passes, after one."""
     program = session.trace.program
-    if session.beside.kind == "gradient":
+    if session.overlay.kind == "gradient":
         return 0 if session.went_back else 3 * sum(map(program.flops, program.steps))
     other = session.other.trace
     steps = [name] if name in other.program.by_name else []
@@ -153,11 +143,6 @@ def _cost_of_part(trace: Trace, name: str) -> int:
     height, width = first_size(trace.program.axes(name)[-1].name)
     share = min(height, rows) / rows / math.prod(heads)
     return trace.pending_part(name, share) + LOOKING * min(height, rows) * min(width, columns)
-
-
-def working(session: Session, name: str, place: Place) -> Explanation:
-    """How the cell at a place was made."""
-    return session.trace.explain_cell(name, index_of(session.trace.program.axes(name), place))
 
 
 def first_tile(trace: Trace, view: View, place: Place) -> Tile:

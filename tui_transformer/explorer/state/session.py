@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
 from tui_transformer.analysis.gradient_norms import norm
@@ -15,7 +14,8 @@ from tui_transformer.engine.gradient_explanation import has_gradient
 from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.state.comparison import GRADIENT, NOTHING, Beside
+from tui_transformer.explorer.state.cache import Cache
+from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING, Overlay
 from tui_transformer.guide.texts import Stop
 from tui_transformer.learning.answering import answers_first
 from tui_transformer.model import Model
@@ -53,7 +53,9 @@ class Session:
         decoder_text: What a decoder beside an encoder has written so far, without its start token.
         decoder_ids: Its token IDs instead, start token included.
         targets: The token ID that is right at every position; None for the default ones.
-        beside: What is shown beside every step. With the gradient, the steps are walked backwards.
+        overlay: What is shown beside every step. With the gradient, the steps are walked backwards.
+        cache: What was worked out of it. A session that is made with `replace` has a new one, unless it is `given` the
+            results that it shares with another.
     """
 
     model: Model
@@ -66,22 +68,31 @@ class Session:
     decoder_text: str = ""
     decoder_ids: tuple[int, ...] | None = None
     targets: Ids | None = None
-    beside: Beside = NOTHING
+    overlay: Overlay = NOTHING
+    given: InitVar[Cache | None] = None
+    cache: Cache = field(init=False, repr=False)
 
-    @cached_property
+    def __post_init__(self, given: Cache | None) -> None:
+        object.__setattr__(self, "cache", Cache() if given is None else given)
+
+    @property
     def encoding(self) -> Encoding:
         """The tokens and where they lie in the sentence."""
-        if self.ids is None:
-            return (
-                self.model.encode(self.text, cut=self.cut, pair=self.pair)
-                if self.model.config.vocab_size
-                else Encoding("", ())
-            )
-        return self._written(self.ids)
+        return self.cache.tokens.get("encoding", self._encode)
 
-    @cached_property
+    def _encode(self) -> Encoding:
+        if self.ids is not None:
+            return self._written(self.ids)
+        if not self.model.config.vocab_size:
+            return Encoding("", ())
+        return self.model.encode(self.text, cut=self.cut, pair=self.pair)
+
+    @property
     def decoder_encoding(self) -> Encoding | None:
         """The decoder's tokens, where it has a sequence of its own."""
+        return self.cache.tokens.get("decoder encoding", self._encode_target)
+
+    def _encode_target(self) -> Encoding | None:
         if not self.model.has_decoder:
             return None
         if self.decoder_ids is not None:
@@ -103,9 +114,12 @@ class Session:
         target = {} if self.decoder_encoding is None else {TARGET: self.decoder_encoding}
         return ({SOURCE: self.encoding} if self.encoding.tokens else {}) | target
 
-    @cached_property
+    @property
     def base(self) -> Trace:
         """The trace without edits."""
+        return self.cache.tokens.get("trace", self._run)
+
+    def _run(self) -> Trace:
         if not self.model.config.vocab_size:
             return self.model.trace(budget=self.budget)
         target = None if self.decoder_encoding is None else self.decoder_encoding.ids
@@ -113,47 +127,59 @@ class Session:
             ids=self.encoding.ids, decoder_ids=target, segments=self.encoding.segments, budget=self.budget
         )
 
-    @cached_property
+    @property
     def trace(self) -> Trace:
         """The trace with the edits."""
-        return self.base.edited(self.edits)
+        return self.cache.edited.get("trace", lambda: self.base.edited(self.edits))
 
-    @cached_property
+    @property
     def labels(self) -> Labels:
         """The words beside rows and columns."""
+        return self.cache.tokens.get("labels", self._label)
+
+    def _label(self) -> Labels:
         words = {name: tuple(token.text for token in found.tokens) for name, found in self.sequences.items()}
         return Labels(words, self.model.word) if words else Labels()
 
     @property
     def backward(self) -> bool:
         """Whether the steps are walked backwards, from the loss."""
-        return self.beside.kind == "gradient"
+        return self.overlay.kind == "gradient"
 
-    @cached_property
+    @property
     def stops(self) -> tuple[str, ...]:
         """Where stepping goes: forwards, or from the loss back through every step that it depends on."""
-        if not self.backward:
-            return self.forward_stops
+        if self.backward:
+            return self.cache.tokens.get("stops back", self._stops_back)
+        return self.forward_stops
+
+    def _stops_back(self) -> tuple[str, ...]:
         return (LOSS, *(name for name in has_gradient(self.base) if name in self.base.program.by_name))
 
-    @cached_property
+    @property
     def forward_stops(self) -> tuple[str, ...]:
         """The vocabulary, every step, and the text at the end."""
+        return self.cache.tokens.get("stops", self._stops_forward)
+
+    def _stops_forward(self) -> tuple[str, ...]:
         steps = tuple(step.name for step in self.base.program.steps)
         if self.model.vocabulary is None:
             return steps
         return (VOCABULARY, *steps, *((TEXT,) if PROBABILITIES in steps else ()))
 
-    # What is beside
+    # The overlay
 
     @property
     def has_loss(self) -> bool:
         """Whether there are predictions to compare with targets."""
         return has_loss(self.base.program)
 
-    @cached_property
+    @property
     def loss_targets(self) -> Ids:
         """The targets that were set, or the default ones."""
+        return self.cache.backward.get("targets", self._targets)
+
+    def _targets(self) -> Ids:
         if self.targets is not None:
             return self.targets
         return own_answer(self.base) if self.answers_once else default_targets(self.base.program, self._predicted)
@@ -169,7 +195,7 @@ class Session:
         """The tokens at whose positions predictions are made."""
         return (self.decoder_encoding or self.encoding).ids
 
-    @cached_property
+    @property
     def gradients(self) -> Gradients:
         """The loss and the gradient of every step and weight; all are computed at once."""
         return self.go_back(lambda _: None)
@@ -177,72 +203,73 @@ class Session:
     @property
     def went_back(self) -> bool:
         """Whether the gradients are there."""
-        return "gradients" in vars(self)
+        return "gradients" in self.cache.backward
 
     def go_back(self, report: Callable[[str], None]) -> Gradients:
         """The gradients, computed if they are not there; `report` is told whose, and may raise to end it."""
-        if not self.went_back:
-            trace = self.trace
-            trace.compute(before=lambda step: report(step.name))
-            found: dict[str, Host] = {}
+        return self.cache.backward.get("gradients", lambda: self._differentiate(report))
 
-            def visit(name: str, gradient: Array) -> None:
-                report(f"gradient of {name}")
-                found[name] = trace.hand_out(name, gradient)
+    def _differentiate(self, report: Callable[[str], None]) -> Gradients:
+        trace = self.trace
+        trace.compute(before=lambda step: report(step.name))
+        gradients: dict[str, Host] = {}
 
-            loss = backward(trace, [self.loss_targets], visit)
-            vars(self)["gradients"] = Gradients(loss.mean, found)
-        return self.gradients
+        def visit(name: str, gradient: Array) -> None:
+            report(f"gradient of {name}")
+            gradients[name] = trace.hand_out(name, gradient)
 
-    @cached_property
+        loss = backward(trace, [self.loss_targets], visit)
+        return Gradients(loss.mean, gradients)
+
+    @property
     def gradient_norms(self) -> Mapping[str, float]:
         """The norm of the gradient of every step and weight."""
-        return {name: norm(found) for name, found in self.gradients.values.items()}
+        return self.cache.backward.get(
+            "norms", lambda: {name: norm(gradient) for name, gradient in self.gradients.values.items()}
+        )
 
-    @cached_property
+    @property
     def other(self) -> Session:
         """What is beside, where that is another trace: this one, but for what differs."""
-        beside = self.beside
-        other = replace(self, beside=NOTHING, targets=None, edits=self.edits if beside.edits else ())
-        if beside.model is not None:
-            other = replace(other, model=beside.model)
-        elif beside.text is None:
-            vars(other).update({key: value for key, value in vars(self).items() if key in _SHARED})
-        return other if beside.text is None else other.with_text(beside.text)
+        return self.cache.compared.get("other", self._other)
+
+    def _other(self) -> Session:
+        overlay = self.overlay
+        same = replace(self, overlay=NOTHING, targets=None, edits=self.edits if overlay.edits else ())
+        if overlay.model is not None:
+            same = replace(same, model=overlay.model)
+        elif overlay.text is None:
+            return replace(same, given=self.cache.for_edits())
+        return same if overlay.text is None else same.with_text(overlay.text)
 
     @property
     def comparison(self) -> Comparison | None:
         """How far this trace and the other are apart, once that was computed."""
-        found: Comparison | None = vars(self).get("_compared")
+        found: Comparison | None = self.cache.compared.find("comparison")
         return found
 
     def compare(self, report: Callable[[str], None]) -> None:
         """Compare every step of this trace and the other; `report` may raise to end it."""
-        vars(self)["_compared"] = compare_traces(self.trace, self.other.trace, report)
+        self.cache.compared.put("comparison", compare_traces(self.trace, self.other.trace, report))
 
-    def with_beside(self, beside: Beside) -> Session:
+    def with_overlay(self, overlay: Overlay) -> Session:
         """The same with something else beside; no value is computed again.
 
         Raises:
             InputError: The other trace cannot be made; this session is as it was.
         """
-        changed = self._sharing(replace(self, beside=beside), "trace", "gradients")
-        if beside.kind == "trace":
+        changed = replace(self, overlay=overlay, given=self.cache.for_overlay())
+        if overlay.kind == "trace":
             _ = changed.other.trace
         return changed
 
     def with_targets(self, targets: Ids) -> Session:
         """The same, walked backwards from the loss toward these targets."""
-        return self._sharing(replace(self, targets=targets, beside=GRADIENT), "trace")
+        return replace(self, targets=targets, overlay=GRADIENT, given=self.cache.for_targets())
 
     def with_budget(self, budget: int) -> Session:
         """The same, keeping as many bytes of values."""
         return self._checked(replace(self, budget=budget))
-
-    def _sharing(self, changed: Session, *more: str) -> Session:
-        """The changed session with what was computed already and is the same in both."""
-        vars(changed).update({key: value for key, value in vars(self).items() if key in _SHARED or key in more})
-        return changed
 
     # Changes
 
@@ -319,7 +346,7 @@ class Session:
         """
         cells = {(edit.name, edit.region) for edit in edits}
         others = tuple(old for old in self.edits if (old.name, old.region) not in cells)
-        changed = self._sharing(replace(self, edits=(*others, *edits)))
+        changed = replace(self, edits=(*others, *edits), given=self.cache.for_edits())
         _ = changed.trace
         return changed
 
@@ -330,7 +357,7 @@ class Session:
         """The session, once its sentence was read; without gradients where it has no loss."""
         _ = session.trace
         if session.backward and not session.has_loss:
-            return session.with_beside(NOTHING)
+            return session.with_overlay(NOTHING)
         return session
 
 
@@ -340,7 +367,3 @@ def _ids(text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.replace(",", " ").split())
     except ValueError as error:
         raise InputError("this model has no words: write token IDs, such as 4 5 6") from error
-
-
-_SHARED: frozenset[Any] = frozenset({"encoding", "decoder_encoding", "base", "labels", "forward_stops"})
-"""What an edit leaves as it is."""

@@ -31,7 +31,7 @@ def translating() -> Session:
 
 
 async def at(explorer: Explorer, stop: str) -> None:
-    explorer.stage.go(Position(stop))
+    explorer.parts.port.go(Position(stop))
     await explorer.settled()
 
 
@@ -135,7 +135,7 @@ async def test_enter_makes_the_ablation_beside_what_was_before() -> None:
         await explorer.settled()
         context = f"{target.place}.context"
         assert explorer.stop == context
-        assert explorer.stage.position.place.head == target.number
+        assert explorer.position.place.head == target.number
         assert not explorer.session.trace[context][target.number].any()
         assert explorer.session.trace[context].any()
         assert f"{target.place} head {target.number} → 0" in explorer.text
@@ -226,7 +226,7 @@ async def test_the_cursor_stays_on_its_row_while_the_list_grows(monkeypatch: pyt
         assert screen.selected == chosen
         assert "8 of 8 heads" in explorer.text
         await explorer.press("escape")
-        assert explorer.app.screen is explorer.stage
+        assert explorer.app.screen is explorer.main
 
 
 async def test_what_was_found_is_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,7 +305,7 @@ async def test_the_position_of_the_row_is_ablated(key: str, mean: bool) -> None:
         values, before = (trace["decoder.0.output"] for trace in (explorer.session.trace, explorer.session.base))
         np.testing.assert_allclose(values[2], before.mean(axis=0) if mean else np.zeros(32), atol=1e-6)
         np.testing.assert_array_equal(np.delete(values, 2, 0), np.delete(before, 2, 0))
-        assert explorer.stage.position.place.row == 2
+        assert explorer.position.place.row == 2
 
 
 async def test_the_position_of_a_source_token_is_in_the_encoder() -> None:
@@ -351,11 +351,11 @@ async def test_what_is_beside_by_choice_stays() -> None:
         await explorer.until(lambda: explorer.session.comparison is not None)
         await explorer.press("a")
         await explorer.settled()
-        assert explorer.session.beside.text == "the shore"
+        assert explorer.session.overlay.text == "the shore"
         assert len(explorer.session.edits) == 1
 
 
 async def test_every_action_is_in_the_palette() -> None:
     async with exploring(NARROW, **GPT2) as explorer:
-        titles = {command.title for command in explorer.app.get_system_commands(explorer.stage)}
+        titles = {command.title for command in explorer.app.get_system_commands(explorer.main)}
         assert {"Ablate this head (zero)", "Ablate this head (mean)", "Ablate this position (zero)"} <= titles

@@ -31,7 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @asynccontextmanager
 async def scrubbing(folder: Path, size: tuple[int, int] = WIDE) -> AsyncIterator[Explorer]:
     async with exploring(size) as explorer:
-        scrub.open_run(explorer.stage, folder)
+        scrub.open_run(explorer.parts.port, folder)
         await explorer.until(lambda: isinstance(explorer.app.screen, ScrubScreen))
         await taken(explorer)
         yield explorer
@@ -110,16 +110,16 @@ async def test_another_sentence_is_read_by_all_checkpoints(run):
 async def test_enter_explores_the_checkpoint_at_the_head(run):
     async with scrubbing(run) as explorer:
         await explorer.press("home", "right", "right", "]", "enter")
-        await explorer.until(lambda: explorer.app.screen is explorer.stage)
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
         await explorer.settled()
         assert explorer.session.model.name == "run at step 2"
         assert explorer.stop == "decoder.0.cross_attention.weights"
-        assert explorer.stage.position.place.head == 1
+        assert explorer.position.place.head == 1
         saved = Model.load(checkpoints(run)[2])
         name = "decoder.0.cross_attention.weights"
         trace = saved.trace(ids=explorer.session.encoding.ids, decoder_ids=explorer.session.decoder_encoding.ids)
         assert np.array_equal(explorer.session.trace[name], trace[name])
-        scrub.open_from(explorer.stage)
+        scrub.open_from(explorer.parts.port)
         await explorer.shown("checkpoint 11 of 11")
         assert screen_of(explorer).film.folder == run
 
@@ -129,16 +129,16 @@ async def test_d_compares_with_the_last_checkpoint(run):
         await explorer.press("d")
         assert "this is the last checkpoint" in explorer.messages[-1]
         await explorer.press("home", "d")
-        await explorer.until(lambda: explorer.app.screen is explorer.stage)
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
         await explorer.settled()
-        assert explorer.session.beside.label == "step 10"
+        assert explorer.session.overlay.label == "step 10"
         assert explorer.session.comparison.differences["decoder.0.cross_attention.weights"].largest > 0
         assert "step 10" in explorer.text
 
 
 async def test_a_folder_without_checkpoints_and_a_damaged_one_are_said(run, tmp_path):
     async with exploring(WIDE) as explorer:
-        scrub.open_from(explorer.stage)
+        scrub.open_from(explorer.parts.port)
         await explorer.handled()
         await explorer.answer(str(tmp_path))
         assert "name the folder of a training run" in explorer.text

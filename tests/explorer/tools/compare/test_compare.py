@@ -7,7 +7,7 @@ import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.analysis.token_kinds import Hidden
-from tui_transformer.explorer.main.head_pictures import strip_of
+from tui_transformer.explorer.main.heads import heads_of
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.model import Model
 from tui_transformer.report.comparison import compare_traces
@@ -24,12 +24,12 @@ async def compare(explorer: Explorer, title: str, answer: str | None = None) -> 
     await explorer.press(*["down"] * titles.index(title), "enter")
     if answer is not None:
         await explorer.answer(answer)
-    await explorer.until(lambda: explorer.session.beside.kind == "trace" and explorer.session.comparison is not None)
+    await explorer.until(lambda: explorer.session.overlay.kind == "trace" and explorer.session.comparison is not None)
     await explorer.settled()
 
 
 async def go(explorer: Explorer, stop: str, row: int = 0, column: int = 0) -> None:
-    explorer.stage.go(Position(stop, Place(0, row, column)))
+    explorer.parts.port.go(Position(stop, Place(0, row, column)))
     await explorer.settled()
 
 
@@ -38,12 +38,12 @@ async def test_another_sentence_is_beside_with_the_same_scale_and_cursor():
         await compare(explorer, "another sentence", "the shore crashed against the waves")
         await go(explorer, SCALED, 1, 2)
         assert "“the shore crashed against the waves” · 6 × 6" in explorer.text
-        scene = explorer.stage.scene
-        assert scene.scale == scene.beside.scale
+        scene = explorer.scene
+        assert scene.scale == scene.overlay.scale
         other = Model.load("encoder").trace("the shore crashed against the waves")
-        assert np.array_equal(scene.beside.view.window(range(6), range(6)), other[SCALED][0])
+        assert np.array_equal(scene.overlay.view.window(range(6), range(6)), other[SCALED][0])
         await explorer.press("down")
-        assert explorer.stage._heat_map("beside").cursor == (2, 2)
+        assert explorer.parts.panes.heat_map("overlay").cursor == (2, 2)
 
 
 async def test_the_cell_pane_says_both_values_and_the_difference():
@@ -63,7 +63,7 @@ async def test_the_difference_is_of_the_part_in_common_and_lies_around_0():
         await compare(explorer, "another sentence", "the shore crashed against the waves")
         await go(explorer, SCALED, 1, 2)
         await explorer.press("z")
-        scene = explorer.stage.scene
+        scene = explorer.scene
         other = Model.load("encoder").trace("the shore crashed against the waves")
         wanted = explorer.session.trace[SCALED][0, :6, :6].astype(float) - other[SCALED][0]
         assert np.array_equal(scene.drawn.window(range(6), range(6)), wanted)
@@ -72,10 +72,10 @@ async def test_the_difference_is_of_the_part_in_common_and_lies_around_0():
         assert "common part 6 × 6" in explorer.text
         assert "waves/shore" in explorer.text
         await explorer.shown("Heads · difference")
-        tiles = strip_of(explorer.session, scene, Hidden(), lambda _: None).tiles
+        tiles = heads_of(explorer.session, scene, Hidden(), lambda _: None).tiles
         assert np.array_equal(tiles[3], explorer.session.trace[SCALED][3, :6, :6].astype(float) - other[SCALED][3])
         await explorer.press("down")
-        assert explorer.stage.scene.place.row == 2
+        assert explorer.scene.place.row == 2
 
 
 async def test_the_first_step_that_differs_is_named_and_gone_to():
@@ -88,7 +88,7 @@ async def test_the_first_step_that_differs_is_named_and_gone_to():
         assert f"largest difference {found.largest:.3g}, relative {found.relative:.3g}" in explorer.text
         await explorer.press("D")
         assert explorer.stop == "tokens"
-        assert explorer.stage.position.place.row == 7
+        assert explorer.position.place.row == 7
         await explorer.press("escape")
         assert explorer.stop == SCALED
 
@@ -101,7 +101,7 @@ async def test_before_and_after_an_edit():
         await explorer.answer("9")
         await compare(explorer, "before the edits")
         assert explorer.session.comparison.first == VALUE
-        assert explorer.stage.scene.working.stored == 9
+        assert explorer.scene.working.stored == 9
         assert f"{before:.6g}".replace("-", "−") in explorer.text
         differences = explorer.session.comparison.differences
         assert differences[SCALED].largest == 0
@@ -114,7 +114,7 @@ async def test_float64_beside_float32():
         await go(explorer, SCALED, 1, 1)
         assert explorer.session.comparison.first is None
         assert "nothing differs" in explorer.text
-        assert explorer.stage.scene.beside.view.window(range(1), range(1)).dtype == np.float64
+        assert explorer.scene.overlay.view.window(range(1), range(1)).dtype == np.float64
         await explorer.press("D")
         assert any("nothing differs: 23 steps agree within 1e-05" in message for message in explorer.messages)
 
@@ -128,7 +128,7 @@ async def test_two_checkpoints_of_one_family(tmp_path):
         await go(explorer, "encoder.0.feed_forward.hidden.weight")
         assert "epoch2 · 8 × 128" in explorer.text
         other = Model.load(tmp_path / "epoch2").trace("the waves")
-        shown = explorer.stage.scene.beside.view.window(range(8), range(128))
+        shown = explorer.scene.overlay.view.window(range(8), range(128))
         assert np.array_equal(shown, other["encoder.0.feed_forward.hidden.weight"])
 
 
@@ -148,7 +148,7 @@ async def test_what_cannot_be_compared_is_said(title, answer, said):
         await explorer.press(*["down"] * titles.index(title), "enter")
         await explorer.answer(answer)
         assert any(said in message for message in explorer.messages), explorer.messages
-        assert explorer.session.beside.kind == "nothing"
+        assert explorer.session.overlay.kind == "nothing"
 
 
 async def test_d_ends_the_comparison_and_undo_brings_it_back():
@@ -156,10 +156,10 @@ async def test_d_ends_the_comparison_and_undo_brings_it_back():
         await compare(explorer, "float64")
         await go(explorer, SCALED)
         await explorer.press("d")
-        assert explorer.session.beside.kind == "nothing"
-        assert not explorer.stage.query_one("#beside").display
+        assert explorer.session.overlay.kind == "nothing"
+        assert not explorer.main.query_one("#overlay").display
         await explorer.press("u")
-        assert explorer.session.beside.label == "float64"
+        assert explorer.session.overlay.label == "float64"
 
 
 async def test_the_other_trace_follows_an_edit_and_a_new_sentence():
@@ -168,7 +168,7 @@ async def test_the_other_trace_follows_an_edit_and_a_new_sentence():
         await explorer.keys("slash")
         await explorer.answer("the shore")
         await explorer.settled()
-        assert explorer.session.beside.label == "float64"
+        assert explorer.session.overlay.label == "float64"
         assert explorer.session.other.trace["tokens"].tolist() == [1, 6]
         await explorer.until(lambda: explorer.session.comparison is not None)
 
@@ -199,7 +199,7 @@ async def test_a_step_that_the_other_trace_lacks_is_shown_alone():
     async with exploring(WIDE, sizes={"layers": 2}) as explorer:
         await compare(explorer, "another checkpoint", "encoder")
         await go(explorer, "encoder.1.self_attention.scaled", 1, 1)
-        assert explorer.stage.scene.beside is None
+        assert explorer.scene.overlay is None
         assert "no such step" in explorer.text
 
 

@@ -45,7 +45,7 @@ async def test_another_vocabulary_can_be_added_and_what_is_none_is_refused():
         assert "tokenizer.json" in explorer.text
         assert row(explorer.text, "waves")[-2:] == ["wa", "##ves"]
         await explorer.press("escape")
-        assert explorer.app.screen is explorer.stage
+        assert explorer.app.screen is explorer.main
 
 
 async def test_a_text_with_controls_is_shown_harmlessly():

@@ -180,7 +180,7 @@ async def test_the_text_is_opened_in_the_explorer_at_the_probabilities_of_the_ne
         await explorer.press("W", "space", "space", "e")
         assert explorer.session.encoding.ids == greedy(2)
         assert explorer.stop == "output.probabilities"
-        assert explorer.stage.position.place.row == 9
+        assert explorer.position.place.row == 9
         await explorer.press("u")
         assert len(explorer.session.encoding.ids) == 8
 
@@ -353,7 +353,7 @@ async def test_esc_ends_a_long_prompt_before_its_next_step(monkeypatch):
             await explorer.until(lambda: reached and reached[-1] == "decoder.0.self_attention.scores")
             await explorer.shown("8 tokens of the prompt: decoder.0.self_attention.")
             explorer.send("escape")
-            await explorer.until(lambda: explorer.app.screen is explorer.stage)
+            await explorer.until(lambda: explorer.app.screen is explorer.main)
             going.set()
             await explorer.settled()
         assert reached[-1] == "decoder.0.self_attention.scores"

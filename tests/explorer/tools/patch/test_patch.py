@@ -20,7 +20,7 @@ OTHER = "the crashed waves"
 
 
 async def at(explorer: Explorer, stop: str, head: int = 0, row: int = 0) -> None:
-    explorer.stage.go(Position(stop, Place(head, row)))
+    explorer.parts.port.go(Position(stop, Place(head, row)))
     await explorer.settled()
 
 
@@ -55,7 +55,7 @@ async def test_the_whole_step_comes_from_the_other_sentence(size: tuple[int, int
             explorer.session.trace["output.logits"], other["output.logits"], atol=1e-5
         )  # everything after the residual stream follows from it
         assert explorer.stop == OUTPUT
-        assert explorer.session.beside.label == "before the edits"
+        assert explorer.session.overlay.label == "before the edits"
         best = int(other["output.probabilities"][-1].argmax())
         assert f"→ {base.model.word(best)!r} {other['output.probabilities'][-1, best]:.1%}" in explorer.messages[-1]
         assert ("from “the crashed waves”" if size == WIDE else "1 edit") in explorer.text
@@ -184,7 +184,7 @@ async def test_a_small_terminal() -> None:
         await explorer.press("f1")
         assert "Patching" in explorer.text
         await explorer.press("escape", "escape")
-        assert explorer.app.screen is explorer.stage
+        assert explorer.app.screen is explorer.main
 
 
 @pytest.mark.parametrize(("stop", "said"), [("tokens", "whole numbers"), ("vocabulary", "go to a step")])

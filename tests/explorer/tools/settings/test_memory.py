@@ -63,7 +63,7 @@ async def test_leaving_the_form_as_it_was_changes_nothing():
         session = explorer.session
         await open_settings(explorer)
         await explorer.press("ctrl+s")
-        await explorer.until(lambda: explorer.app.screen is explorer.stage)
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
         assert explorer.session is session
 
 

@@ -150,7 +150,7 @@ async def test_saving_and_quitting_keep_every_step(begun):
 async def test_a_run_goes_on_where_it_was_with_its_curves(tmp_path):
     run = trained(tmp_path, made=4)
     async with exploring(WIDE) as explorer:
-        train.open_from(explorer.stage)
+        train.open_from(explorer.parts.port)
         await explorer.handled()
         await explorer.write(str(run))
         assert "pairs on pairs.txt · step 4 of 6" in explorer.text
@@ -170,7 +170,7 @@ async def test_exploring_shows_a_copy_and_training_goes_on(tmp_path):
         await explorer.keys("e")
         await explorer.shown("training goes on meanwhile")
         await explorer.keys("enter")
-        await explorer.until(lambda: explorer.app.screen is explorer.stage)
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
         await explorer.settled()
         model = explorer.session.model
         assert re.fullmatch(r"run at step [\d,]+", model.name)
@@ -179,16 +179,16 @@ async def test_exploring_shows_a_copy_and_training_goes_on(tmp_path):
         await explorer.press("space")
         await explorer.until(lambda: training_of(explorer).status.step > at.step + 2)
         assert all(np.array_equal(model.weights.held[name], value) for name, value in before.items())
-        explorer.stage.query_one(TrainingLine).look()
+        explorer.main.query_one(TrainingLine).look()
         await explorer.shown("run training · ctrl+l opens it · step")
-        train.open_from(explorer.stage)
+        train.open_from(explorer.parts.port)
         await explorer.until(lambda: isinstance(explorer.app.screen, TrainScreen))
         await explorer.keys("escape")
         await explorer.shown("training goes on in the background")
         await explorer.keys("down", "down", "enter")
-        await explorer.until(lambda: explorer.app.screen is explorer.stage)
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
         assert not training_of(explorer).alive
-        await explorer.until(lambda: not explorer.stage.query(TrainingLine))
+        await explorer.until(lambda: not explorer.main.query(TrainingLine))
 
 
 async def test_what_cannot_be_saved_is_said_and_nothing_is_lost(begun):
@@ -221,7 +221,7 @@ async def test_a_loss_that_is_no_number_is_said_in_a_line(tmp_path):
 async def test_the_form_says_what_is_wrong_and_writes_a_built_in_text(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with exploring(WIDE) as explorer:
-        train.open_from(explorer.stage)
+        train.open_from(explorer.parts.port)
         await explorer.handled()
         assert "dates as people write them" in explorer.text
         form = explorer.app.screen

@@ -27,15 +27,15 @@ class MatrixPair(Container):
     MatrixPair {
         layout: horizontal;
         &.-stacked { layout: vertical; }
-        & > #beside { display: none; }
-        &.-both > #beside { display: block; }
+        & > #overlay { display: none; }
+        &.-both > #overlay { display: block; }
     }
     """
 
     def __init__(self, *, id: str | None = None) -> None:
         """Make a pair that shows nothing yet."""
         super().__init__(id=id)
-        self.first, self.second = MatrixPane(id="matrix"), MatrixPane(id="beside")
+        self.first, self.second = MatrixPane(id="matrix"), MatrixPane(id="overlay")
 
     def compose(self) -> ComposeResult:
         """The matrix, and the one beside."""
@@ -54,8 +54,8 @@ class MatrixPair(Container):
 
     def show(self, scene: Scene, titles: Sequence[str], note: str, room: Size) -> None:
         """Show a step's own values, what is beside them, or both in the room that there is for the two."""
-        beside, place = scene.beside, scene.place
-        both = scene.shown == "both" and beside is not None
+        overlay, place = scene.overlay, scene.place
+        both = scene.shown == "both" and overlay is not None
         self.set_class(both, "-both")
         self.set_class(both and is_stacked(scene, room), "-stacked")
         width = _number_width(scene) if both else 0
@@ -63,7 +63,7 @@ class MatrixPair(Container):
             self.first.show_matrix(
                 scene.view, scene.scale, scene.tile, place, titles=titles, note=note, number_width=width
             )
-        shown, pane = (scene.alone, self.first) if scene.alone is not None else (beside, self.second)
+        shown, pane = (scene.alone, self.first) if scene.alone is not None else (overlay, self.second)
         if shown is not None and (both or pane is self.first):
             pane.show_matrix(
                 shown.view, shown.scale, shown.tile, place, titles=(shown.title,), note=shown.note, number_width=width
@@ -96,8 +96,8 @@ class MatrixPair(Container):
 
 def _number_width(scene: Scene) -> int:
     """A width in which the numbers of both are told apart."""
-    scales = [(scene.scale, scene.view)] + [(found.scale, found.view) for found in (scene.beside,) if found is not None]
-    return max(least_number_width(scale, integer=view.integer) for scale, view in scales)
+    drawn = [each for each in (scene, scene.overlay) if each is not None]
+    return max(least_number_width(each.scale, integer=each.view.integer) for each in drawn)
 
 
 def is_stacked(scene: Scene, room: Size) -> bool:

@@ -209,14 +209,14 @@ class TextPane(Static, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         """Make an empty pane."""
         super().__init__("", id=id, markup=False)
-        self.temperature = 1.0
 
     class Warmed(Message):
-        """The user chose another temperature."""
+        """The user wants another temperature: so many steps up, or down."""
 
-    def action_warmer(self, step: int) -> None:
-        """The next or previous temperature."""
-        place = TEMPERATURES.index(self.temperature) + step
-        if 0 <= place < len(TEMPERATURES):
-            self.temperature = TEMPERATURES[place]
-            self.post_message(self.Warmed())
+        def __init__(self, steps: int) -> None:
+            super().__init__()
+            self.steps = steps
+
+    def action_warmer(self, steps: int) -> None:
+        """Ask for the next or previous temperature."""
+        self.post_message(self.Warmed(steps))

@@ -15,19 +15,17 @@ from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.ops import Parameter, Softmax
 from tui_transformer.explorer.main.panes.cell_lines import number, short_name
 from tui_transformer.explorer.main.scene import Scene
-from tui_transformer.explorer.main.tour import offer
 from tui_transformer.explorer.shell.actions import ALWAYS, KEY_LINE, Action
 from tui_transformer.explorer.state.edited import active
 from tui_transformer.explorer.state.names import model_name
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.explorer.state.tours import offer
+from tui_transformer.explorer.state.view_state import PANES
 from tui_transformer.explorer.widgets.inks import Inks, spread
 from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.model.model import Model
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
-
-PANES = ("sentence", "steps", "heads", "matrix", "cell", "chart")
-"""The panes, in the order of their digits."""
 
 SOFTMAX = Softmax().formula
 
@@ -64,9 +62,9 @@ def _edits(session: Session) -> str:
 def _direction(session: Session) -> str:
     if session.backward:
         return f"← backward · {_loss(session)}"
-    if session.beside.kind != "trace":
+    if session.overlay.kind != "trace":
         return ""
-    return f"beside {visible(session.beside.label)} · " if session.comparison is not None else "comparing · "
+    return f"beside {visible(session.overlay.label)} · " if session.comparison is not None else "comparing · "
 
 
 def _loss(session: Session) -> str:
@@ -200,10 +198,10 @@ def tabs(names: Sequence[str], active: str, inks: Inks) -> Text:
     return line
 
 
-def keys(actions: Sequence[Action], width: int, inks: Inks, *, beside: bool = False) -> Text:
+def keys(actions: Sequence[Action], width: int, inks: Inks, *, has_overlay: bool = False) -> Text:
     """As many keys as fit, each with its word; help and quit always, and what is for two matrices where there are."""
     named = {action.id: action for action in actions}
-    always = [named[name] for name in ALWAYS if beside or name != "beside"]
+    always = [named[name] for name in ALWAYS if has_overlay or name != "beside"]
     room = width - 1 - sum(map(_key_width, always))
     chosen = []
     for action in map(named.__getitem__, KEY_LINE):

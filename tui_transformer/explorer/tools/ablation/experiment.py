@@ -10,7 +10,7 @@ from tui_transformer.engine.targets import KINDS, Target
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.state.comparison import BEFORE
+from tui_transformer.explorer.state.overlay import BEFORE
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.tools.ablation.answer import answers
 from tui_transformer.views.step_view import Place
@@ -26,8 +26,8 @@ def perform(port: Port, edits: Sequence[Change]) -> None:
     """
     before = port.session
     after = before.with_edits(*edits)
-    if after.beside.kind == "nothing":
-        after = after.with_beside(BEFORE)
+    if after.overlay.kind == "nothing":
+        after = after.with_overlay(BEFORE)
     port.change(after, _at(edits[0], before.trace.program, port.position.place))
 
     def say(line: str) -> None:

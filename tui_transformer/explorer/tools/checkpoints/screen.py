@@ -24,7 +24,7 @@ from tui_transformer.explorer.shell.overview import FITTING, Overview
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.comparison import Beside
+from tui_transformer.explorer.state.overlay import Overlay
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.checkpoints.frames import Film, Frame, Shots, sample_of, usual_device
 from tui_transformer.explorer.tools.train.chosen import Chosen
@@ -352,8 +352,8 @@ class ScrubScreen(Overview):
 
         def compared(model: Model) -> Session:
             other = self.film.load(last, self.shots.device, self.shots.dtype)
-            beside = Beside("trace", f"step {self.film.frames[last].step:,}", model=other)
-            return session_of(session, model, sample).with_beside(beside)
+            overlay = Overlay("trace", f"step {self.film.frames[last].step:,}", model=other)
+            return session_of(session, model, sample).with_overlay(overlay)
 
         self._with_model(self.place, compared, self._leave_with)
 

@@ -17,8 +17,8 @@ from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.state.comparison import BEFORE, Beside
 from tui_transformer.explorer.state.edited import active
+from tui_transformer.explorer.state.overlay import BEFORE, Overlay
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.model import Model
@@ -41,7 +41,7 @@ class Offer:
 
     title: str
     detail: str
-    made: Callable[[str], Beside]
+    made: Callable[[str], Overlay]
     ask: str = ""
     value: str = ""
 
@@ -78,11 +78,11 @@ def offers(session: Session) -> tuple[Offer, ...]:
     return tuple(found)
 
 
-def _of_text(text: str) -> Beside:
-    return Beside("trace", f"“{text.strip()}”", text=text)
+def _of_text(text: str) -> Overlay:
+    return Overlay("trace", f"“{text.strip()}”", text=text)
 
 
-def _of_checkpoint(session: Session, where: str) -> Beside:
+def _of_checkpoint(session: Session, where: str) -> Overlay:
     """A checkpoint of the same family, in the same precision and on the same device."""
     backend = session.model.backend
     if not where.strip():
@@ -92,19 +92,19 @@ def _of_checkpoint(session: Session, where: str) -> Beside:
         raise InputError(
             f"{where.strip()} is a {other.family.model_type} model: only one of the same family has the same steps"
         )
-    return Beside("trace", Path(where.strip()).name or where.strip(), model=other)
+    return Overlay("trace", Path(where.strip()).name or where.strip(), model=other)
 
 
-def _other(model: Model, *, dtype: str | None = None, device: str | None = None, seed: int | None = None) -> Beside:
+def _other(model: Model, *, dtype: str | None = None, device: str | None = None, seed: int | None = None) -> Overlay:
     other = model.changed(dtype=dtype, device=device, seed=seed)
     label = f"seed {seed}" if seed is not None else dtype or str(device).upper()
-    return Beside("trace", label, model=replace(other, name=model.name))
+    return Overlay("trace", label, model=replace(other, name=model.name))
 
 
 def open_from(port: Port) -> None:
     """Choose what to compare with, and compare; where something is compared, end that."""
-    if port.session.beside.kind == "trace":
-        port.change(port.session.with_beside(Beside()))
+    if port.session.overlay.kind == "trace":
+        port.change(port.session.with_overlay(Overlay()))
         return
     found = offers(port.session)
 
@@ -123,10 +123,10 @@ def open_from(port: Port) -> None:
     port.open(CompareScreen(found), ask)
 
 
-def compare(port: Port, made: Callable[[str], Beside]) -> None:
+def compare(port: Port, made: Callable[[str], Overlay]) -> None:
     """Show another trace beside the one that is explored."""
     session = port.session
-    port.ask("other", AT_ONCE + 1, lambda _: session.with_beside(made("")), port.change)
+    port.ask("other", AT_ONCE + 1, lambda _: session.with_overlay(made("")), port.change)
 
 
 class CompareScreen(Dialog[int]):

@@ -22,8 +22,8 @@ from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.comparison import NOTHING
 from tui_transformer.explorer.state.edited import FromSentence
+from tui_transformer.explorer.state.overlay import NOTHING
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation.experiment import perform
@@ -82,7 +82,7 @@ def draft(session: Session, position: Position, text: str, part: str) -> Draft:
     Raises:
         InputError: The sentence cannot be read, or its trace has no such cells.
     """
-    other = replace(session, beside=NOTHING).with_text(text)
+    other = replace(session, overlay=NOTHING).with_text(text)
     name = position.stop
     here, there = (each.base.program.shape(name) for each in (session, other))
     common = min(here[-2], there[-2])

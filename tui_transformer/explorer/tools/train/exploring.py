@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.state.comparison import NOTHING
+from tui_transformer.explorer.state.overlay import NOTHING
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.train.chosen import Chosen
@@ -21,7 +21,7 @@ def session_of(session: Session, model: Model, sample: Sample) -> Session:
         InputError: The model cannot read it.
     """
     changed = replace(session, model=model, text="", ids=sample.ids, decoder_text="", decoder_ids=sample.decoder_ids)
-    changed = replace(changed, edits=(), targets=None, beside=NOTHING)
+    changed = replace(changed, edits=(), targets=None, overlay=NOTHING)
     _ = changed.trace
     return changed
 

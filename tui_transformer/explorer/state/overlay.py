@@ -8,14 +8,14 @@ from typing import Literal
 from tui_transformer.model import Model
 
 Kind = Literal["nothing", "gradient", "trace"]
-Shown = Literal["both", "value", "beside", "difference"]
+Shown = Literal["both", "value", "overlay", "difference"]
 """Which matrices are drawn: both, the values alone, what is beside them alone, or the difference of the two."""
 
 CYCLES: dict[tuple[Kind, bool], tuple[Shown, ...]] = {
-    ("gradient", True): ("both", "beside", "value"),
-    ("gradient", False): ("beside", "value"),
-    ("trace", True): ("both", "difference", "value", "beside"),
-    ("trace", False): ("difference", "value", "beside"),
+    ("gradient", True): ("both", "overlay", "value"),
+    ("gradient", False): ("overlay", "value"),
+    ("trace", True): ("both", "difference", "value", "overlay"),
+    ("trace", False): ("difference", "value", "overlay"),
     ("nothing", True): ("value",),
     ("nothing", False): ("value",),
 }
@@ -23,7 +23,7 @@ CYCLES: dict[tuple[Kind, bool], tuple[Shown, ...]] = {
 
 
 @dataclass(frozen=True)
-class Beside:
+class Overlay:
     """What is beside. For another trace it says in what that differs; the rest is as in what is explored.
 
     Attributes:
@@ -41,8 +41,8 @@ class Beside:
     edits: bool = True
 
 
-NOTHING, GRADIENT = Beside(), Beside("gradient")
-BEFORE = Beside("trace", "before the edits", edits=False)
+NOTHING, GRADIENT = Overlay(), Overlay("gradient")
+BEFORE = Overlay("trace", "before the edits", edits=False)
 
 
 def shown_in(kind: Kind, wanted: Shown, *, wide: bool) -> Shown:

@@ -1,4 +1,4 @@
-"""The strip of heads: every head of a step, small, as what is drawn large beside it is drawn."""
+"""Every head of a step, small, as what is drawn large below it is drawn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from tui_transformer.analysis.renormalized import renormalized
 from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.engine.backend import Host
-from tui_transformer.explorer.main.matrices import other_view
+from tui_transformer.explorer.main.overlay import other_view
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.state.hiding import hidden_keys
 from tui_transformer.explorer.state.session import Session
@@ -25,7 +25,7 @@ MOST_CELLS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class Strip:
+class Heads:
     """The heads, the range that their colours stand for, and what they show where it is not the step's values."""
 
     tiles: tuple[Host, ...]
@@ -33,7 +33,7 @@ class Strip:
     what: str = ""
 
 
-def strip_of(session: Session, scene: Scene, choice: Hidden, report: Report) -> Strip:
+def heads_of(session: Session, scene: Scene, choice: Hidden, report: Report) -> Heads:
     """The heads of the step of a scene; none where there is only one."""
     heads = scene.view.heads if scene.view.heads > 1 else 0
     made, scale, what = _drawn(session, scene, choice)
@@ -41,7 +41,7 @@ def strip_of(session: Session, scene: Scene, choice: Hidden, report: Report) -> 
     for head in range(min(heads, MOST_THUMBS)):
         report(f"head {head}")
         tiles.append(made(head))
-    return Strip(tuple(tiles), scale, what)
+    return Heads(tuple(tiles), scale, what)
 
 
 def _drawn(session: Session, scene: Scene, choice: Hidden) -> tuple[Callable[[int], Host], Scale, str]:
@@ -49,10 +49,10 @@ def _drawn(session: Session, scene: Scene, choice: Hidden) -> tuple[Callable[[in
     name, alone = scene.view.name, scene.alone
     if alone is None:
         return _values(session, name, choice), scene.scale, "renormalised" if scene.hidden else ""
-    if session.beside.kind == "gradient":
+    if session.overlay.kind == "gradient":
         return _gradients(session, name), alone.scale, "∂loss/∂x"
     difference = scene.shown == "difference"
-    what = "difference" if difference else visible(session.beside.label)
+    what = "difference" if difference else visible(session.overlay.label)
     return _of_others(session, name, difference=difference), alone.scale, what
 
 

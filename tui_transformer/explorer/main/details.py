@@ -1,0 +1,88 @@
+"""Heads and chart of a scene: they follow the cursor a moment later, so that fast keys are not slowed down."""
+
+from __future__ import annotations
+
+import math
+
+from textual.content import Content
+from textual.timer import Timer
+
+from tui_transformer.explorer.main.charts import chart_of, kinds_of
+from tui_transformer.explorer.main.exploration import Exploration
+from tui_transformer.explorer.main.heads import Heads, heads_of
+from tui_transformer.explorer.main.layout import TITLES, Panes
+from tui_transformer.explorer.main.panes.chart import ChartPane
+from tui_transformer.explorer.shell.asking import Requests
+from tui_transformer.explorer.widgets.thumbnails import HeadStrip
+
+SOON = 0.04
+"""Seconds after which they follow."""
+
+LIGHT_CHARTS = ("row", "waves")
+"""Charts that read one row, whatever the size of the step."""
+
+
+class Details:
+    """The heads of the step that is shown, and the chart that was chosen.
+
+    Attributes:
+        due: Whether they are about to follow.
+    """
+
+    def __init__(self, explored: Exploration, panes: Panes, requests: Requests) -> None:
+        """Details on the screen of these panes."""
+        self._explored, self._panes, self._requests = explored, panes, requests
+        self.due = self._heads_due = False
+        self._soon: Timer | None = None
+
+    def stop(self) -> None:
+        """Do not follow: something else is shown."""
+        self.due = False
+        if self._soon is not None:
+            self._soon.stop()
+
+    def follow(self, *, heads: bool = False) -> None:
+        """Show the chart in a moment, and the heads where they are another step's."""
+        self.stop()
+        self.due = True
+        self._heads_due |= heads
+        self._soon = self._panes.screen.set_timer(SOON, self._show)
+
+    def _show(self) -> None:
+        scene = self._explored.scene
+        if self._heads_due and scene is not None and scene.view.heads > 1:
+            session, hidden = self._explored.session, self._explored.view.hidden
+            cost = 4 * math.prod(session.trace.program.shape(scene.view.name))
+            self._requests.ask(
+                "heads", cost, lambda task: heads_of(session, scene, hidden, task.report), self._show_heads
+            )
+        self.due = self._heads_due = False
+        self.show_chart()
+
+    def show_heads_pane(self, *, shown: bool) -> None:
+        """Show the heads or not; the class is the pane's own, so that nothing else is styled again."""
+        self._heads_pane.set_class(not shown, "-absent")
+
+    def _show_heads(self, heads: Heads) -> None:
+        pane, scene = self._heads_pane, self._explored.scene
+        title = " · ".join(filter(None, (TITLES["heads"], heads.what)))
+        if pane.border_title != title:
+            pane.border_title = Content(title)
+        if scene is not None:
+            pane.show(heads.tiles, scene.place.head, heads.scale)
+
+    @property
+    def _heads_pane(self) -> HeadStrip:
+        return self._panes.screen.query_one(HeadStrip)
+
+    def show_chart(self) -> None:
+        """The chart that was chosen, of those that fit the stop."""
+        scene, pane = self._explored.scene, self._panes.screen.query_one(ChartPane)
+        if scene is None:
+            pane.show(None)
+            return
+        session, view = self._explored.session, scene.drawn
+        kinds = kinds_of(session, view.name)
+        kind = kinds[self._explored.view.chart % len(kinds)]
+        cost = 0 if kind in LIGHT_CHARTS else 10 * view.rows.size * view.columns.size * (view.heads or 1)
+        self._requests.ask("chart", cost, lambda _: chart_of(session, kind, view, scene.place), pane.show)

@@ -1,0 +1,146 @@
+"""Changes of what is explored, each of which can be undone: another sentence, vocabulary, cell, direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from tui_transformer.engine.edits import Edit
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.main.exploration import Exploration
+from tui_transformer.explorer.main.presenter import Presenter
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.text.vocabulary import built_in_vocabularies
+from tui_transformer.views.step_view import index_of
+
+
+class Editing:
+    """Asks for changes and makes them."""
+
+    def __init__(self, explored: Exploration, presenter: Presenter, port: Port) -> None:
+        """Change what a presenter shows."""
+        self._explored, self._presenter, self._port = explored, presenter, port
+
+    def undo(self) -> None:
+        """Take the last change back."""
+        if self._explored.history.undo():
+            self._presenter.show_session()
+        else:
+            self._port.say("there is nothing to undo")
+
+    def redo(self) -> None:
+        """Make the change again."""
+        if self._explored.history.redo():
+            self._presenter.show_session()
+        else:
+            self._port.say("there is nothing to redo")
+
+    def turn_around(self) -> bool:
+        """Walk backwards from the loss, or forwards again; False where targets have to be set first."""
+        session = self._explored.session
+        if session.backward:
+            self._port.change(session.with_overlay(NOTHING))
+        elif session.targets is None or not session.has_loss:
+            return False
+        else:
+            self._port.change(session.with_overlay(GRADIENT))
+        return True
+
+    # The text
+
+    def sentence(self) -> None:
+        """Ask for another sentence."""
+        session = self._explored.session
+        if not session.model.config.vocab_size:
+            self._port.say("this model reads no sentence: edit Q, K and V with e")
+            return
+        title = "Source sentence" if session.model.has_decoder else "Sentence"
+        self._ask_text(title, session.text or session.encoding.text, session.with_text)
+
+    def target(self) -> None:
+        """Ask for another target of a decoder beside an encoder."""
+        session = self._explored.session
+        if session.decoder_encoding is None:
+            self._port.say("this model reads one sentence")
+        elif session.model.vocabulary is None:
+            self._ask_text("Target", session.decoder_encoding.text, session.with_decoder_text)
+        else:
+            self._ask_text("Target, after the start token", session.decoder_text, session.with_decoder_text)
+
+    def _ask_text(self, title: str, value: str, changed_by: Callable[[str], Session]) -> None:
+        """Ask for a text, and let every pane follow while it is typed."""
+        explored, session = self._explored, self._explored.session
+        hint = "token IDs" if session.model.vocabulary is None else f"up to {session.model.config.max_length:,} tokens"
+        position, trail = explored.position, explored.trail
+
+        def check(text: str) -> None:
+            explored.history.current = session if text == value else changed_by(text)
+
+        def show() -> None:
+            explored.position, explored.trail = position, trail
+            self._presenter.show_session()
+
+        def preview(text: str) -> None:
+            with suppress(InputError):
+                check(text)
+                show()
+
+        def finish(text: str | None) -> None:
+            changed, explored.history.current = explored.history.current, session
+            if text is not None and changed is not session:
+                explored.history.push(changed)
+            show()
+
+        self._port.open(PromptScreen(title, value=value, hint=hint, check=check, preview=preview), finish)
+
+    def vocabulary(self) -> None:
+        """Ask for another vocabulary."""
+        session, chosen = self._explored.session, list[Session]()
+
+        def check(where: str) -> None:
+            chosen[:] = [session.with_vocabulary(where.strip())]
+
+        names = built_in_vocabularies()
+        hint = f"a file, or {', '.join(names)}"
+        path = session.model.vocabulary.path if session.model.vocabulary is not None else None
+        prompt = PromptScreen("Vocabulary", value=str(path or ""), hint=hint, check=check, suggestions=names)
+        self._port.open(prompt, lambda where: self._port.change(chosen[0]) if where is not None else None)
+
+    # A number
+
+    def cell(self) -> None:
+        """Ask for the value of the cell under the cursor."""
+        scene, session = self._explored.scene, self._explored.session
+        if scene is None or scene.view.integer or scene.view.name in session.trace.program.givens:
+            self._port.say("there is no number to edit here")
+            return
+        name = scene.view.name
+        index = index_of(session.trace.program.axes(name), scene.place)
+        changed: list[Session] = []
+
+        def check(text: str) -> None:
+            value = _read_number(text, session.model.backend.dtype)
+            changed[:] = [session.with_edits(Edit(name, index, value))]
+
+        stored = repr(float(session.trace.window(name, tuple(range(i, i + 1) for i in index)).reshape(())))
+        title = f"Set {name}[{', '.join(map(str, index))}]"
+        hint = "what depends on it is computed again; u takes it back"
+        prompt = PromptScreen(title, value=stored, hint=hint, check=check)
+        self._port.open(prompt, lambda text: self._port.change(changed[0]) if text is not None else None)
+
+
+def _read_number(text: str, dtype: np.dtype[Any]) -> float:
+    """A number as a person writes it, finite in the model's precision."""
+    try:
+        value = float(text.strip().replace("−", "-").replace(",", "."))
+    except ValueError as error:
+        raise InputError(f"{text!r} is not a number") from error
+    if not abs(value) <= float(np.finfo(dtype).max):
+        raise InputError(f"{text!r} does not fit into {dtype}: the cell has to stay finite")
+    return value

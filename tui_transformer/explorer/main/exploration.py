@@ -1,0 +1,53 @@
+"""What the parts of the main screen share: what is explored, where one is, how one looks at it, and what is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tui_transformer.explorer.main.scene import Scene
+from tui_transformer.explorer.state.history import History
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.view_state import ViewState
+
+
+@dataclass(eq=False)
+class Exploration:
+    """The values that say what is on the screen.
+
+    Attributes:
+        history: The session, and those before and after it.
+        position: The stop and the cell.
+        view: How one looks at them.
+        trail: The positions that terms were followed from.
+        scene: What the matrix and cell panes show of the position; None for words, and until it is there.
+    """
+
+    history: History[Session]
+    position: Position
+    view: ViewState = field(default_factory=ViewState)
+    trail: list[Position] = field(default_factory=list)
+    scene: Scene | None = None
+
+    @property
+    def session(self) -> Session:
+        """What is explored."""
+        return self.history.current
+
+    def look(self, **changes: Any) -> None:
+        """Replace parts of the view state."""
+        self.view = replace(self.view, **changes)
+
+    def has(self, stop: str) -> bool:
+        """Whether the session has a stop."""
+        program = self.session.trace.program
+        known = stop in self.session.stops or stop in program.by_name
+        return known or stop in program.weights or stop in program.givens
+
+    def stay(self) -> None:
+        """Keep the positions that the session has; where it has not this one, go to the first stop."""
+        if not self.has(self.position.stop):
+            self.position = Position(self.session.stops[0])
+        self.trail = [position for position in self.trail if self.has(position.stop)]
+        self.scene = None

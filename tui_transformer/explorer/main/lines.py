@@ -1,0 +1,76 @@
+"""The one-line texts of the main screen and the sentence, written again where they change."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.widgets import Static
+
+from tui_transformer.explorer.main.exploration import Exploration
+from tui_transformer.explorer.main.layout import Panes
+from tui_transformer.explorer.main.panes import texts
+from tui_transformer.explorer.main.panes.sentence import Sentence, SentencePane
+from tui_transformer.explorer.shell.actions import ACTIONS
+from tui_transformer.explorer.shell.asking import Requests
+from tui_transformer.explorer.shell.keymap import in_use
+from tui_transformer.explorer.widgets.inks import inks_of
+
+LEAST_SHOWN = 0.00005
+"""Seconds of computing a step that are worth saying."""
+
+
+class Lines:
+    """Title, crumbs, what a step is, summary of the cell, panes, keys, sentence."""
+
+    def __init__(self, explored: Exploration, panes: Panes, requests: Requests) -> None:
+        """Lines of the screen of these panes."""
+        self._explored, self._panes, self._requests = explored, panes, requests
+        self._written: dict[str, Text | str] = {}
+        self._times: dict[str, float] = {}
+
+    def forget_times(self) -> None:
+        """Another session computes its steps anew."""
+        self._times.clear()
+
+    def took(self, name: str, seconds: float) -> None:
+        """Remember the longest time that a step took."""
+        self._times[name] = max(seconds, self._times.get(name, 0.0))
+
+    def show(self) -> None:
+        """Write the lines that are not what they were."""
+        screen = self._panes.screen
+        for name, content in self._contents().items():
+            if self._written.get(name) != content:
+                self._written[name] = content
+                screen.query_one(f"#{name}", Static).update(content, layout=False)
+        screen.query_one(SentencePane).show(self._sentences())
+
+    def _contents(self) -> dict[str, Text | str]:
+        explored, screen = self._explored, self._panes.screen
+        session, stop, scene = explored.session, explored.position.stop, explored.scene
+        width, inks = screen.size.width, inks_of(screen)
+        state = f"{self._requests.doing or texts.state(session, stop)}   "
+        has_overlay = session.overlay.kind != "nothing"
+        return {
+            "title": texts.title(session, state, self._time(stop), width, inks),
+            "crumbs": texts.crumbs(session, stop, scene, width, inks),
+            "about": texts.about(session, stop),
+            "summary": texts.summary(session, stop, scene, inks),
+            "tabs": texts.tabs(self._panes.names(), explored.view.active, inks),
+            "keys": texts.keys(in_use(ACTIONS, screen.app), width, inks, has_overlay=has_overlay),
+        }
+
+    def _time(self, stop: str) -> str:
+        seconds = self._times.get(stop, 0.0)
+        return f" · {seconds * 1000:.1f} ms" if seconds >= LEAST_SHOWN else ""
+
+    def _sentences(self) -> list[Sentence]:
+        """The token sequences, with the tokens that the cursor's row and column stand for."""
+        session, scene = self._explored.session, self._explored.scene
+        if scene is None:
+            return [Sentence(encoding) for encoding in session.sequences.values()]
+        rows, columns, place = scene.view.rows.sequence, scene.view.columns.sequence, scene.place
+        words = session.model.vocabulary
+        return [
+            Sentence(encoding, place.row if rows == name else None, place.column if columns == name else None, words)
+            for name, encoding in session.sequences.items()
+        ]

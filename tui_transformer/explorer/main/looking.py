@@ -1,0 +1,56 @@
+"""Ways of looking: what is drawn beside the values, hidden tokens, scale, chart, temperature."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tui_transformer.explorer.main.exploration import Exploration
+from tui_transformer.explorer.main.panes.text import TEMPERATURES, WORDS
+from tui_transformer.explorer.main.presenter import Presenter
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.state.overlay import next_shown
+
+
+class Looking:
+    """Changes of the view state, each shown at once."""
+
+    def __init__(self, explored: Exploration, presenter: Presenter, port: Port) -> None:
+        """Look at what a presenter shows."""
+        self._explored, self._presenter, self._port = explored, presenter, port
+
+    def next_shown(self) -> None:
+        """Draw the values and what is beside them; then one of them alone, or the difference."""
+        kind = self._explored.session.overlay.kind
+        if kind == "nothing":
+            self._port.say("there is nothing beside: b shows gradients, d compares")
+            return
+        self._explored.look(wanted=next_shown(kind, self._presenter.panes.shown, wide=self._presenter.panes.wide))
+        self._presenter.show_position()
+
+    def next_chart(self) -> None:
+        """Draw the next chart of those that fit the step."""
+        self._explored.look(chart=self._explored.view.chart + 1)
+        self._presenter.details.show_chart()
+
+    def share_scale(self) -> None:
+        """Use one scale for all layers, or one a step."""
+        shared = not self._explored.view.shared_scale
+        self._explored.look(shared_scale=shared)
+        self._port.say("one scale for this step in all layers" if shared else "a scale for each step")
+        self._presenter.show_position()
+
+    def hide(self, which: str) -> None:
+        """Leave special tokens, or the first, out of attention weights; the rest of a row sums to 1 again."""
+        hidden = self._explored.view.hidden
+        hidden = replace(hidden, **{which: not getattr(hidden, which)})
+        self._explored.look(hidden=hidden)
+        self._port.say(hidden.text or "no token is hidden")
+        self._presenter.show_position()
+
+    def warm(self, steps: int) -> None:
+        """List the most likely words at a higher or lower temperature."""
+        place = TEMPERATURES.index(self._explored.view.temperature) + steps
+        if 0 <= place < len(TEMPERATURES):
+            self._explored.look(temperature=TEMPERATURES[place])
+            if self._explored.position.stop in WORDS:
+                self._presenter.show_position()

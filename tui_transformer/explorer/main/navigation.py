@@ -1,0 +1,119 @@
+"""Moving: from stop to stop, from head to head, along terms and back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tui_transformer.engine.explanation import Operand
+from tui_transformer.engine.gradient_explanation import GRADIENT
+from tui_transformer.engine.program import Grain
+from tui_transformer.explorer.main.exploration import Exploration
+from tui_transformer.explorer.main.layout import Panes
+from tui_transformer.explorer.main.panes.text import WORDS
+from tui_transformer.explorer.main.port import MainPort
+from tui_transformer.explorer.main.presenter import Presenter
+from tui_transformer.explorer.state.position import Position, next_stop
+from tui_transformer.explorer.state.session import VOCABULARY
+from tui_transformer.report.comparison import TOLERANCE
+from tui_transformer.views.step_view import Place, place_of
+
+
+class Navigation:
+    """Where to go from where one is."""
+
+    def __init__(self, explored: Exploration, panes: Panes, presenter: Presenter, port: MainPort) -> None:
+        """Move in what a presenter shows."""
+        self._explored, self._panes, self._presenter, self._port = explored, panes, presenter, port
+
+    def go_to_stop(self, stop: str) -> None:
+        """Go to a stop at the same cell; where one came from is of no use there."""
+        self._explored.trail.clear()
+        self._port.go(self._explored.position.at(stop))
+
+    def step(self, grain: Grain, direction: int) -> None:
+        """Go to the next or previous operation, sublayer or layer."""
+        session, stop = self._explored.session, self._explored.position.stop
+        if stop not in session.stops:
+            stop = self._reader(stop)
+        following = next_stop(session.stops, stop, session.trace.program, grain, direction)
+        if following is not None:
+            self.go_to_stop(following)
+
+    def _reader(self, name: str) -> str:
+        """The step that reads a weight or an input."""
+        session = self._explored.session
+        return next((step.name for step in session.trace.program.steps if name in step.inputs), session.stops[0])
+
+    def turn_head(self, direction: int) -> None:
+        """Go to the next or previous head."""
+        scene = self._explored.scene
+        if scene is not None and scene.view.heads:
+            self.go_to_head((self._explored.position.place.head + direction) % scene.view.heads)
+
+    def go_to_head(self, head: int) -> None:
+        """Go to another head of the same step, at the same cell."""
+        position = self._explored.position
+        self._port.go(replace(position, place=replace(position.place, head=head)))
+
+    def follow_operand(self, operand: Operand) -> None:
+        """Go to the cell that a term was read from: of the value, or of the gradient where that is the operand."""
+        explored, name = self._explored, operand.name.removeprefix(GRADIENT)
+        if explored.session.backward and self._panes.shown != "both":
+            explored.look(wanted="overlay" if name != operand.name else "value")
+        axes = explored.session.trace.program.axes(name)
+        self._port.follow(Position(name, place_of(axes, operand.index)))
+
+    def follow_weights(self) -> None:
+        """Go to the first weight that the step reads, and back."""
+        program, stop, trail = self._explored.session.trace.program, self._explored.position.stop, self._explored.trail
+        if stop in program.weights and trail:
+            self._port.go(trail.pop())
+        elif stop in program.by_name:
+            weights = [name for name in program.step(stop).inputs if name in program.weights]
+            if weights:
+                self._port.follow(Position(weights[0]))
+            else:
+                self._port.say("this step has no weights")
+
+    def follow_word(self, token_id: int) -> None:
+        """Go to the row of a word in the embedding table."""
+        self._port.follow(Position("embedding.tokens.weight", Place(row=token_id)))
+
+    def follow_first_difference(self) -> None:
+        """Go to the first step that differs in what is compared, to the cell with the largest difference."""
+        session = self._explored.session
+        comparison = session.comparison
+        if session.overlay.kind != "trace":
+            self._port.say("nothing is compared: d compares")
+        elif comparison is None:
+            self._port.say("the steps are being compared")
+        elif comparison.first is None:
+            self._port.say(f"nothing differs: {len(comparison.differences)} steps agree within {TOLERANCE:g}")
+        else:
+            index = comparison.differences[comparison.first].index
+            axes = session.trace.program.axes(comparison.first)
+            self._port.follow(Position(comparison.first, place_of(axes, index) if index else Place()))
+
+    def back(self) -> None:
+        """Go back where a term was followed from; else to the matrix."""
+        if self._explored.trail:
+            self._port.go(self._explored.trail.pop())
+        else:
+            self._panes.focus("matrix")
+
+    def return_to_shown(self) -> None:
+        """Go back to what is still on the screen, when a computation was ended."""
+        explored = self._explored
+        if explored.scene is not None:
+            explored.position = Position(explored.scene.view.name, explored.scene.place)
+        elif explored.position.stop not in (VOCABULARY, *WORDS):
+            explored.position = Position(explored.session.stops[0])
+        self._presenter.show_position()
+
+    def follow_vocabulary(self) -> None:
+        """Go to the vocabulary, where the model has one."""
+        if self._explored.session.model.vocabulary is None:
+            self._port.say("this model has no vocabulary")
+        else:
+            self._port.follow(self._explored.position.at(VOCABULARY))
+            self._panes.focus("matrix")

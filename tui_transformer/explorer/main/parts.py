@@ -1,0 +1,62 @@
+"""The parts that the main screen is composed of, each made of those before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tui_transformer.explorer.main.editing import Editing
+from tui_transformer.explorer.main.exploration import Exploration
+from tui_transformer.explorer.main.export import Export
+from tui_transformer.explorer.main.layout import Panes
+from tui_transformer.explorer.main.looking import Looking
+from tui_transformer.explorer.main.navigation import Navigation
+from tui_transformer.explorer.main.port import MainPort
+from tui_transformer.explorer.main.presenter import Presenter
+from tui_transformer.explorer.main.tour import Tour
+from tui_transformer.explorer.shell.asking import Requests
+from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.worker import Background, Worker
+from tui_transformer.explorer.state.history import History
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import Session
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What the keys of the main screen and the messages of its panes are passed on to."""
+
+    explored: Exploration
+    requests: Requests
+    panes: Panes
+    presenter: Presenter
+    port: MainPort
+    navigation: Navigation
+    looking: Looking
+    editing: Editing
+    export: Export
+    tour: Tour
+
+
+def assemble(screen: ExplorerScreen[None], session: Session, worker: Worker, background: Background) -> Parts:
+    """The parts of a screen that explores a session from its first stop."""
+    explored = Exploration(History(session), Position(session.stops[0]))
+    requests = Requests(
+        screen, worker, lambda: presenter.lines.show(), lambda: explored.session.model.backend.device == "cpu"
+    )
+    panes = Panes(screen, explored, lambda: presenter.lines.show())
+    presenter = Presenter(explored, panes, requests)
+    port = MainPort(explored, presenter, requests, worker, background)
+    navigation = Navigation(explored, panes, presenter, port)
+    editing = Editing(explored, presenter, port)
+    return Parts(
+        explored,
+        requests,
+        panes,
+        presenter,
+        port,
+        navigation,
+        Looking(explored, presenter, port),
+        editing,
+        Export(explored, port, lambda text: screen.app.copy_to_clipboard(text)),
+        Tour(explored, panes, port),
+    )

@@ -1,0 +1,184 @@
+"""The presenter: turns session, position and view state into a scene, and hands each pane what it draws of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rich.text import Text
+
+from tui_transformer.engine.edits import how_set
+from tui_transformer.explorer.main.cell import Cell, cell_of
+from tui_transformer.explorer.main.details import Details
+from tui_transformer.explorer.main.exploration import Exploration
+from tui_transformer.explorer.main.layout import OVERLAY, TITLES, Panes
+from tui_transformer.explorer.main.lines import Lines
+from tui_transformer.explorer.main.overlay import apart, details
+from tui_transformer.explorer.main.panes import texts
+from tui_transformer.explorer.main.panes.cell import CellPane
+from tui_transformer.explorer.main.panes.pair import MatrixPair
+from tui_transformer.explorer.main.panes.steps import StepsPane
+from tui_transformer.explorer.main.panes.text import WORDS, TextPane
+from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
+from tui_transformer.explorer.main.scene import Scene, gather, scene_cost, tile_of
+from tui_transformer.explorer.shell.asking import AT_ONCE, Requests, draw_together
+from tui_transformer.explorer.state.session import VOCABULARY
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.text.display import visible
+
+LOOKING = ("scene", "text", "cell", "tile", f"tile {OVERLAY}", "heads", "chart")
+"""Work that is of no use once another position is shown."""
+
+NUMBERS = {"nothing": "", "gradient": " · ‖∂loss/∂x‖", "trace": " · max |a − b|"}
+"""What the numbers in the list of steps are."""
+
+
+class Presenter:
+    """Shows what is explored; nothing is drawn but through it.
+
+    Attributes:
+        panes: The panes that it hands them to.
+        lines: The one-line texts and the sentence.
+        details: Heads and chart.
+    """
+
+    def __init__(self, explored: Exploration, panes: Panes, requests: Requests) -> None:
+        """Show nothing yet."""
+        self._explored, self.panes, self._requests = explored, panes, requests
+        self._screen = panes.screen
+        self.lines = Lines(explored, panes, requests)
+        self.details = Details(explored, panes, requests)
+
+    # The session and the position
+
+    def show_session(self) -> None:
+        """Show what is explored anew, at the same position as far as it has one; compare in the background."""
+        explored = self._explored
+        explored.stay()
+        session = explored.session
+        if (words := session.model.vocabulary) is not None:
+            name = texts.vocabulary_name(session.model, words)
+            self._screen.query_one(VocabularyPane).show(words, session.encoding.ids, name)
+        self.lines.forget_times()
+        self.show_position()
+        if session.overlay.kind == "trace" and session.comparison is None:
+            self._requests.ask(
+                "compare", AT_ONCE + 1, lambda task: session.compare(task.report), lambda _: self.show_position()
+            )
+
+    def show_position(self) -> None:
+        """Show the stop and the cell that the position names."""
+        explored = self._explored
+        self._requests.cancel(*LOOKING)
+        self.details.stop()
+        self.panes.show_stop()
+        self._show_steps()
+        if explored.position.stop in (VOCABULARY, *WORDS):
+            self._show_words(explored.position.stop)
+            return
+        session, position, view, shown = explored.session, explored.position, explored.view, self.panes.shown
+        self._requests.ask(
+            "scene",
+            scene_cost(session, position.stop, shared=view.shared_scale),
+            lambda task: gather(session, position, view, shown, task.report),
+            self._show_scene,
+        )
+
+    def _show_steps(self) -> None:
+        session, pane = self._explored.session, self._screen.query_one(StepsPane)
+        numbers = details(session)
+        title = TITLES["steps"] + (NUMBERS[session.overlay.kind] if numbers else "")
+        if pane.border_title != title:  # even the same title would draw the whole list anew
+            pane.border_title = title
+        pane.show_steps(session.trace.program, session.stops, self._explored.position.stop, numbers)
+
+    # Stops that are words
+
+    def _show_words(self, stop: str) -> None:
+        self._explored.scene = None
+        self.details.show_heads_pane(shown=False)
+        self._screen.query_one(CellPane).clear()
+        if stop in WORDS:
+            session, words, warmth = self._explored.session, WORDS[stop], self._explored.view.temperature
+            self._screen.query_one(TextPane).border_title = words.title
+            self._requests.ask(
+                "text", words.cost(session), lambda task: words.made(session, task.report, warmth), self._show_text
+            )
+        self._settle()
+
+    def _show_text(self, text: Text) -> None:
+        self._screen.query_one(TextPane).update(text)
+        self._show_steps()
+        self.lines.show()
+
+    # Stops that are matrices
+
+    def _show_scene(self, scene: Scene) -> None:
+        draw_together(self._screen)
+        explored = self._explored
+        explored.scene = scene
+        explored.position = replace(explored.position, place=scene.place)
+        self.lines.took(scene.view.name, scene.seconds)
+        self._show_matrices(scene)
+        if scene.overlay is not None:
+            self._show_steps()
+        self.details.show_heads_pane(shown=scene.view.heads > 1)
+        self._show_working(scene)
+        self._settle()
+
+    def _show_matrices(self, scene: Scene) -> None:
+        """The step's values, what is beside them, or both."""
+        screen, session = self._screen, self._explored.session
+        both = scene.shown == "both" and scene.overlay is not None
+        screen.set_class(both, "-both")
+        pair = screen.query_one(MatrixPair)
+        titles = texts.matrix_titles(session, scene, wide=self.panes.wide, both=both)
+        pair.show(scene, titles, texts.scale_note(scene), self.panes.room_for_pair())
+        pair.say(visible(apart(session, scene.view.name)))
+        screen.set_class(pair.has_class("-stacked"), "-stacked")
+
+    def _show_working(self, scene: Scene) -> None:
+        if scene.working is not None:
+            session, working = self._explored.session, scene.working
+            edited = how_set(session.trace.edits, working.name, working.index)
+            pane = self._screen.query_one(CellPane)
+            pane.show_working(working, session.trace.program, session.labels, scene.values, edited)
+
+    def _settle(self) -> None:
+        """The texts now, heads and chart a moment later."""
+        self.panes.keep_focus()
+        self.lines.show()
+        self.details.follow(heads=True)
+
+    # Another cell of the matrix that is shown
+
+    def move_cell(self, row: int, column: int) -> None:
+        """Show how another cell was made; the matrix stays as it is drawn."""
+        explored, shown = self._explored, self._explored.scene
+        if shown is None:
+            return
+        place = replace(shown.place, row=row, column=column)
+        session, name, hidden = explored.session, shown.view.name, explored.view.hidden
+        explored.position = replace(explored.position, place=place)
+        explored.scene = replace(shown, place=place, working=None)
+        self._requests.ask("cell", 0, lambda _: cell_of(session, name, place, shown.shown, hidden), self._show_cell)
+
+    def _show_cell(self, cell: Cell) -> None:
+        draw_together(self._screen)
+        if self._explored.scene is None:
+            return
+        scene = self._explored.scene = replace(self._explored.scene, working=cell.working, values=cell.values)
+        self._show_working(scene)
+        self.lines.show()
+        self.details.follow()
+
+    def supply_tile(self, rows: range, columns: range, heat_map: HeatMap) -> None:
+        """Give a matrix the cells that it needs to be drawn."""
+        scene, trace = self._explored.scene, self._explored.session.trace
+        if scene is None:
+            return
+        view, overlay = scene.view, scene.overlay
+        cost = 0 if view.name in trace.plan.names else AT_ONCE + 1
+        if overlay is not None and (scene.alone is not None or heat_map is self.panes.heat_map(OVERLAY)):
+            self._requests.ask(f"tile {OVERLAY}", cost, lambda _: overlay.view.tile(rows, columns), heat_map.supply)
+            return
+        self._requests.ask("tile", cost, lambda _: tile_of(trace, view, rows, columns), heat_map.supply)

@@ -1,0 +1,34 @@
+"""What is done when a pane posts a message: a line for each kind of message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from textual.message import Message
+
+from tui_transformer.explorer.main.panes.cell import CellPane
+from tui_transformer.explorer.main.panes.sentence import SentencePane
+from tui_transformer.explorer.main.panes.steps import StepsPane
+from tui_transformer.explorer.main.panes.text import TextPane
+from tui_transformer.explorer.main.panes.tour import TourPanel
+from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
+from tui_transformer.explorer.main.parts import Parts
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.thumbnails import HeadStrip
+
+REPLIES: Mapping[type[Message], Callable[[Parts, Any], None]] = {
+    HeatMap.Moved: lambda parts, event: parts.presenter.move_cell(event.row, event.column),
+    HeatMap.Chosen: lambda parts, _: parts.panes.focus("cell"),
+    HeatMap.TileNeeded: lambda parts, event: parts.presenter.supply_tile(event.rows, event.columns, event.heat_map),
+    HeadStrip.Moved: lambda parts, event: parts.navigation.go_to_head(event.index),
+    StepsPane.Visited: lambda parts, event: parts.navigation.go_to_stop(event.chosen),
+    CellPane.Followed: lambda parts, event: parts.navigation.follow_operand(event.operand),
+    VocabularyPane.EntryChosen: lambda parts, event: parts.navigation.follow_word(event.token_id),
+    SentencePane.Opened: lambda parts, event: parts.editing.target() if event.which else parts.editing.sentence(),
+    TextPane.Warmed: lambda parts, event: parts.looking.warm(event.steps),
+    TourPanel.Next: lambda parts, _: parts.tour.go(1),
+    TourPanel.Back: lambda parts, _: parts.tour.go(-1),
+    TourPanel.Left: lambda parts, _: parts.tour.leave(),
+}
+"""Every message that the main screen hears."""

@@ -1,0 +1,63 @@
+"""What was worked out of a session, kept beside it: a change that leaves it true hands it on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+@dataclass(eq=False)
+class Memo:
+    """Results by name, each worked out once."""
+
+    _results: dict[str, Any] = field(default_factory=dict)
+
+    def get(self, name: str, make: Callable[[], Result]) -> Result:
+        """A result, worked out if it is not there."""
+        if name not in self._results:
+            self.put(name, make())
+        result: Result = self._results[name]
+        return result
+
+    def put(self, name: str, result: object) -> None:
+        """Keep a result; what another thread kept in the meantime stays."""
+        self._results.setdefault(name, result)
+
+    def find(self, name: str) -> Any:
+        """A result, None where it is not there."""
+        return self._results.get(name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._results
+
+
+@dataclass(frozen=True, eq=False)
+class Cache:
+    """Results of a session, by what they depend on; sessions for which that is the same share them.
+
+    Attributes:
+        tokens: What follows from the model and its tokens: encodings, the trace without edits, labels, stops.
+        edited: What follows from these and the edits: the trace.
+        backward: What follows from these and the targets: loss, gradients and their norms.
+        compared: What follows from these and the overlay: the other session, the comparison.
+    """
+
+    tokens: Memo = field(default_factory=Memo)
+    edited: Memo = field(default_factory=Memo)
+    backward: Memo = field(default_factory=Memo)
+    compared: Memo = field(default_factory=Memo)
+
+    def for_edits(self) -> Cache:
+        """What other edits leave true."""
+        return Cache(self.tokens)
+
+    def for_targets(self) -> Cache:
+        """What other targets leave true."""
+        return Cache(self.tokens, self.edited)
+
+    def for_overlay(self) -> Cache:
+        """What another overlay leaves true."""
+        return Cache(self.tokens, self.edited, self.backward)

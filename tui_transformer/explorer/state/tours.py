@@ -1,0 +1,23 @@
+"""Which tour leads through what is explored."""
+
+from __future__ import annotations
+
+from tui_transformer.explorer.state.session import VOCABULARY, Session
+from tui_transformer.guide.texts import tours
+from tui_transformer.trained import HERE
+
+BACKWARD = "gradients"
+
+
+def tour_of(session: Session) -> str | None:
+    """The name of the tour of this model, backward that of gradients; None where there is none."""
+    if session.backward:
+        return BACKWARD
+    model = session.model
+    own = model.folder is None or model.folder.parent == HERE
+    return model.name if own and model.name in tours() else None
+
+
+def offer(session: Session, stop: str) -> str:
+    """The line that offers the tour at the first stop; "" elsewhere, and where there is none."""
+    return "t: a guided tour of this model" if stop == VOCABULARY and tour_of(session) else ""

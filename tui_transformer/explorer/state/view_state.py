@@ -1,0 +1,36 @@
+"""How one looks at what is explored: everything on the screen that is neither the session nor the position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_transformer.analysis.token_kinds import NOTHING, Hidden
+from tui_transformer.explorer.state.overlay import Shown
+
+Pane = Literal["sentence", "steps", "heads", "matrix", "cell", "chart"]
+PANES: tuple[Pane, ...] = ("sentence", "steps", "heads", "matrix", "cell", "chart")
+"""The panes, in the order of their digits."""
+
+
+@dataclass(frozen=True)
+class ViewState:
+    """What is chosen to be looked at. Never changed, only replaced.
+
+    Attributes:
+        wanted: Which matrices are drawn where there is room for them: the values, what is beside them, or both.
+        hidden: Tokens that are left out of attention weights.
+        shared_scale: One scale for a step in all layers, instead of one for each.
+        chart: How many charts further than the first of those that fit the step.
+        temperature: What the logits are divided by where the most likely words are listed.
+        active: The pane that has the keys.
+        zoom: The pane that has the whole screen; None for all that there is room for.
+    """
+
+    wanted: Shown = "both"
+    hidden: Hidden = NOTHING
+    shared_scale: bool = False
+    chart: int = 0
+    temperature: float = 1.0
+    active: Pane = "matrix"
+    zoom: Pane | None = None
