@@ -10,7 +10,7 @@ from textual.timer import Timer
 from tui_transformer.explorer.main.charts import chart_of, kinds_of
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.heads import Heads, heads_of
-from tui_transformer.explorer.main.layout import TITLES, Panes
+from tui_transformer.explorer.main.layout import PANES, Panes
 from tui_transformer.explorer.main.panes.chart import ChartPane
 from tui_transformer.explorer.shell.asking import Requests
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
@@ -65,7 +65,7 @@ class Details:
 
     def _show_heads(self, heads: Heads) -> None:
         pane, scene = self._heads_pane, self._explored.scene
-        title = " · ".join(filter(None, (TITLES["heads"], heads.what)))
+        title = " · ".join(filter(None, (PANES["heads"], heads.what)))
         if pane.border_title != title:
             pane.border_title = Content(title)
         if scene is not None:

@@ -15,6 +15,7 @@ from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.panes.cell import CellPane
 from tui_transformer.explorer.main.panes.chart import ChartPane
 from tui_transformer.explorer.main.panes.pair import MatrixPair
+from tui_transformer.explorer.main.panes.scene_pane import ScenePane
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.text import WORDS, TextPane
@@ -22,7 +23,6 @@ from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.state.overlay import Shown, shown_in
 from tui_transformer.explorer.state.session import TEXT, VOCABULARY
-from tui_transformer.explorer.state.view_state import PANES, Pane
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
@@ -30,14 +30,18 @@ from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 OVERLAY = "overlay"
 """The pane of the second matrix."""
 
-TITLES = {
+PANES = {
     "sentence": "Sentence",
     "steps": "Steps",
     "heads": "Heads",
-    "chart": "Chart",
+    "matrix": "Matrix",
     "cell": "Cell",
-    "about": "What it is",
+    "chart": "Chart",
 }
+"""The panes that can have the keys, in the order of their digits, and what is written in their borders."""
+
+UNNAMED = ("matrix",)
+"""Panes that are called after what they show."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ SHORT = 18
 TIGHT = 150
 """Columns below which the list of steps gives way to a second matrix."""
 
-INSIDE: dict[str, Pane] = {pane: pane for pane in PANES} | dict.fromkeys((VOCABULARY, TEXT, OVERLAY), "matrix")
+INSIDE: dict[str, str] = {pane: pane for pane in PANES} | dict.fromkeys((VOCABULARY, TEXT, OVERLAY), "matrix")
 """The panes by what they are called, and what is shown in the place of the matrix."""
 
 
@@ -84,11 +88,16 @@ def compose_panes() -> ComposeResult:
 
 
 class Panes:
-    """The panes on a screen. What is shown of them is in classes: every change of classes styles all of it again."""
+    """The panes on a screen. What is shown of them is in classes: every change of classes styles all of it again.
+
+    Attributes:
+        drawing: Those that draw every scene by themselves.
+    """
 
     def __init__(self, screen: ExplorerScreen[None], explored: Exploration, show_lines: Callable[[], None]) -> None:
         """Panes of a screen that is composed later; `show_lines` says which pane has the keys."""
         self._screen, self._explored, self._show_lines = screen, explored, show_lines
+        self.drawing: tuple[ScenePane, ...] = ()
 
     @property
     def screen(self) -> ExplorerScreen[None]:
@@ -104,10 +113,12 @@ class Panes:
     def _active_classes(self) -> dict[str, bool]:
         return {f"-active-{pane}": pane == self._explored.view.active for pane in PANES}
 
-    def name(self) -> None:
-        """Write the titles into the borders."""
-        for name, title in TITLES.items():
-            self._screen.query_one(f"#{name}", Widget).border_title = title
+    def begin(self) -> None:
+        """Write the titles into the borders, when the panes are there."""
+        for name, title in (PANES | {"about": "What it is"}).items():
+            if name not in UNNAMED:
+                self._screen.query_one(f"#{name}", Widget).border_title = title
+        self.drawing = tuple(node for node in self._screen.query(Widget) if isinstance(node, ScenePane))
 
     @property
     def wide(self) -> bool:
@@ -119,11 +130,16 @@ class Panes:
         """Which matrices are drawn, as the room allows."""
         return shown_in(self._explored.session.overlay.kind, self._explored.view.wanted, wide=self.wide)
 
-    def names(self) -> list[Pane]:
+    def names(self) -> list[str]:
         """The panes that the stop has."""
         scene = self._explored.scene
         heads = scene is not None and scene.view.heads > 1 and not self._screen.has_class("-stacked")
         return [name for name in PANES if name != "heads" or heads]
+
+    def digits(self) -> dict[str, int]:
+        """The panes that the stop has, with the digits that go to them."""
+        names = self.names()
+        return {name: digit for digit, name in enumerate(PANES, 1) if name in names}
 
     def room_for_pair(self) -> Size:
         """Columns and lines that are left for two matrices, as in the style sheet."""
@@ -142,7 +158,7 @@ class Panes:
 
     # Which has the keys
 
-    def focus(self, name: Pane) -> None:
+    def focus(self, name: str) -> None:
         """Go to a pane; where one is shown at a time, it becomes the one."""
         if name in self.names():
             self._activate(name)
@@ -165,12 +181,12 @@ class Panes:
         if pane is not None and pane != self._explored.view.active:
             self._activate(pane)
 
-    def _activate(self, name: Pane) -> None:
+    def _activate(self, name: str) -> None:
         self._explored.look(active=name)
         self._screen.update_classes(self._active_classes())
         self._show_lines()
 
-    def _focus_of(self, name: Pane) -> Widget:
+    def _focus_of(self, name: str) -> Widget:
         screen, stop = self._screen, self._explored.position.stop
         if name != "matrix":
             return screen.query_one(f"#{name}", Widget)

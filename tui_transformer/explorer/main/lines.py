@@ -55,7 +55,7 @@ class Lines:
             "crumbs": texts.crumbs(session, stop, scene, width, inks),
             "about": texts.about(session, stop),
             "summary": texts.summary(session, stop, scene, inks),
-            "tabs": texts.tabs(self._panes.names(), explored.view.active, inks),
+            "tabs": texts.tabs(self._panes.digits(), explored.view.active, inks),
             "keys": texts.keys(in_use(ACTIONS, screen.app), width, inks, has_overlay=has_overlay),
         }
 

@@ -6,15 +6,13 @@ from dataclasses import replace
 
 from rich.text import Text
 
-from tui_transformer.engine.edits import how_set
 from tui_transformer.explorer.main.cell import Cell, cell_of
 from tui_transformer.explorer.main.details import Details
 from tui_transformer.explorer.main.exploration import Exploration
-from tui_transformer.explorer.main.layout import OVERLAY, TITLES, Panes
+from tui_transformer.explorer.main.layout import OVERLAY, PANES, Panes
 from tui_transformer.explorer.main.lines import Lines
 from tui_transformer.explorer.main.overlay import apart, details
 from tui_transformer.explorer.main.panes import texts
-from tui_transformer.explorer.main.panes.cell import CellPane
 from tui_transformer.explorer.main.panes.pair import MatrixPair
 from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.text import WORDS, TextPane
@@ -86,7 +84,7 @@ class Presenter:
     def _show_steps(self) -> None:
         session, pane = self._explored.session, self._screen.query_one(StepsPane)
         numbers = details(session)
-        title = TITLES["steps"] + (NUMBERS[session.overlay.kind] if numbers else "")
+        title = PANES["steps"] + (NUMBERS[session.overlay.kind] if numbers else "")
         if pane.border_title != title:  # even the same title would draw the whole list anew
             pane.border_title = title
         pane.show_steps(session.trace.program, session.stops, self._explored.position.stop, numbers)
@@ -96,7 +94,7 @@ class Presenter:
     def _show_words(self, stop: str) -> None:
         self._explored.scene = None
         self.details.show_heads_pane(shown=False)
-        self._screen.query_one(CellPane).clear()
+        self._show_panes()
         if stop in WORDS:
             session, words, warmth = self._explored.session, WORDS[stop], self._explored.view.temperature
             self._screen.query_one(TextPane).border_title = words.title
@@ -122,7 +120,7 @@ class Presenter:
         if scene.overlay is not None:
             self._show_steps()
         self.details.show_heads_pane(shown=scene.view.heads > 1)
-        self._show_working(scene)
+        self._show_panes()
         self._settle()
 
     def _show_matrices(self, scene: Scene) -> None:
@@ -136,12 +134,10 @@ class Presenter:
         pair.say(visible(apart(session, scene.view.name)))
         screen.set_class(pair.has_class("-stacked"), "-stacked")
 
-    def _show_working(self, scene: Scene) -> None:
-        if scene.working is not None:
-            session, working = self._explored.session, scene.working
-            edited = how_set(session.trace.edits, working.name, working.index)
-            pane = self._screen.query_one(CellPane)
-            pane.show_working(working, session.trace.program, session.labels, scene.values, edited)
+    def _show_panes(self) -> None:
+        """Hand the scene to the panes that draw it by themselves."""
+        for pane in self.panes.drawing:
+            pane.show_scene(self._explored.session, self._explored.scene)
 
     def _settle(self) -> None:
         """The texts now, heads and chart a moment later."""
@@ -166,8 +162,8 @@ class Presenter:
         draw_together(self._screen)
         if self._explored.scene is None:
             return
-        scene = self._explored.scene = replace(self._explored.scene, working=cell.working, values=cell.values)
-        self._show_working(scene)
+        self._explored.scene = replace(self._explored.scene, working=cell.working, values=cell.values)
+        self._show_panes()
         self.lines.show()
         self.details.follow()
 

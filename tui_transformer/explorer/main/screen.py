@@ -18,7 +18,6 @@ from tui_transformer.explorer.shell.actions import ACTIONS
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.session import VOCABULARY, Session
-from tui_transformer.explorer.state.view_state import Pane
 from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.explorer.widgets.inks import INK_CLASSES
 
@@ -47,7 +46,7 @@ class MainScreen(ExplorerScreen[None]):
 
     def on_mount(self) -> None:
         """Name the panes and show the first stop."""
-        self.parts.panes.name()
+        self.parts.panes.begin()
         self.parts.presenter.show_session()
         self.parts.panes.focus("matrix")
 
@@ -81,7 +80,7 @@ class MainScreen(ExplorerScreen[None]):
         """The next or previous head."""
         self.parts.navigation.turn_head(direction)
 
-    def action_pane(self, name: Pane) -> None:
+    def action_pane(self, name: str) -> None:
         """Go to a pane."""
         self.parts.panes.focus(name)
 

@@ -12,11 +12,10 @@ from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.tours import tour_of
-from tui_transformer.explorer.state.view_state import Pane
 from tui_transformer.guide.texts import Stop, tour
 from tui_transformer.views.step_view import Place
 
-PANE_OF: dict[str, Pane] = {"explain": "cell", "chart": "chart"}
+PANE_OF: dict[str, str] = {"explain": "cell", "chart": "chart"}
 """The pane that a stop is about, where one is shown at a time."""
 
 

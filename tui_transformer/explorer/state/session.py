@@ -78,35 +78,12 @@ class Session:
     @property
     def encoding(self) -> Encoding:
         """The tokens and where they lie in the sentence."""
-        return self.cache.tokens.get("encoding", self._encode)
-
-    def _encode(self) -> Encoding:
-        if self.ids is not None:
-            return self._written(self.ids)
-        if not self.model.config.vocab_size:
-            return Encoding("", ())
-        return self.model.encode(self.text, cut=self.cut, pair=self.pair)
+        return self.cache.tokens.get("encoding", lambda: _encode(self))
 
     @property
     def decoder_encoding(self) -> Encoding | None:
         """The decoder's tokens, where it has a sequence of its own."""
-        return self.cache.tokens.get("decoder encoding", self._encode_target)
-
-    def _encode_target(self) -> Encoding | None:
-        if not self.model.has_decoder:
-            return None
-        if self.decoder_ids is not None:
-            return self._written(self.decoder_ids)
-        return self._written(self.model.encode_target(self.decoder_text, cut=self.cut).ids)
-
-    def _written(self, ids: tuple[int, ...]) -> Encoding:
-        """Token IDs as a sentence of their words."""
-        tokens, start = [], 0
-        for token_id in ids:
-            word = self.model.word(token_id)
-            tokens.append(Token(token_id, word, start, start + len(word)))
-            start += len(word) + 1
-        return Encoding(" ".join(token.text for token in tokens), tuple(tokens))
+        return self.cache.tokens.get("decoder encoding", lambda: _encode_target(self))
 
     @property
     def sequences(self) -> dict[str, Encoding]:
@@ -117,15 +94,7 @@ class Session:
     @property
     def base(self) -> Trace:
         """The trace without edits."""
-        return self.cache.tokens.get("trace", self._run)
-
-    def _run(self) -> Trace:
-        if not self.model.config.vocab_size:
-            return self.model.trace(budget=self.budget)
-        target = None if self.decoder_encoding is None else self.decoder_encoding.ids
-        return self.model.trace(
-            ids=self.encoding.ids, decoder_ids=target, segments=self.encoding.segments, budget=self.budget
-        )
+        return self.cache.tokens.get("trace", lambda: _run(self))
 
     @property
     def trace(self) -> Trace:
@@ -135,11 +104,7 @@ class Session:
     @property
     def labels(self) -> Labels:
         """The words beside rows and columns."""
-        return self.cache.tokens.get("labels", self._label)
-
-    def _label(self) -> Labels:
-        words = {name: tuple(token.text for token in found.tokens) for name, found in self.sequences.items()}
-        return Labels(words, self.model.word) if words else Labels()
+        return self.cache.tokens.get("labels", lambda: _label(self))
 
     @property
     def backward(self) -> bool:
@@ -150,22 +115,13 @@ class Session:
     def stops(self) -> tuple[str, ...]:
         """Where stepping goes: forwards, or from the loss back through every step that it depends on."""
         if self.backward:
-            return self.cache.tokens.get("stops back", self._stops_back)
+            return self.cache.tokens.get("stops back", lambda: _stops_back(self))
         return self.forward_stops
-
-    def _stops_back(self) -> tuple[str, ...]:
-        return (LOSS, *(name for name in has_gradient(self.base) if name in self.base.program.by_name))
 
     @property
     def forward_stops(self) -> tuple[str, ...]:
         """The vocabulary, every step, and the text at the end."""
-        return self.cache.tokens.get("stops", self._stops_forward)
-
-    def _stops_forward(self) -> tuple[str, ...]:
-        steps = tuple(step.name for step in self.base.program.steps)
-        if self.model.vocabulary is None:
-            return steps
-        return (VOCABULARY, *steps, *((TEXT,) if PROBABILITIES in steps else ()))
+        return self.cache.tokens.get("stops", lambda: _stops_forward(self))
 
     # The overlay
 
@@ -177,21 +133,16 @@ class Session:
     @property
     def loss_targets(self) -> Ids:
         """The targets that were set, or the default ones."""
-        return self.cache.backward.get("targets", self._targets)
-
-    def _targets(self) -> Ids:
-        if self.targets is not None:
-            return self.targets
-        return own_answer(self.base) if self.answers_once else default_targets(self.base.program, self._predicted)
+        return self.cache.backward.get("targets", lambda: _targets(self))
 
     @property
     def answers_once(self) -> bool:
         """Whether by default only the model's own answer is a target: nothing else in the sentence can be one."""
-        alone = len(self._predicted) == 1 and looks_ahead(self.base.program)
+        alone = len(self.predicted) == 1 and looks_ahead(self.base.program)
         return alone or answers_first(self.model.folder)
 
     @property
-    def _predicted(self) -> Ids:
+    def predicted(self) -> Ids:
         """The tokens at whose positions predictions are made."""
         return (self.decoder_encoding or self.encoding).ids
 
@@ -231,16 +182,7 @@ class Session:
     @property
     def other(self) -> Session:
         """What is beside, where that is another trace: this one, but for what differs."""
-        return self.cache.compared.get("other", self._other)
-
-    def _other(self) -> Session:
-        overlay = self.overlay
-        same = replace(self, overlay=NOTHING, targets=None, edits=self.edits if overlay.edits else ())
-        if overlay.model is not None:
-            same = replace(same, model=overlay.model)
-        elif overlay.text is None:
-            return replace(same, given=self.cache.for_edits())
-        return same if overlay.text is None else same.with_text(overlay.text)
+        return self.cache.compared.get("other", lambda: _other(self))
 
     @property
     def comparison(self) -> Comparison | None:
@@ -367,3 +309,74 @@ def _ids(text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.replace(",", " ").split())
     except ValueError as error:
         raise InputError("this model has no words: write token IDs, such as 4 5 6") from error
+
+
+# What follows from a session
+
+
+def _encode(session: Session) -> Encoding:
+    if session.ids is not None:
+        return _written(session, session.ids)
+    if not session.model.config.vocab_size:
+        return Encoding("", ())
+    return session.model.encode(session.text, cut=session.cut, pair=session.pair)
+
+
+def _encode_target(session: Session) -> Encoding | None:
+    if not session.model.has_decoder:
+        return None
+    if session.decoder_ids is not None:
+        return _written(session, session.decoder_ids)
+    return _written(session, session.model.encode_target(session.decoder_text, cut=session.cut).ids)
+
+
+def _written(session: Session, ids: tuple[int, ...]) -> Encoding:
+    """Token IDs as a sentence of their words."""
+    tokens, start = [], 0
+    for token_id in ids:
+        word = session.model.word(token_id)
+        tokens.append(Token(token_id, word, start, start + len(word)))
+        start += len(word) + 1
+    return Encoding(" ".join(token.text for token in tokens), tuple(tokens))
+
+
+def _run(session: Session) -> Trace:
+    if not session.model.config.vocab_size:
+        return session.model.trace(budget=session.budget)
+    target = None if session.decoder_encoding is None else session.decoder_encoding.ids
+    return session.model.trace(
+        ids=session.encoding.ids, decoder_ids=target, segments=session.encoding.segments, budget=session.budget
+    )
+
+
+def _label(session: Session) -> Labels:
+    words = {name: tuple(token.text for token in found.tokens) for name, found in session.sequences.items()}
+    return Labels(words, session.model.word) if words else Labels()
+
+
+def _stops_back(session: Session) -> tuple[str, ...]:
+    return (LOSS, *(name for name in has_gradient(session.base) if name in session.base.program.by_name))
+
+
+def _stops_forward(session: Session) -> tuple[str, ...]:
+    steps = tuple(step.name for step in session.base.program.steps)
+    if session.model.vocabulary is None:
+        return steps
+    return (VOCABULARY, *steps, *((TEXT,) if PROBABILITIES in steps else ()))
+
+
+def _targets(session: Session) -> Ids:
+    if session.targets is not None:
+        return session.targets
+    base = session.base
+    return own_answer(base) if session.answers_once else default_targets(base.program, session.predicted)
+
+
+def _other(session: Session) -> Session:
+    overlay = session.overlay
+    same = replace(session, overlay=NOTHING, targets=None, edits=session.edits if overlay.edits else ())
+    if overlay.model is not None:
+        same = replace(same, model=overlay.model)
+    elif overlay.text is None:
+        return replace(same, given=session.cache.for_edits())
+    return same if overlay.text is None else same.with_text(overlay.text)

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from tui_transformer.analysis.token_kinds import NOTHING, Hidden
 from tui_transformer.explorer.state.overlay import Shown
-
-Pane = Literal["sentence", "steps", "heads", "matrix", "cell", "chart"]
-PANES: tuple[Pane, ...] = ("sentence", "steps", "heads", "matrix", "cell", "chart")
-"""The panes, in the order of their digits."""
 
 
 @dataclass(frozen=True)
@@ -32,5 +27,5 @@ class ViewState:
     shared_scale: bool = False
     chart: int = 0
     temperature: float = 1.0
-    active: Pane = "matrix"
-    zoom: Pane | None = None
+    active: str = "matrix"
+    zoom: str | None = None

@@ -9,9 +9,12 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.explanation import Explanation, Operand, Value
 from tui_transformer.engine.program import Program
 from tui_transformer.explorer.main.panes.cell_lines import CellLines, Inks
+from tui_transformer.explorer.main.scene import Scene
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.views.step_view import Labels
 
@@ -48,6 +51,14 @@ class CellPane(LineList):
         self._shown: tuple[Explanation, Program, Labels] | None = None
         self._values: tuple[Value, ...] = ()
         self._edited = ""
+
+    def show_scene(self, session: Session, scene: Scene | None) -> None:
+        """Show how the cell was made, and how it was set if it was."""
+        if scene is None:
+            self.clear()
+        elif (working := scene.working) is not None:
+            edited = how_set(session.trace.edits, working.name, working.index)
+            self.show_working(working, session.trace.program, session.labels, scene.values, edited)
 
     def show_working(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from rich.cells import cell_len
@@ -20,7 +20,6 @@ from tui_transformer.explorer.state.edited import active
 from tui_transformer.explorer.state.names import model_name
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.explorer.state.tours import offer
-from tui_transformer.explorer.state.view_state import PANES
 from tui_transformer.explorer.widgets.inks import Inks, spread
 from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.model.model import Model
@@ -188,11 +187,11 @@ def _cell_line(session: Session, scene: Scene, inks: Inks) -> Text:
     return line
 
 
-def tabs(names: Sequence[str], active: str, inks: Inks) -> Text:
+def tabs(panes: Mapping[str, int], active: str, inks: Inks) -> Text:
     """The panes with their digits, the active one in brackets."""
     line = Text(" ", inks.quiet)
-    for name in names:
-        label = f"{PANES.index(name) + 1} {name}"
+    for name, digit in panes.items():
+        label = f"{digit} {name}"
         line.append(f"[{label}]" if name == active else f" {label} ", inks.accent if name == active else inks.quiet)
         line.append(" ", inks.quiet)
     return line
