@@ -1,0 +1,98 @@
+"""ARCHITECTURE.md is true, as far as that can be looked up, and the explorer keeps the form that it describes."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tui_transformer
+from tui_transformer import explorer
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = Path(tui_transformer.__file__).parent
+EXPLORER = PACKAGE / "explorer"
+TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+MOST_METHODS = 45
+MOST_LOOSE = 8
+STILL_LARGE = {
+    f"{explorer.__name__}.tools.{name}"
+    for name in (
+        "ablation.screen.AblateScreen",
+        "checkpoints.screen.ScrubScreen",
+        "generate.screen.GenerateScreen",
+        "heads.screen.HeadsScreen",
+        "links.screen.LinksScreen",
+        "train.screen.TrainScreen",
+    )
+}
+"""Screens that are to be divided yet; none is added."""
+
+
+def paths() -> list[str]:
+    """Everything in the document that is written as a file or folder."""
+    written = re.findall(r"`([\w./-]+)`", TEXT)
+    return sorted({path for path in written if path.endswith((".py", ".tcss", "/")) or "/" in path})
+
+
+HOMES = (ROOT, PACKAGE, EXPLORER, *(EXPLORER / part for part in ("main", "state", "shell", "tools")))
+"""Where a path may begin: the project, the package, and what the rows on the explorer are about."""
+ROWS = tuple(PACKAGE / row for row in re.findall(r"^\| `(\w+)/` \|", TEXT, re.MULTILINE))
+"""The folders that the other rows are about."""
+
+
+@pytest.mark.parametrize("path", [path for path in paths() if "NAME" not in path])
+def test_a_path_that_the_document_names_is_there(path: str) -> None:
+    assert any((home / path).exists() for home in (*HOMES, *ROWS)), path
+
+
+def test_every_folder_of_the_package_has_a_row() -> None:
+    folders = {each.name for each in PACKAGE.iterdir() if (each / "__init__.py").exists()}
+    assert folders <= set(re.findall(r"^\| `(\w+)/` \|", TEXT, re.MULTILINE))
+
+
+def test_few_modules_of_the_explorer_lie_loose() -> None:
+    assert len(list(EXPLORER.glob("*.py"))) <= MOST_LOOSE
+
+
+def test_nothing_in_the_explorer_is_imported_by_a_name_in_a_string() -> None:
+    found = [path for path in EXPLORER.rglob("*.py") if "import_module" in path.read_text(encoding="utf-8")]
+    assert not found
+
+
+def test_every_class_of_the_explorer_is_small() -> None:
+    large = {f"{each.__module__}.{each.__name__}": size for each in classes() if (size := methods(each)) > MOST_METHODS}
+    assert set(large) <= STILL_LARGE, large
+
+
+def test_a_session_is_never_written_to() -> None:
+    source = "".join(path.read_text(encoding="utf-8") for path in (EXPLORER / "state").glob("*.py"))
+    assert "cached_property" not in source
+    assert "vars(" not in source
+
+
+def classes() -> Iterator[type]:
+    """Every class of the explorer."""
+    for found in pkgutil.walk_packages(explorer.__path__, f"{explorer.__name__}."):
+        module = importlib.import_module(found.name)
+        for each in vars(module).values():
+            if inspect.isclass(each) and each.__module__ == module.__name__:
+                yield each
+
+
+def methods(kind: type) -> int:
+    """How many methods a class has, those included that it inherits within this project."""
+    own = [each for each in kind.__mro__ if each.__module__.startswith("tui_transformer.")]
+    names = {
+        name
+        for each in own
+        for name, value in vars(each).items()
+        if inspect.isfunction(value) or isinstance(value, property | classmethod | staticmethod)
+    }
+    return len(names)
