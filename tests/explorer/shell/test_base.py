@@ -28,7 +28,7 @@ def gate() -> Iterator[threading.Event]:
 
 async def test_only_the_screen_in_front_opens_another():
     async with exploring(MEDIUM) as explorer:
-        main = explorer.stage
+        main = explorer.main
         main.open(MessageScreen("First", "text"))
         main.open(MessageScreen("Second", "text"))
         await explorer.handled()
@@ -40,20 +40,20 @@ async def test_a_screen_that_is_left_several_times_gives_one_result_and_leaves_t
     results: list[object] = []
     async with exploring(MEDIUM) as explorer:
         picked = PickScreen("Pick", {"one": "", "two": ""})
-        explorer.stage.open(picked, results.append)
+        explorer.main.open(picked, results.append)
         await explorer.handled()
         for name in ("one", "two", None):
             picked.dismiss(name)
         await explorer.handled()
         assert results == ["one"]
-        assert explorer.app.screen is explorer.stage
+        assert explorer.app.screen is explorer.main
 
 
 async def test_a_screen_that_is_left_twice_while_another_is_over_it_is_left_once_that_is():
     results: list[object] = []
     async with exploring(MEDIUM) as explorer:
         picked, over = PickScreen("Pick", {"one": ""}), MessageScreen("Over", "text")
-        explorer.stage.open(picked, results.append)
+        explorer.main.open(picked, results.append)
         await explorer.handled()
         picked.open(over)
         await explorer.handled()
@@ -64,7 +64,7 @@ async def test_a_screen_that_is_left_twice_while_another_is_over_it_is_left_once
         await explorer.press("escape")
         await explorer.handled()
         assert results == ["one"]
-        assert explorer.app.screen is explorer.stage
+        assert explorer.app.screen is explorer.main
 
 
 async def test_what_comes_for_a_screen_before_its_widgets_or_after_them_is_dropped():
@@ -95,13 +95,13 @@ async def test_a_result_that_comes_when_its_screen_is_left_is_dropped(gate: thre
         gate.set()
         await explorer.settled()
         assert taken == []
-        assert explorer.app.screen is explorer.stage
+        assert explorer.app.screen is explorer.main
 
 
 async def test_a_result_under_a_dialog_is_shown_all_the_same(gate: threading.Event):
     async with exploring(MEDIUM) as explorer:
         taken = list[object]()
-        explorer.stage.ask("late", AT_ONCE + 1, lambda _: gate.wait(20), taken.append)
+        explorer.parts.port.ask("late", AT_ONCE + 1, lambda _: gate.wait(20), taken.append)
         await explorer.keys("question_mark")
         gate.set()
         await explorer.settled()
@@ -111,7 +111,7 @@ async def test_a_result_under_a_dialog_is_shown_all_the_same(gate: threading.Eve
 async def test_drawing_goes_on_when_the_screen_that_held_it_is_left_at_once():
     async with exploring(MEDIUM) as explorer:
         screen = MessageScreen("Held", "text")
-        explorer.stage.open(screen)
+        explorer.main.open(screen)
         await explorer.handled()
         draw_together(screen)
         screen.dismiss()
@@ -134,7 +134,7 @@ async def failing(explorer: Explorer) -> None:
 @pytest.mark.parametrize("name", ["action_scale", "action_copy_cell"])
 async def test_a_key_that_cannot_be_done_as_a_file_cannot_be_read_says_so(name: str, monkeypatch: pytest.MonkeyPatch):
     async with exploring(MEDIUM) as explorer:
-        monkeypatch.setattr(type(explorer.stage), name, broken)
+        monkeypatch.setattr(type(explorer.main), name, broken)
         await explorer.keys({"action_scale": "m", "action_copy_cell": "y"}[name])
         await failing(explorer)
         before = explorer.stop
@@ -144,14 +144,14 @@ async def test_a_key_that_cannot_be_done_as_a_file_cannot_be_read_says_so(name: 
 
 async def test_a_timer_a_message_and_a_result_that_cannot_be_done_say_so():
     async with exploring(MEDIUM) as explorer:
-        main = explorer.stage
+        main = explorer.main
         main.set_timer(0.001, broken)
         await failing(explorer)
         main.call_later(broken)
         await failing(explorer)
         explorer.app.post(broken)
         await failing(explorer)
-        main.ask("broken", AT_ONCE + 1, broken, lambda _: None)
+        main.parts.port.ask("broken", AT_ONCE + 1, broken, lambda _: None)
         await failing(explorer)
         await explorer.press("space")
         assert explorer.app.screen is main

@@ -39,7 +39,7 @@ async def test_two_keys_that_leave_an_overview_leave_it_once_and_do_not_reach_th
             await explorer.settled()
             explorer.send(leaves, leaves, leaves, "space")
             await explorer.handled()
-            assert explorer.app.screen is explorer.stage
+            assert explorer.app.screen is explorer.main
             assert not explorer.app._exit
             before = explorer.stop
             await explorer.press("space")
@@ -61,7 +61,7 @@ async def test_a_screen_that_was_opened_over_and_left_gets_no_key_that_was_meant
         await explorer.handled()
         explorer.send("escape", "q", "q")
         await explorer.handled()
-        assert explorer.app.screen is explorer.stage
+        assert explorer.app.screen is explorer.main
         assert not explorer.app._exit
 
 

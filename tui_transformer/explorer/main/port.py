@@ -11,7 +11,8 @@ from textual.widget import Widget
 
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.presenter import Presenter
-from tui_transformer.explorer.shell.asking import Requests, Result, say
+from tui_transformer.explorer.shell.asking import Requests, Result
+from tui_transformer.explorer.shell.saying import say
 from tui_transformer.explorer.shell.worker import Background, Task, Worker
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
