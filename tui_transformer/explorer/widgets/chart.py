@@ -8,10 +8,10 @@ from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
-from textual.widget import Widget
 
 from tui_transformer.explorer.widgets.ansi import ansi_strips
 from tui_transformer.explorer.widgets.chart_drawing import SERIES_GLYPHS, Inks, draw
+from tui_transformer.explorer.widgets.drawn import DrawnWidget
 from tui_transformer.explorer.widgets.labels import fit_label, label_width
 from tui_transformer.explorer.widgets.palette import Surface, bar_color, series_colors
 from tui_transformer.views import charts
@@ -22,7 +22,7 @@ _LONGEST_NAME = 20
 _MORE = "  …"
 
 
-class Chart(Widget):
+class Chart(DrawnWidget):
     """A chart with its title and legend in the first line."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"chart--title", "chart--axis", "chart--marked"}
@@ -41,34 +41,14 @@ class Chart(Widget):
         """Make a chart that shows nothing yet."""
         super().__init__(name=name, id=id, classes=classes)
         self._chart: charts.Chart | None = None
-        self._strips: list[Strip] | None = None
 
     def show(self, chart: charts.Chart | None) -> None:
         """Show a chart, or nothing."""
         self._chart = chart
-        self._redraw()
+        self.redraw()
 
-    def on_resize(self) -> None:
-        """Draw for the new size."""
-        self._redraw()
-
-    def notify_style_update(self) -> None:
-        """Follow a change of theme."""
-        super().notify_style_update()
-        self._redraw()
-
-    def render_line(self, y: int) -> Strip:
-        """Draw one line of the widget."""
-        if self._strips is None:
-            self._strips = self._draw()
-        strip = self._strips[y] if y < len(self._strips) else Strip([])
-        return strip.adjust_cell_length(self.size.width, self.rich_style)
-
-    def _redraw(self) -> None:
-        self._strips = None
-        self.refresh()
-
-    def _draw(self) -> list[Strip]:
+    def draw(self) -> list[Strip]:
+        """Title and chart, or as much of it as there is room for."""
         width, height = self.size
         if self._chart is None:
             return []

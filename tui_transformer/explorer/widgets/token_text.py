@@ -11,8 +11,8 @@ from rich.style import Style
 from textual.events import Click
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
+from tui_transformer.explorer.widgets.drawn import DrawnWidget
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.explorer.widgets.token_lines import Line, token_lines
 from tui_transformer.text.display import cells
@@ -37,7 +37,7 @@ class Written:
     share: float | None = None
 
 
-class TokenText(Widget):
+class TokenText(DrawnWidget):
     """Running text with a cursor; tokens that were given are quiet, the others as strong as they were probable."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"token-text--quiet", "token-text--cursor"}
@@ -65,7 +65,6 @@ class TokenText(Widget):
         self._tokens: tuple[Written, ...] = ()
         self._cursor = 0
         self._lines: list[Line] = []
-        self._strips: list[Strip] | None = None
 
     def show(self, tokens: Sequence[Written], cursor: int) -> None:
         """Show a text.
@@ -74,17 +73,8 @@ class TokenText(Widget):
             tokens: The tokens in order.
             cursor: The token to mark; one past the last for the place of the next.
         """
-        self._tokens, self._cursor, self._strips = tuple(tokens), cursor, None
-        self.refresh()
-
-    def on_resize(self) -> None:
-        """Lay out for the new width."""
-        self._strips = None
-
-    def notify_style_update(self) -> None:
-        """Follow a change of theme."""
-        super().notify_style_update()
-        self._strips = None
+        self._tokens, self._cursor = tuple(tokens), cursor
+        self.redraw()
 
     def on_click(self, event: Click) -> None:
         """Say which token was clicked."""
@@ -96,13 +86,6 @@ class TokenText(Widget):
                 self.post_message(self.Chosen(part.token))
                 return
 
-    def render_line(self, y: int) -> Strip:
-        """Draw a line; those are shown among which the cursor is."""
-        if self._strips is None:
-            self._lines = self._shown()
-            self._strips = self._drawn()
-        return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
-
     def _shown(self) -> list[Line]:
         """The lines that there is room for: the one with the cursor, one after it, and as many as fit before."""
         lines = token_lines([*(token.text for token in self._tokens), NEXT], self.size.width)
@@ -111,8 +94,10 @@ class TokenText(Widget):
         top = max(min(last - height + 2, len(lines) - height), 0)
         return lines[top : top + height]
 
-    def _drawn(self) -> list[Strip]:
-        page, width = self.rich_style, self.size.width
+    def draw(self) -> list[Strip]:
+        """The lines that there is room for, the one with the cursor among them."""
+        page = self.rich_style
+        self._lines = self._shown()
         quiet, cursor = (self.get_component_rich_style(f"token-text--{name}") for name in ("quiet", "cursor"))
         colors = palette("sequential", Surface.of(self.app), page)
 
@@ -122,10 +107,7 @@ class TokenText(Widget):
             share = self._tokens[token].share if token < len(self._tokens) else None
             return quiet if share is None else _shade(share, colors, page)
 
-        return [
-            Strip([Segment(part.text, style(part.token)) for part in line if part.text]).adjust_cell_length(width, page)
-            for line in self._lines
-        ]
+        return [Strip([Segment(part.text, style(part.token)) for part in line if part.text]) for line in self._lines]
 
 
 def _shade(share: float, colors: Palette, page: Style) -> Style:
