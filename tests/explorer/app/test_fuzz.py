@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from driving import Explorer, exploring
+from hostile_words import ESCAPES, MARKUP, STRANGE, check_screen
 from reference import REFERENCES
-from test_hostile_text import ESCAPES, MARKUP, STRANGE, check_screen
 
 from tui_transformer.explorer.shell.actions import ACTIONS
 from tui_transformer.explorer.shell.pick import PickScreen

@@ -204,6 +204,7 @@ async def test_any_size_of_screen(size: tuple[int, int], screen_text: ScreenText
         await pilot.pause()
         assert ("needs more room" in screen_text(app)) == (size in {(23, 9)})
         await pilot.resize_terminal(80, 24)
+        await pilot.pause()
         assert "position" in screen_text(app)
 
 

@@ -109,6 +109,7 @@ async def test_any_size_of_screen(size: tuple[int, int], screen_text: ScreenText
         await pilot.resize_terminal(*size)
         await pilot.press("right")
         await pilot.resize_terminal(80, 24)
+        await pilot.pause()
         assert app.chosen == [5]
         assert "▸5" in screen_text(app)
 

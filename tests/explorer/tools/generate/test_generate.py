@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, PATIENCE, SMALL, WIDE, Explorer, exploring
+from hostile_words import KINDS, check_screen
 from reference import REFERENCES
-from test_hostile_text import KINDS, check_screen
 
 from tui_transformer import Model
 from tui_transformer.engine.keep import readable
