@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from textual.app import App
 from textual.binding import Binding
 
 from tui_transformer.explorer.shell.actions import Action
 
-if TYPE_CHECKING:
-    from tui_transformer.explorer.app import ExplorerApp
+
+class Keyed(Protocol):
+    """An application whose keys the user can change."""
+
+    @property
+    def keymap(self) -> Mapping[str, str]:
+        """The keys that the user gave to actions, by the names of those."""
 
 
 def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Binding]:
@@ -23,7 +28,7 @@ def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Bin
 
 def in_use(actions: Sequence[Action], app: App[Any]) -> Sequence[Action]:
     """Actions as the line of keys writes them: with the first of the keys that the user gave them."""
-    keymap = cast("ExplorerApp", app).keymap
+    keymap = cast(Keyed, app).keymap
     return [replace(each, shown=_first(each, app, keymap)) if each.id in keymap else each for each in actions]
 
 
