@@ -127,12 +127,9 @@ class Explorer:
 
     async def settled(self) -> None:
         """Wait until nothing is being computed or about to be."""
-        await self.until(self._is_settled)
+        await self.until(lambda: self.app.settled)
         for _ in range(2):
             await self.pilot.pause(0)
-
-    def _is_settled(self) -> bool:
-        return not self.app.worker.busy and not self.parts.presenter.details.due
 
     async def until(self, condition: Callable[[], object], seconds: float = PATIENCE) -> None:
         """Wait for a condition."""

@@ -22,6 +22,7 @@ from textual.screen import Screen
 
 from tui_transformer import crash
 from tui_transformer.explorer.main.screen import MainScreen
+from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.in_turn import Behind, InTurn
 from tui_transformer.explorer.shell.palette import commands_of
 from tui_transformer.explorer.shell.preferences import Preferences
@@ -68,6 +69,12 @@ class ExplorerApp(App[None]):
     def keymap(self) -> Mapping[str, str]:
         """The keys that the user gave to actions, by the names of those."""
         return self._preferences.keys
+
+    @property
+    def settled(self) -> bool:
+        """Whether every key was handled, nothing is computed, and no screen is about to show more."""
+        screens = (screen for screen in self.screen_stack if isinstance(screen, ExplorerScreen))
+        return self.in_turn.idle and not self.worker.busy and all(screen.settled for screen in screens)
 
     def get_driver_class(self) -> type[Driver]:
         """Our driver for a terminal."""

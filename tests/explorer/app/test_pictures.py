@@ -42,8 +42,7 @@ PICTURES: dict[str, tuple[Callable[[], ExplorerApp], tuple[int, int], list[str]]
 def test_a_screen_is_as_it_was(make, size, keys, no_time_passes, snap_compare):
     async def settle(pilot) -> None:
         await pilot.press(*keys)
-        details = pilot.app.screen.parts.presenter.details
-        while pilot.app.worker.busy or details.due:
+        while not pilot.app.settled:
             await pilot.pause(0.01)
 
     assert snap_compare(make(), terminal_size=size, run_before=settle)

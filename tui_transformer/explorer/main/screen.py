@@ -39,6 +39,11 @@ class MainScreen(ExplorerScreen[None]):
         super().__init__()
         self.parts = assemble(self, session, worker, background)
 
+    @property
+    def settled(self) -> bool:
+        """Whether charts and heads follow what is shown."""
+        return not self.parts.presenter.details.due
+
     def compose(self) -> ComposeResult:
         """The panes that there is room for are shown from the start."""
         self.parts.panes.fit(self.app.size)

@@ -25,6 +25,11 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
     _is_left = False
 
     @property
+    def settled(self) -> bool:
+        """Whether nothing more is about to be shown by itself."""
+        return True
+
+    @property
     def in_front(self) -> bool:
         """Whether keys come to this screen."""
         return self.is_active and not self._is_left

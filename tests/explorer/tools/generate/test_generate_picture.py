@@ -30,7 +30,7 @@ def test_the_screen_is_as_it_was(no_time_passes: None, snap_compare) -> None:
         while not isinstance(pilot.app.screen, GenerateScreen) or pilot.app.screen.found is None:
             await pilot.pause(0.01)
         await pilot.press("space", "space", "space", "space", "left")
-        while pilot.app.worker.busy:
+        while not pilot.app.settled:
             await pilot.pause(0.01)
         await pilot.pause(0.05)
 
