@@ -21,6 +21,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from tui_transformer import crash
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.in_turn import Behind, InTurn
@@ -167,8 +168,16 @@ class ExplorerApp(App[None]):
         names = ", ".join(sorted(str(binding.id) for binding in clashed_bindings))
         self.notify(f"the key of {names} is also given to another action", severity="warning", markup=False)
 
+    def _handle_exception(self, error: Exception) -> None:
+        """End with a line and a report: Textual would print every local variable, which may hold the user's text."""
+        if self.failure is None:
+            self.failure = str(error) if isinstance(error, InputError) else crash.message(error)
+        super()._handle_exception(error)
+
     def _fatal_error(self) -> None:
-        """Leave a report instead of printing every local variable, which may hold the user's text."""
-        if self.failure is None and self._exception is not None:
-            self.failure = crash.message(self._exception)
+        self._close_messages_no_wait()
+
+    def panic(self, *renderables: Any) -> None:  # noqa: ARG002 - Textual's signature
+        """End; what is said is `failure`."""
+        self._return_code = 1
         self._close_messages_no_wait()

@@ -162,3 +162,18 @@ async def test_what_was_typed_at_a_screen_that_was_left_by_then_is_dropped():
         await pilot.pause()
         await idle(app)
         assert app.counted == 1
+
+
+async def test_the_mouse_on_what_was_removed_but_is_still_drawn_does_nothing():
+    app = Waiting()
+    async with app.run_test() as pilot:
+        button = app.query_one(Button)
+        place = button.region.offset
+        with app.batch_update():
+            await button.remove()
+            for kind in (events.MouseDown, events.MouseMove, events.MouseUp):
+                app.post_message(kind(None, *place, 0, 0, 1, False, False, False, *place))
+            await asyncio.sleep(0.05)
+        await idle(app)
+        await pilot.pause()
+        assert app.is_running

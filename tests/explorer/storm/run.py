@@ -224,9 +224,11 @@ def _quit(terminal: Terminal, folder: Path) -> None:
     (folder / MAY_QUIT).touch()
     start = terminal.total
     end = time.monotonic() + PATIENCE
-    terminal.send(b"q", PATIENCE)
     while not terminal.ended:
-        terminal.read(0.1)
+        terminal.send(b"q", PATIENCE)  # again, as a key behind one that closes a screen is dropped
+        again = time.monotonic() + 2
+        while not terminal.ended and time.monotonic() < again:
+            terminal.read(0.1)
         if time.monotonic() > end:
             raise StormError("q does not quit")
     terminal.drain(0.2, 2.0)

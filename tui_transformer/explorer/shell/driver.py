@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 from codecs import getincrementaldecoder
 from collections.abc import Iterable
 from typing import Any
@@ -15,6 +16,9 @@ from textual.message import Message
 
 LARGEST = 10_000
 """Columns or lines that a terminal may say it has."""
+
+HUNG_UP = 128 + signal.SIGHUP
+"""The exit code where the terminal is gone."""
 
 AT_ONCE = 4_096
 OFTEN = 0.1
@@ -40,6 +44,15 @@ class Parser(XTermParser):
 
 class TerminalDriver(LinuxDriver):
     """A driver whose reading goes on whatever is read, and which turns off every way in which the mouse reports."""
+
+    def _run_input_thread(self) -> None:
+        """Read; a mistake ends the program as any other does, and so does a terminal that is gone."""
+        try:
+            self.run_input_thread()
+        except OSError:
+            self._app.call_later(self._app.exit, None, HUNG_UP)
+        except Exception as error:  # noqa: BLE001 - it would end unseen in this thread
+            self._app.call_later(self._app._handle_exception, error)
 
     def run_input_thread(self) -> None:
         """Read until the end of the program or of the terminal."""

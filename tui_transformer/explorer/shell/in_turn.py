@@ -79,8 +79,10 @@ class InTurn:
             if screen is not None and screen not in self._app.screen_stack:
                 continue
             target = self._target(event)
+            if target is None or not target.is_attached:
+                continue  # a notice that went away is still drawn where the mouse is
             await self._handle(event)
-            if target is not None and not isinstance(event, events.MouseMove):
+            if not isinstance(event, events.MouseMove):
                 self._send(target, 1)
 
     def _send(self, widget: Widget, number: int) -> bool:

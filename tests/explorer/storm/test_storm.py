@@ -1,0 +1,94 @@
+"""Storms, small ones: that they hold, and that what does not hold is seen."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+if sys.platform == "win32":
+    pytest.skip("a pseudo-terminal is needed", allow_module_level=True)
+
+from .events import storm
+from .run import PATIENCE, SIZE, _environment, _until, check_terminal, run
+from .terminal import Terminal, plain
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_seed_gives_the_same_storm_again():
+    assert list(storm(5, 200)) == list(storm(5, 200))
+    assert list(storm(5, 200)) != list(storm(6, 200))
+
+
+@pytest.mark.parametrize(("model", "gap"), [("encoder", 0.0), ("t5", 0.004)])
+def test_a_storm_holds(model: str, gap: float):
+    outcome = run(7, model, 250, gap)
+    assert not outcome.faults, str(outcome)
+
+
+class Opened:
+    """A program that fails, in a terminal."""
+
+    def __init__(self, folder: Path, script: str) -> None:
+        (folder / "failing.py").write_text(script, encoding="utf-8")
+        self.terminal = Terminal([sys.executable, str(folder / "failing.py")], folder, _environment(folder), SIZE)
+
+    def end(self) -> str:
+        """Wait until it has ended; what it says then."""
+        end = time.monotonic() + PATIENCE
+        while not self.terminal.ended:
+            self.terminal.read(0.1)
+            assert time.monotonic() < end, plain(self.terminal.written)[-2000:]
+        self.terminal.drain(0.2, 5.0)
+        return plain(self.terminal.written)
+
+
+PLANTED = {
+    "a key": ("MainScreen.action_scale", b"m"),
+    "a message": ("MainScreen.on_descendant_focus", b""),
+    "what is drawn": ("HeatMap.render_line", b"  "),
+    "a screen that opens": ("HelpScreen.page", b"?"),
+    "the reading of keys": ("Parser.parse_mouse_code", b"\x1b[<0;5;5M"),
+}
+SCRIPT = """
+import sys
+from tui_transformer.cli.main import main
+from tui_transformer.explorer.main.screen import MainScreen
+from tui_transformer.explorer.shell.driver import Parser
+from tui_transformer.explorer.shell.help import HelpScreen
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+
+def fail(*_, **__):
+    raise RuntimeError("secret of the user")
+
+owner, name = "{where}".split(".")
+setattr(globals()[owner], name, fail)
+sys.argv = ["tui-transformer", "--model", "encoder"]
+main()
+"""
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_mistake_of_the_program_ends_it_with_one_line_a_report_and_the_terminal_as_before(what: str, tmp_path: Path):
+    where, keys = PLANTED[what]
+    opened = Opened(tmp_path, SCRIPT.format(where=where))
+    terminal = opened.terminal
+    try:
+        if keys:
+            _until(terminal, "quit")
+            terminal.drain(0.5, 10.0)
+            terminal.send(keys, 10.0)
+        text = opened.end()
+        assert terminal.process.returncode == 1, text[-2000:]
+        check_terminal(terminal)
+    finally:
+        terminal.close()
+    assert text.count("the program made a mistake (RuntimeError): please report it") == 1
+    assert "secret" not in text
+    assert "Traceback" not in text
+    reports = list(tmp_path.rglob("tui-transformer-crash-*.txt"))
+    assert len(reports) == 1
+    assert "RuntimeError" in reports[0].read_text(encoding="utf-8")
