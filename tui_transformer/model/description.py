@@ -155,7 +155,7 @@ class Embedding:
 
     Attributes:
         table: The weight of the token embedding, which an encoder and a decoder may share.
-        width: Of the table; 0 for the model's. A narrower one is projected after the norm.
+        width: Of the table, which is projected after the norm; 0 for the model's, without a projection.
         projection_bias: That projection has a bias.
         scale: What the rows of the table are multiplied by.
         positions: "sinusoidal", "halves" (sines, then cosines), "learned" or "none".

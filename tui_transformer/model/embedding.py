@@ -12,7 +12,7 @@ from tui_transformer.model.sequence import Sequence
 
 def embed(build: Builder, tokens: Sequence, vocabulary: Axis, model: Axis, what: Embedding) -> str:
     """Rows of the table plus positions and segments, normalised where the model does so (Vaswani et al. 2017, §3.4)."""
-    width = Axis("embedding", what.width) if what.width not in (0, model.size) else model
+    width = Axis("embedding", what.width) if what.width else model
     table = build.shared_weight(what.table, vocabulary, width)
     segments = build.given(_beside(tokens.places, "segments"), *build.known[tokens.places]) if what.segments else ""
     build = build.within("embedding")

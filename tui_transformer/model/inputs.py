@@ -10,6 +10,7 @@ import numpy as np
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.model.families import Family, ModelConfig
+from tui_transformer.model.families.base import counted
 
 DECODER = "decoder."
 """In front of the inputs of a decoder beside an encoder."""
@@ -48,6 +49,7 @@ def givens_of(rows: Host, family: Family, config: ModelConfig, prefix: str = "",
         "ids": rows,
         "places": family.places(rows, config.pad_id),
         "visible": visible,
+        "order": counted(rows, None),
         "segments": np.zeros_like(rows),
     }
     return {f"{prefix}input.{name}": value for name, value in values.items()}

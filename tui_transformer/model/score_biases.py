@@ -19,19 +19,22 @@ class RelativePositions:
         buckets: Its rows.
         limit: Keys from so many tokens away share the last bucket.
         bidirectional: Half of the buckets is for keys after the query.
+        in_order: Distances count tokens, whatever places they have in a table of positions.
     """
 
     table: str
     buckets: int
     limit: int
     bidirectional: bool
+    in_order: bool = False
 
     def add(self, build: Builder, scores: str, query: str, key: str, queries: Sequence, keys: Sequence) -> str:
         """The step `biased`."""
         del key
         axes = Axis("bucket", self.buckets), build.known[query][0]
         table = build.shared_weight(self.table, *axes)
-        return build("biased", RelativeBias(self.limit, self.bidirectional), scores, table, queries.places, keys.keys)
+        places = (_order(build, queries),) * 2 if self.in_order else (queries.places, keys.keys)
+        return build("biased", RelativeBias(self.limit, self.bidirectional), scores, table, *places)
 
 
 @dataclass(frozen=True)
@@ -48,3 +51,8 @@ class Distances:
         """The step `biased`."""
         del query, key
         return build("biased", DistanceBias(self.slopes), scores, queries.places, keys.keys)
+
+
+def _order(build: Builder, tokens: Sequence) -> str:
+    """The input 0, 1, 2 … of a sequence that is computed whole."""
+    return build.given(f"{tokens.places.rpartition('.')[0]}.order", *build.known[tokens.places])

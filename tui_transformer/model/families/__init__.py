@@ -12,6 +12,9 @@ FAMILIES = (
     "distilbert",
     "roberta",
     "xlm-roberta",
+    "electra",
+    "albert",
+    "mpnet",
     "bart",
     "marian",
     "t5",
@@ -25,7 +28,7 @@ FAMILIES = (
 )
 """The families by `model_type`: the file of that name (_ for -) holds the family under the same name in capitals."""
 
-ALIASES: Mapping[str, str] = {}
+ALIASES: Mapping[str, str] = {"camembert": "xlm-roberta", "data2vec-text": "xlm-roberta"}
 """Other values of `model_type` → the family that computes the same, with the same settings and defaults."""
 
 

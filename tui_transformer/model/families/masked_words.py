@@ -99,7 +99,7 @@ class MaskedWordConfig(FamilyConfig):
 
     def describe(self) -> Transformer:
         """Tokens → embedding → N layers, and where the file has the head → logits (Devlin et al. 2018, §3)."""
-        stack = Stack(self.embedding(), (self.layer(),) * self.layers)
+        stack = Stack(self.embedding(), self.layers_of_the_stack())
         return Transformer(self.vocab_size, self.d_model, encoder=stack, head=self.word_head() if self.head else None)
 
     def embedding(self) -> Embedding:
@@ -110,6 +110,10 @@ class MaskedWordConfig(FamilyConfig):
             segments=self.segments,
             norm=Norm(self.norm_epsilon),
         )
+
+    def layers_of_the_stack(self) -> tuple[Layer, ...]:
+        """Every layer by its own values."""
+        return (self.layer(),) * self.layers
 
     def layer(self) -> Layer:
         """The 2017 paper's encoder layer, with every bias."""
@@ -125,6 +129,34 @@ class MaskedWordConfig(FamilyConfig):
         activation = ACTIVATION_NAMES[self.head_activation]
         transform = Transform(activation=activation, norm=Norm(self.norm_epsilon))
         return Head(Embedding.table if self.tie_output else None, bias=True, transform=transform)
+
+
+@dataclass(frozen=True)
+class NarrowConfig(MaskedWordConfig):
+    """An encoder with an embedding of its own width, which is brought to the model's (Lan et al. 2020, §3.1).
+
+    Attributes:
+        table_width: Width of the embedding.
+    """
+
+    checks: ClassVar[Mapping[str, Check]] = {**MaskedWordConfig.checks, "table_width": a_size}
+
+    table_width: int = 128
+
+    @property
+    def projected(self) -> bool:
+        """There is a matrix between the embedding and the layers."""
+        return True
+
+    def embedding(self) -> Embedding:
+        """Words, positions and segments, normalised, and brought to the model's width."""
+        return replace(super().embedding(), width=self.table_width if self.projected else 0)
+
+    def word_head(self) -> Head:
+        """What is compared with the embedding has its width."""
+        head = super().word_head()
+        assert head.transform is not None  # noqa: S101 - as made above
+        return replace(head, transform=replace(head.transform, width=self.table_width))
 
 
 Masked = TypeVar("Masked", bound=MaskedWordConfig)

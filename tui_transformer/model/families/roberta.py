@@ -60,6 +60,7 @@ WEIGHTS = WeightTable(
         "output.logits": Part(("lm_head.decoder", "lm_head")),
     },
     prefix="roberta.",
+    prefixes=("", "data2vec_text."),
 )
 ROBERTA = Family(
     "roberta", RobertaConfig.from_json, described, WEIGHTS, places, partial(fitted, WEIGHTS), WEIGHTS.copies
