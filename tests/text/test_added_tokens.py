@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tui_transformer.errors import InputError
-from tui_transformer.text.tokenizer import tokenizer_for
-from tui_transformer.text.vocabulary import load_vocabulary
+from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "wave", "##s", "!"]
 BYTES = {piece: i for i, piece in enumerate(["<s>", "</s>", "<unk>", "w", "a", "v", "e", "wa", "ve", "wave", "Ġ"])}

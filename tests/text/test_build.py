@@ -24,9 +24,9 @@ from tui_transformer.text.build import (
 )
 from tui_transformer.text.corpus import read_lines
 from tui_transformer.text.counting import WordCounts
+from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.specials import Specials
-from tui_transformer.text.tokenizer import tokenizer_for
-from tui_transformer.text.vocabulary import Vocabulary, load_vocabulary
+from tui_transformer.text.vocabulary import Vocabulary
 
 SPECIAL = ("[PAD]", "[UNK]", "[BOS]", "[EOS]")
 LINES = ["The cat sat, the dog ran.\n", "A Bird isn't the cat!\n"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui_transformer.text.build import build_characters
-from tui_transformer.text.tokenizer import tokenizer_for
+from tui_transformer.text.dispatch import tokenizer_for
 
 
 def test_special_words_are_told_from_characters() -> None:

@@ -15,8 +15,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.model.checkpoint import own_vocabulary
 from tui_transformer.text import sentence_pieces
-from tui_transformer.text.tokenizer import target_tokenizer, tokenizer_for
-from tui_transformer.text.vocabulary import load_vocabulary
+from tui_transformer.text.dispatch import load_vocabulary, target_tokenizer, tokenizer_for
 
 ENGLISH = ["The waves crashed against the shore!", "A strong nation recycles its surplus.", "the shore, the wave"] * 10
 SIZE = 30

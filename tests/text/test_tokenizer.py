@@ -8,9 +8,10 @@ import sys
 import pytest
 
 from tui_transformer.errors import InputError
-from tui_transformer.text import tokenizer as module
-from tui_transformer.text.tokenizer import Token, Tokenizer, tokenizer_for
-from tui_transformer.text.vocabulary import load_vocabulary, parse_vocabulary
+from tui_transformer.text import encoding
+from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
+from tui_transformer.text.encoding import Token, Tokenizer
+from tui_transformer.text.vocabulary import parse_vocabulary
 
 SENTENCE = "The waves crashed forcefully against the shore!"
 PIECES = """[PAD] [UNK] [CLS] [SEP] [MASK]
@@ -154,7 +155,7 @@ def test_a_hundred_thousand_words_are_refused(tokenizer: Tokenizer) -> None:
 
 @pytest.mark.parametrize("tokenizer", [words("the"), pieces()])
 def test_a_text_of_too_many_characters_is_refused(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_CHARACTERS", 3)
+    monkeypatch.setattr(encoding, "MAX_CHARACTERS", 3)
     assert tokenizer.encode("the").tokens
     with pytest.raises(InputError, match="the text has 4 characters, the limit is 3"):
         tokenizer.encode("the ", cut=True)
@@ -218,7 +219,7 @@ def test_a_lone_piece_is_kept_as_it_is() -> None:
 def test_the_library_of_word_pieces_is_imported_only_when_used() -> None:
     code = (
         "import sys\n"
-        "from tui_transformer.text.tokenizer import tokenizer_for\n"
+        "from tui_transformer.text.dispatch import tokenizer_for\n"
         "from tui_transformer.text.vocabulary import parse_vocabulary\n"
         "tokenizer_for(parse_vocabulary('a', 'a')).encode('a')\n"
         "tokenizer = tokenizer_for(parse_vocabulary('[UNK]\\na\\n##b', 'a'))\n"

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from tui_transformer.errors import InputError
+from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
+from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.pieces import byte_codes, piece_text
 from tui_transformer.text.samples import sample_sentence
-from tui_transformer.text.tokenizer import Tokenizer, tokenizer_for
-from tui_transformer.text.vocabulary import load_vocabulary
 
 REFERENCES = Path(__file__).parents[1] / "references"
 FAMILIES = ["bart", "bert", "distilbert", "gpt2", "gpt_neox", "llama", "marian", "qwen2", "qwen3", "roberta", "t5"]
@@ -379,9 +379,9 @@ def test_the_library_is_imported_when_a_tokenizer_is_opened(word_pieces, tmp_pat
 
     shutil.copy(word_pieces, tmp_path / "copy.json")
     code = (
-        "import sys; from tui_transformer.text import tokenizer, tokenizer_file, vocabulary\n"
+        "import sys; from tui_transformer.text import dispatch\n"
         "assert 'tokenizers' not in sys.modules\n"
-        f"vocabulary.load_vocabulary({str(tmp_path / 'copy.json')!r})\n"
+        f"dispatch.load_vocabulary({str(tmp_path / 'copy.json')!r})\n"
         "assert 'tokenizers' in sys.modules and 'huggingface_hub' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

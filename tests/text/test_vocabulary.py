@@ -9,7 +9,8 @@ import pytest
 
 from tui_transformer.errors import InputError
 from tui_transformer.text import files, vocabulary
-from tui_transformer.text.vocabulary import built_in_vocabularies, load_vocabulary, normal_form, parse_vocabulary
+from tui_transformer.text.dispatch import load_vocabulary
+from tui_transformer.text.vocabulary import built_in_vocabularies, normal_form, parse_vocabulary
 
 PIECES = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nwave\n##s\nShore\n"
 

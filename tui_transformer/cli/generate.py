@@ -23,8 +23,8 @@ from tui_transformer.generation.streaming import TextStream
 from tui_transformer.generation.writing import State, Writer
 from tui_transformer.model import Model
 from tui_transformer.model.loading import BUILT_IN
+from tui_transformer.text.encoding import Encoding
 from tui_transformer.text.samples import sample_sentence
-from tui_transformer.text.tokenizer import Encoding
 
 INTERRUPTED = 128 + 2
 DRAWING = ("temperature", "top_k", "top_p")

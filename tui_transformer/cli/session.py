@@ -8,8 +8,8 @@ from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import note
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
+from tui_transformer.text.encoding import Encoding, Token
 from tui_transformer.text.samples import sample_sentence, sample_target
-from tui_transformer.text.tokenizer import Encoding, Token
 from tui_transformer.text.unknown import unknown_said
 from tui_transformer.views.step_view import Labels
 

@@ -10,9 +10,10 @@ from tui_transformer.cli.output import emit, note
 from tui_transformer.errors import InputError
 from tui_transformer.files import is_file
 from tui_transformer.text.cuts import cut_by, joined
+from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.display import cells, fit, visible
-from tui_transformer.text.tokenizer import Token, tokenizer_for
-from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies, load_vocabulary
+from tui_transformer.text.encoding import Token
+from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies
 
 KINDS = {
     "words": "whole words",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tui_transformer.model import Model
+from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.display import visible
-from tui_transformer.text.tokenizer import target_tokenizer
 
 INCOMPLETE = "\ufffd"
 """Sign that a character of several bytes is decoded to while some of them are missing."""

@@ -22,7 +22,7 @@ from tui_transformer.generation.one_token import OneToken, Rooms
 from tui_transformer.generation.rules import Ids, Moment, Rules, apply
 from tui_transformer.generation.sampling import Settings, chosen, leading, probabilities, softmax
 from tui_transformer.model import Model
-from tui_transformer.text.tokenizer import Encoding, Token
+from tui_transformer.text.encoding import Encoding, Token
 
 
 @dataclass(frozen=True)

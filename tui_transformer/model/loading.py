@@ -21,8 +21,9 @@ from tui_transformer.model.families.attention import ATTENTION, AttentionConfig,
 from tui_transformer.model.families.vanilla import VANILLA
 from tui_transformer.model.fitting import fit
 from tui_transformer.model.found import find_model, nowhere
-from tui_transformer.text.tokenizer import Tokenizer, tokenizer_for
-from tui_transformer.text.vocabulary import Vocabulary, load_vocabulary
+from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
+from tui_transformer.text.encoding import Tokenizer
+from tui_transformer.text.vocabulary import Vocabulary
 
 BUILT_IN = ("encoder", "decoder", "encoder-decoder", "attention")
 DEFAULT_SEED = 0

@@ -30,8 +30,9 @@ from tui_transformer.model.inputs import (
     without_past,
 )
 from tui_transformer.model.loading import Where, program_of
+from tui_transformer.text.dispatch import target_tokenizer
+from tui_transformer.text.encoding import Encoding, Token, Tokenizer, check_length
 from tui_transformer.text.pairs import encode_pair
-from tui_transformer.text.tokenizer import Encoding, Token, Tokenizer, check_length, target_tokenizer
 from tui_transformer.text.vocabulary import Vocabulary
 
 

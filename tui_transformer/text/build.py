@@ -12,9 +12,10 @@ from itertools import islice
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.text.counting import Counted, WordCounts
+from tui_transformer.text.encoding import without_surrogates
 from tui_transformer.text.specials import SPECIALS, Specials
-from tui_transformer.text.tokenizer import without_surrogates, word_pattern, words_in
 from tui_transformer.text.vocabulary import MAX_ENTRIES, MAX_ENTRY_LENGTH, Kind, Vocabulary, normal_form
+from tui_transformer.text.words import word_pattern, words_in
 
 DEFAULT_SIZE = 10_000
 NAME = "built"

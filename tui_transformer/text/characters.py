@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-from tui_transformer.text.tokenizer import Encoding, Token, check_length, too_many
+from tui_transformer.text.encoding import Encoding, Token, check_length, too_many
 from tui_transformer.text.vocabulary import Vocabulary
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_transformer.text.display import visible
-from tui_transformer.text.tokenizer import Encoding, Token, Tokenizer
+from tui_transformer.text.encoding import Encoding, Token, Tokenizer
 
 _WORD = re.compile(r"\S+")
 

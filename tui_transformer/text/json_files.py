@@ -10,9 +10,12 @@ from typing import Any
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.files import read_text, shown_path
-from tui_transformer.text.vocabulary import ADDED, MAX_ENTRIES, SPECIAL_MAP
+from tui_transformer.text.vocabulary import MAX_ENTRIES
 
 OPTIONS = "tokenizer_config.json"
+ADDED, SPECIAL_MAP = "added_tokens.json", "special_tokens_map.json"
+"""Files beside a vocabulary of word pieces or byte pairs, which add tokens to it."""
+
 _FLAGS = ("lstrip", "rstrip", "single_word", "normalized")
 
 

@@ -3,34 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.display import visible
-from tui_transformer.text.tokenizer import Encoding, Token, Tokenizer, too_many
+from tui_transformer.text.encoding import Encoding, Pairs, Token, Tokenizer, too_many
 
 BETWEEN = " "
 """What stands between two sentences where they are written as one text."""
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A token of a pair: its ID, the sentence that it is of (None where it was added), its place there, its segment."""
-
-    id: int
-    sentence: int | None
-    start: int
-    end: int
-    segment: int
-
-
-@runtime_checkable
-class Pairs(Protocol):
-    """A tokenizer that knows what stands around and between two sentences."""
-
-    def pair(self, first: str, second: str) -> Sequence[Piece]:
-        """The tokens of both, with those that are added."""
 
 
 def encode_pair(tokenizer: Tokenizer, first: str, second: str, max_tokens: int) -> Encoding:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
+from tui_transformer.text.encoding import Encoding, Token, check_length, too_many, without_surrogates
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.json_files import added_beside, options_beside, read_ids
 from tui_transformer.text.specials import Specials
-from tui_transformer.text.tokenizer import Encoding, Token, check_length, too_many, without_surrogates
 from tui_transformer.text.vocabulary import MAX_ENTRIES, Vocabulary
 
 SOURCE, TARGET, TABLE = "source.spm", "target.spm", "vocab.json"

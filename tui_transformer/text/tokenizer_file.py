@@ -11,18 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tui_transformer.errors import InputError
+from tui_transformer.text.encoding import Encoding, Piece, Token, check_length, too_many, without_surrogates
 from tui_transformer.text.files import read_text, shown_path
 from tui_transformer.text.pieces import Style, piece_text
 from tui_transformer.text.specials import Specials
-from tui_transformer.text.tokenizer import Encoding, Token, check_length, too_many, without_surrogates
 from tui_transformer.text.vocabulary import MAX_ENTRIES, Vocabulary
 
 if TYPE_CHECKING:
     import tokenizers
 
-    from tui_transformer.text.pairs import Piece
-
-MERGES = "merges.txt"
 PADDINGS = ("[PAD]", "<pad>", "<|pad|>")
 BEGINNINGS = ("<s>", "<bos>", "<|begin_of_text|>", "[CLS]", "<|endoftext|>")
 ENDS = ("</s>", "<eos>", "<|end_of_text|>", "[SEP]", "<|endoftext|>")
@@ -114,9 +111,7 @@ class PieceTokenizer:
         return Encoding(text, tuple(self._token(text, ids[i], places[i]) for i in kept), left)
 
     def pair(self, first: str, second: str) -> Sequence[Piece]:
-        """Two sentences as the post-processor puts them together; see `pairs.Pairs`."""
-        from tui_transformer.text.pairs import Piece
-
+        """Two sentences as the post-processor puts them together; see `encoding.Pairs`."""
         with refused("the sentences cannot be split by this tokenizer"):
             found = self.vocabulary.rust.encode(without_surrogates(first), without_surrogates(second))
         places = zip(found.ids, found.sequence_ids, found.offsets, found.type_ids, strict=True)
@@ -136,21 +131,12 @@ class PieceTokenizer:
         return Token(token_id, word, *place, special=token_id in self.vocabulary.special_ids)
 
 
-def load_pieces(path: Path) -> PieceVocabulary:
-    """Open a `tokenizer.json`, or a `vocab.json` that has its `merges.txt` beside it.
+def load_tokenizer_file(path: Path) -> PieceVocabulary:
+    """Open a `tokenizer.json`.
 
     Raises:
         InputError: The file is missing or broken, or describes a tokenizer that is not known.
     """
-    merges = path.with_name(MERGES)
-    if path.name == "vocab.json" and merges.exists():
-        from tui_transformer.text.tokenizer_parts import byte_pairs
-
-        return byte_pairs(path, merges)
-    return _from_json(path)
-
-
-def _from_json(path: Path) -> PieceVocabulary:
     from tokenizers import Tokenizer
 
     text = read_text(path)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.files import read_text, shown_path
-from tui_transformer.text.json_files import Added, Special, added_beside, options_beside, read_ids
+from tui_transformer.text.json_files import ADDED, Added, Special, added_beside, options_beside, read_ids
 from tui_transformer.text.tokenizer_file import PieceVocabulary, refused, vocabulary_of
-from tui_transformer.text.vocabulary import ADDED, Vocabulary, has_capitals
+from tui_transformer.text.vocabulary import Vocabulary, has_capitals
 
 if TYPE_CHECKING:
     import tokenizers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui_transformer.text.display import visible
-from tui_transformer.text.tokenizer import Encoding
+from tui_transformer.text.encoding import Encoding
 from tui_transformer.text.vocabulary import Vocabulary
 
 FIRST, LONGEST = 5, 20

@@ -9,7 +9,6 @@ first line what it holds (see `header`).
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -37,8 +36,6 @@ _STYLES: dict[Kind, Style] = {
 SPECIAL_WORDS = (UNKNOWN, PADDING, "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]")
 MAX_ENTRIES = 2_000_000
 MAX_ENTRY_LENGTH = 1_000
-ADDED, SPECIAL_MAP = "added_tokens.json", "special_tokens_map.json"
-"""Files beside a vocabulary of word pieces or byte pairs, which add tokens to it."""
 
 _CAPITAL = re.compile("[A-Z]")
 _PIECE = re.compile(r"^##\S+[ \t\r]*$", re.MULTILINE)
@@ -186,70 +183,10 @@ def _folder() -> Path:
     return next((folder for folder in _FOLDERS if folder.is_dir()), _FOLDERS[0])
 
 
-def load_vocabulary(where: str | Path) -> Vocabulary:
-    """Open a vocabulary by its built-in name, or by the path of a file: a list, a `tokenizer.json` or a `vocab.json`.
-
-    A built-in name comes before a file of that name in the current folder; `./NAME` is the file.
-
-    Raises:
-        InputError: If there is no such vocabulary, or its file cannot be used.
-    """
-    if isinstance(where, str) and where in built_in_vocabularies():
-        path = _folder() / f"{where}.txt"
-        return parse_vocabulary(read_text(path), where, path)
-    if isinstance(where, str) and not _names_a_file(where):
-        raise _unknown_name(where)
-    path = _expanded(Path(where))
-    if path.suffix == ".json":
-        return _pieces(path)
-    if path.suffix in (".spm", ".model"):
-        return _sentence_pieces(path)
-    return _with_added(parse_vocabulary(read_text(path), path.name, path), path)
-
-
-def _with_added(words: Vocabulary, path: Path) -> Vocabulary:
-    """The same with the tokens that files beside a `vocab.txt` of word pieces add."""
-    there = any(path.with_name(name).exists() for name in (ADDED, SPECIAL_MAP))
-    if words.kind != "wordpiece" or path.name != "vocab.txt" or not there:
-        return words
-    from tui_transformer.text.tokenizer_parts import word_pieces
-
-    return word_pieces(path, words)
-
-
-def _sentence_pieces(path: Path) -> Vocabulary:
-    from tui_transformer.text.sentence_pieces import load_sentence_pieces
-
-    return load_sentence_pieces(path)
-
-
-def _pieces(path: Path) -> Vocabulary:
-    from tui_transformer.text.tokenizer_file import load_pieces
-
-    return load_pieces(path)
-
-
-def _names_a_file(where: str) -> bool:
-    try:
-        return bool(where) and (Path(where).name != where or Path(where).exists())
-    except OSError:
-        return False
-
-
-def _expanded(path: Path) -> Path:
-    try:
-        return path.expanduser()
-    except RuntimeError:
-        return path
-
-
-def _unknown_name(name: str) -> InputError:
-    names = built_in_vocabularies()
-    close = difflib.get_close_matches(normal_form(name[:80]), names, 1)
-    hint = f" (did you mean {close[0]}?)" if close else ""
-    return InputError(
-        f"no vocabulary is called “{visible(name[:80])}”{hint}: use {', '.join(names)}, or the path of a file"
-    )
+def built_in_vocabulary(name: str) -> Vocabulary:
+    """The vocabulary of this name that comes with the program."""
+    path = _folder() / f"{name}.txt"
+    return parse_vocabulary(read_text(path), name, path)
 
 
 def parse_vocabulary(text: str, name: str, path: Path | None = None) -> Vocabulary:

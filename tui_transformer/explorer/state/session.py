@@ -21,9 +21,9 @@ from tui_transformer.learning.answering import answers_first
 from tui_transformer.model import Model
 from tui_transformer.model.targets import Ids, default_targets, has_loss, looks_ahead, own_answer
 from tui_transformer.report.comparison import Comparison, compare_traces
+from tui_transformer.text.dispatch import load_vocabulary
+from tui_transformer.text.encoding import Encoding, Token
 from tui_transformer.text.samples import sample_sentence
-from tui_transformer.text.tokenizer import Encoding, Token
-from tui_transformer.text.vocabulary import load_vocabulary
 from tui_transformer.views.step_view import Labels
 
 VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"

@@ -11,7 +11,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.learning.batches import Row
 from tui_transformer.text.display import visible
-from tui_transformer.text.tokenizer import MAX_CHARACTERS, Tokenizer
+from tui_transformer.text.encoding import MAX_CHARACTERS, Tokenizer
 from tui_transformer.text.vocabulary import Vocabulary
 
 Lines = Sequence[str]

@@ -8,7 +8,7 @@ import numpy as np
 
 from tui_transformer.learning.batches import Row
 from tui_transformer.learning.tasks.base import Lines, Reader, Task, needed, pairs, tokenizer_ids
-from tui_transformer.text.tokenizer import target_tokenizer
+from tui_transformer.text.dispatch import target_tokenizer
 
 WHAT = "source, tab, target"
 

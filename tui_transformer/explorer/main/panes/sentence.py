@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from tui_transformer.text.display import token_label, visible
-from tui_transformer.text.tokenizer import Encoding, Token
+from tui_transformer.text.encoding import Encoding, Token
 from tui_transformer.text.unknown import unknown_count
 from tui_transformer.text.vocabulary import Vocabulary
 

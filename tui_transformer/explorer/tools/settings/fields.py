@@ -14,8 +14,9 @@ from tui_transformer.model.description import NORM_PLACES, POSITIONS
 from tui_transformer.model.layers import ACTIVATIONS
 from tui_transformer.model.model import Model
 from tui_transformer.sizes import parse_size
+from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.display import visible
-from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies, load_vocabulary
+from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies
 
 Value = str | bool
 Values = Mapping[str, Value]

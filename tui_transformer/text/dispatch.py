@@ -1,0 +1,109 @@
+"""Which reader a vocabulary's file needs, and which tokenizer a vocabulary is for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tui_transformer.errors import InputError
+from tui_transformer.text.characters import CharacterTokenizer
+from tui_transformer.text.display import visible
+from tui_transformer.text.encoding import Tokenizer
+from tui_transformer.text.files import read_text
+from tui_transformer.text.json_files import ADDED, SPECIAL_MAP
+from tui_transformer.text.sentence_pieces import SentencePieceTokenizer, load_sentence_pieces
+from tui_transformer.text.tokenizer_file import PieceTokenizer, load_tokenizer_file
+from tui_transformer.text.tokenizer_parts import byte_pairs, word_pieces
+from tui_transformer.text.vocabulary import (
+    Kind,
+    Vocabulary,
+    built_in_vocabularies,
+    built_in_vocabulary,
+    normal_form,
+    parse_vocabulary,
+)
+from tui_transformer.text.word_pieces import WordPieceTokenizer
+from tui_transformer.text.words import WordTokenizer
+
+_TOKENIZERS: Mapping[Kind, Callable[[Any], Tokenizer]] = {
+    "words": WordTokenizer,
+    "characters": CharacterTokenizer,
+    "wordpiece": WordPieceTokenizer,
+    "pieces": PieceTokenizer,
+    "sentencepiece": SentencePieceTokenizer,
+}
+
+
+def tokenizer_for(vocabulary: Vocabulary) -> Tokenizer:
+    """Make the tokenizer that a vocabulary is for."""
+    return _TOKENIZERS[vocabulary.kind](vocabulary)
+
+
+def target_tokenizer(tokenizer: Tokenizer) -> Tokenizer:
+    """What cuts the text of a decoder beside an encoder: the same, or Marian's second model."""
+    target: Tokenizer = getattr(tokenizer, "target", tokenizer)
+    return target
+
+
+def load_vocabulary(where: str | Path) -> Vocabulary:
+    """Open a vocabulary by its built-in name, or by the path of a file: a list, a `tokenizer.json` or a `vocab.json`.
+
+    A built-in name comes before a file of that name in the current folder; `./NAME` is the file.
+
+    Raises:
+        InputError: If there is no such vocabulary, or its file cannot be used.
+    """
+    if isinstance(where, str) and where in built_in_vocabularies():
+        return built_in_vocabulary(where)
+    if isinstance(where, str) and not _names_a_file(where):
+        raise _unknown_name(where)
+    path = _expanded(Path(where))
+    return _READERS.get(path.suffix, _listed)(path)
+
+
+def _from_json(path: Path) -> Vocabulary:
+    """A `tokenizer.json`, or a `vocab.json` that has its `merges.txt` beside it."""
+    merges = path.with_name("merges.txt")
+    if path.name == "vocab.json" and merges.exists():
+        return byte_pairs(path, merges)
+    return load_tokenizer_file(path)
+
+
+def _listed(path: Path) -> Vocabulary:
+    """A list of words, characters or word pieces, with the tokens that files beside a `vocab.txt` of pieces add."""
+    words = parse_vocabulary(read_text(path), path.name, path)
+    more = any(path.with_name(name).exists() for name in (ADDED, SPECIAL_MAP))
+    return word_pieces(path, words) if more and words.kind == "wordpiece" and path.name == "vocab.txt" else words
+
+
+_READERS: Mapping[str, Callable[[Path], Vocabulary]] = {
+    ".json": _from_json,
+    ".spm": load_sentence_pieces,
+    ".model": load_sentence_pieces,
+}
+"""By the ending of the file's name; all others are lists."""
+
+
+def _names_a_file(where: str) -> bool:
+    try:
+        return bool(where) and (Path(where).name != where or Path(where).exists())
+    except OSError:
+        return False
+
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
+def _unknown_name(name: str) -> InputError:
+    names = built_in_vocabularies()
+    close = difflib.get_close_matches(normal_form(name[:80]), names, 1)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    return InputError(
+        f"no vocabulary is called “{visible(name[:80])}”{hint}: use {', '.join(names)}, or the path of a file"
+    )
