@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import secrets
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -42,16 +43,37 @@ def read_json(path: Path, largest: int) -> dict[str, Any]:
     Raises:
         InputError: The file is missing, too large, not JSON, or no object.
     """
-    check_regular(path)
-    if path.stat().st_size > largest:
-        raise InputError(f"{path}: larger than such a file can be: is it the right one?")
     try:
-        raw = json.loads(path.read_bytes())
+        raw = json.loads(_read(path, largest))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON: {_reason(error)}") from error
     if not isinstance(raw, dict):
         raise InputError(f"{path}: not a JSON object, which is {{…}}")
     return raw
+
+
+def read_toml(path: Path, largest: int) -> dict[str, Any]:
+    """The table of a TOML file of at most so many bytes.
+
+    Raises:
+        InputError: The file is missing, too large, or not TOML.
+    """
+    try:
+        return tomllib.loads(_read(path, largest).decode())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not TOML: {_reason(error)}") from error
+
+
+def _read(path: Path, largest: int) -> bytes:
+    check_regular(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(largest + 1)
+    except OSError as error:
+        raise InputError(f"{path}: {_reason(error)}") from error
+    if len(data) > largest:
+        raise InputError(f"{path}: larger than such a file can be: is it the right one?")
+    return data
 
 
 def write_whole(path: Path, data: bytes) -> None:

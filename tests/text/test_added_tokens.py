@@ -104,7 +104,7 @@ def test_the_frame_of_byte_pairs_can_have_other_names(byte_pairs: Path) -> None:
     [
         ("added_tokens.json", {"<a>": 12}, "gives '<a>' the ID 12, which is not the next"),
         ("added_tokens.json", {"<a>": "8"}, "is no table of pieces and IDs"),
-        ("added_tokens.json", "[", "is not JSON"),
+        ("added_tokens.json", "[", "not JSON"),
         ("special_tokens_map.json", {"cls_token": 3}, "has the token '3'"),
         ("special_tokens_map.json", {"additional_special_tokens": "x"}, "is no list"),
         ("special_tokens_map.json", {"unk_token": "<unk>"}, "has no <unk>, which stands for what is unknown"),

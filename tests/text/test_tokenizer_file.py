@@ -269,11 +269,11 @@ def test_gpt2_puts_nothing_around_a_text(two_files):
 
 TWO_FILES = {
     "another class": ("tokenizer_config.json", '{"tokenizer_class": "Qwen2Tokenizer"}', "a tokenizer.json is needed"),
-    "broken options": ("tokenizer_config.json", "{", "tokenizer_config.json is not JSON"),
-    "a list": ("vocab.json", "[1]", "vocab.json is not a JSON object"),
+    "broken options": ("tokenizer_config.json", "{", "tokenizer_config.json: not JSON"),
+    "a list": ("vocab.json", "[1]", "vocab.json: not a JSON object"),
     "no IDs": ("vocab.json", '{"a": "b"}', "vocab.json is no table of pieces and IDs"),
     "huge ID": ("vocab.json", '{"a": 4000000000}', "vocab.json is no table of pieces and IDs"),
-    "not JSON": ("vocab.json", "[" * 100_000, "vocab.json is not JSON"),
+    "not JSON": ("vocab.json", "[" * 100_000, "vocab.json: not JSON"),
     "three pieces": ("merges.txt", "a b c\n", "merges.txt has the line 'a b c': a merge is two pieces"),
     "unknown pieces": ("merges.txt", "zz yy\n", "vocab.json and merges.txt do not fit each other"),
     "binary": ("merges.txt", "a\0b", "merges.txt is binary"),

@@ -6,7 +6,6 @@ out, or cannot be read of it, is taken from English.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
@@ -14,10 +13,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_transformer.errors import InputError
+from tui_transformer.files import read_toml
 from tui_transformer.trained import about
 
 ROOT = Path(__file__).parent
 ENGLISH = "en"
+LARGEST = 1 << 20
 
 Action = Literal["explain", "vocabulary", "chart"]
 Texts = dict[str, dict[str, str]]
@@ -187,8 +188,8 @@ def _joined(text: str) -> str:
 def _toml(path: Path) -> Mapping[str, Any]:
     """A file's table; empty where the file is missing or broken."""
     try:
-        return tomllib.loads(_text(path))
-    except tomllib.TOMLDecodeError:
+        return read_toml(path, LARGEST)
+    except InputError:
         return {}
 
 

@@ -21,6 +21,9 @@ PROGRAM = Path(__file__).resolve().parent.parent
 TRAINED = PROGRAM / "trained"
 """The models that come with the program, a folder each."""
 
+ABOUT = "about.toml"
+"""What was measured of such a model, in its folder."""
+
 DEEPEST, MOST_FOLDERS = 5, 10_000
 """How far below a package checkpoints are looked for."""
 

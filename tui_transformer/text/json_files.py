@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
-from tui_transformer.text.files import read_text, shown_path
+from tui_transformer.files import read_json
+from tui_transformer.text.files import MAX_BYTES, shown_path
 from tui_transformer.text.vocabulary import MAX_ENTRIES
 
 OPTIONS = "tokenizer_config.json"
@@ -19,29 +19,13 @@ ADDED, SPECIAL_MAP = "added_tokens.json", "special_tokens_map.json"
 _FLAGS = ("lstrip", "rstrip", "single_word", "normalized")
 
 
-def read_object(path: Path) -> dict[str, Any]:
-    """The object of a JSON file.
-
-    Raises:
-        InputError: It cannot be read, is not JSON, or no object.
-    """
-    try:
-        found = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise InputError(f"{shown_path(path)} is not JSON ({reason}): copy the file again") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{shown_path(path)} is not a JSON object: copy the file again")
-    return found
-
-
 def read_ids(path: Path) -> dict[str, int]:
     """A table of pieces and IDs.
 
     Raises:
         InputError: A value is no ID.
     """
-    ids = read_object(path)
+    ids = read_json(path, MAX_BYTES)
     if not all(type(token_id) is int and 0 <= token_id < MAX_ENTRIES for token_id in ids.values()):
         raise InputError(f"{shown_path(path)} is no table of pieces and IDs: every value is a whole number from 0")
     return ids
@@ -50,7 +34,7 @@ def read_ids(path: Path) -> dict[str, int]:
 def options_beside(path: Path, name: str = OPTIONS) -> dict[str, Any]:
     """What the file of this name beside another says; nothing where there is none."""
     beside = path.with_name(name)
-    return read_object(beside) if beside.exists() else {}
+    return read_json(beside, MAX_BYTES) if beside.exists() else {}
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,24 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tui_transformer.files import read_toml
+from tui_transformer.model.found import ABOUT
+
 HERE = Path(__file__).parent
-ABOUT = "about.toml"
+LARGEST = 1 << 16
 
 
 @cache
 def about(name: str) -> Mapping[str, Any]:
-    """What was measured of a model when it was made; empty where there is none."""
+    """What was measured of a model when it was made; empty where there is none.
+
+    Raises:
+        InputError: The file is damaged.
+    """
     path = HERE / name / ABOUT
-    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return read_toml(path, LARGEST) if path.is_file() else {}

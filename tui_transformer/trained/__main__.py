@@ -14,8 +14,9 @@ from tui_transformer.files import write_whole
 from tui_transformer.learning.checkpoint import checkpoints
 from tui_transformer.learning.recipes import RECIPES
 from tui_transformer.learning.run_file import settings_of
+from tui_transformer.model.found import ABOUT
 from tui_transformer.model.model import Model
-from tui_transformer.trained import ABOUT, HERE
+from tui_transformer.trained import HERE
 from tui_transformer.trained.measure import NEW_LINES, measure
 
 
