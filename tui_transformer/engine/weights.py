@@ -28,10 +28,7 @@ class Stored(Protocol):
     """The file that weights are read from."""
 
     def part(self, name: str, index: Any) -> Host:
-        """The cells of a weight at an index, as floats; no others are read."""
-
-    def mapped(self, name: str, dtype: np.dtype[Any]) -> bool:
-        """Whether a weight is in the file as numbers of this type, so that reading it takes no memory."""
+        """The cells of a weight at an index of slices, or rows by ascending numbers, as floats; no others are read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +63,10 @@ class Weights:
 
     def _make_room(self, name: str, shape: Shape) -> None:
         """Let go of weights that can be read again, the oldest first, as long as there is too little memory."""
-        needed = self._taken(name, shape)
+        needed = self._taken(shape)
         if needed < self.small:
             return
-        old = [other for other, array in self.held.items() if self._taken(other, array.shape) >= self.small]
+        old = [other for other, array in self.held.items() if self._taken(array.shape) >= self.small]
         held = sum(self.held[other].nbytes for other in old)
         for other in old:
             if needed + (needed + held) * SPARE < available_memory():
@@ -77,12 +74,11 @@ class Weights:
             held -= self.held.pop(other).nbytes
         check_memory(needed, f"{name} takes", "close other programs, or use a smaller model")
 
-    def _taken(self, name: str, shape: Shape) -> int:
-        """Bytes that a weight of a file takes once it is read; none where they are those of the file itself."""
-        dtype = self.backend.dtype
-        if self.file is None or self.backend.device != "cpu" or self.file.mapped(name, dtype):
+    def _taken(self, shape: Shape) -> int:
+        """Bytes of memory that a weight of a file takes once it is read; on a GPU, none of the computer's."""
+        if self.file is None or self.backend.device != "cpu":
             return 0
-        return math.prod(shape) * dtype.itemsize
+        return math.prod(shape) * self.backend.dtype.itemsize
 
     def apart(self, name: str, shape: Shape) -> bool:
         """Whether a part of a weight can be had for less than the whole."""
@@ -101,7 +97,7 @@ class Weights:
 
     def check_room(self, wanted: Mapping[str, Shape]) -> None:
         """Raise InputError where weights do not fit into memory together."""
-        needed = sum(self._taken(name, shape) for name, shape in wanted.items() if name not in self.held)
+        needed = sum(self._taken(shape) for name, shape in wanted.items() if name not in self.held)
         if needed >= self.small:
             check_memory(needed, f"the weights take, as {self.backend.dtype},", "use a smaller model")
 

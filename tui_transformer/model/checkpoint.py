@@ -17,7 +17,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import read_json, write_whole
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families import ALIASES, FAMILIES, Family, ModelConfig, family_of
-from tui_transformer.model.tensors import STORED, Tensors, open_file, open_index
+from tui_transformer.model.tensors import Tensors, open_file, open_index
 from tui_transformer.model.weight_table import Stored, as_it_is
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 
@@ -44,7 +44,7 @@ LARGEST_CONFIG = 1 << 20
 
 
 def open_tensors(folder: Path) -> Tensors:
-    """Map the weights of a checkpoint folder: one file, or those that an index names.
+    """Open the weights of a checkpoint folder: one file, or those that an index names.
 
     Raises:
         InputError: They are missing, damaged, or pickled.
@@ -87,14 +87,13 @@ class StoredWeights:
         return self.part(name, ...)
 
     def part(self, name: str, index: Any) -> Host:
-        """The cells of a weight at an index, as floats; no others are read."""
+        """The cells of a weight at an index of slices, or rows by ascending numbers, as floats; no others are read."""
         place = self.places[name]
+        if place.make is not as_it_is:
+            return place.numbers(place.make(self.tensors.read(place.name, place.take))[index])
+        if isinstance(index, np.ndarray):
+            return place.numbers(self.tensors.read(place.name, place.take, rows=index))
         return place.numbers(self.tensors.read(place.name, lambda tensor: place.take(tensor)[index]))
-
-    def mapped(self, name: str, dtype: np.dtype[Any]) -> bool:
-        """Whether a weight is in the file as numbers of this type."""
-        place = self.places[name]
-        return place.as_stored and STORED[self.tensors.find(place.name).kind].dtype == dtype.newbyteorder("<")
 
 
 def stored_weights(tensors: Tensors, family: Family, config: ModelConfig, program: Program) -> StoredWeights:
@@ -119,7 +118,7 @@ def _check_shape(tensors: Tensors, place: Stored, shape: Shape) -> None:
     """Raise InputError unless a tensor gives a weight of this shape."""
     tensor = tensors.find(place.name)
     try:
-        found = place.take(np.broadcast_to(np.uint8(0), tensor.shape)).shape
+        found = place.make(place.take(np.broadcast_to(np.uint8(0), tensor.shape))).shape
     except (ValueError, IndexError):
         found = ()
     if found != shape:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-
-from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model.families import Family, ModelConfig
 from tui_transformer.model.tensors import Tensor, Tensors
@@ -49,8 +46,9 @@ def _equal(first: Tensor, second: Tensor) -> bool:
     if (first.kind, first.shape) != (second.kind, second.shape):
         return False
     sizes = range(0, first.stop - first.start, BLOCK)
-    return all(np.array_equal(_block(first, start), _block(second, start)) for start in sizes)
+    return all(_block(first, start) == _block(second, start) for start in sizes)
 
 
-def _block(tensor: Tensor, start: int) -> Host:
-    return tensor.data[tensor.start + start : min(tensor.start + start + BLOCK, tensor.stop)]
+def _block(tensor: Tensor, start: int) -> bytes:
+    start += tensor.start
+    return tensor.file.bytes(start, min(BLOCK, tensor.stop - start))

@@ -12,16 +12,15 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, TypeGuard
 
 from tui_transformer.engine.axis import Shape, shape_text
 from tui_transformer.errors import InputError
-from tui_transformer.files import check_regular
 from tui_transformer.model.checks import shown
+from tui_transformer.model.weights_file import WeightsFile
 
-LARGEST = 100_000_000
-"""Bytes of a header, as the library safetensors has it."""
+LARGEST = 1 << 25
+"""Bytes of a header; that of 300,000 tensors is no larger, and to read one of these takes no more than 1 GiB."""
 
 MOST_AXES = 64
 BITS: Mapping[str, int] = {
@@ -52,15 +51,15 @@ class Entry:
     stop: int
 
 
-def read_header(path: Path) -> dict[str, Entry]:
+def read_header(file: WeightsFile) -> dict[str, Entry]:
     """The tensors of a safetensors file by name.
 
     Raises:
-        InputError: The file is missing, cut, or not what it says; the message names the tensor.
+        InputError: The file is cut, or not what it says; the message names the tensor.
     """
-    check_regular(path)
+    path, end = file.path, file.size
     try:
-        text, begin, end = _text(path)
+        text, begin = _text(file)
         entries = {name: _entry(name, value, begin) for name, value in _object(text).items() if name != "__metadata__"}
         _check_places(entries, begin, end)
     except (OSError, _DamageError) as error:
@@ -69,20 +68,17 @@ def read_header(path: Path) -> dict[str, Entry]:
     return entries
 
 
-def _text(path: Path) -> tuple[bytes, int, int]:
-    """The header of a file, where its data begin, and where they end."""
-    end = path.stat().st_size
-    with path.open("rb") as file:
-        first = file.read(len(_POINTER))
-        if first == _POINTER:
-            raise InputError(f"{path}: a pointer of Git LFS, not the weights: run git lfs pull in its folder")
-        begin = 8 + int.from_bytes(first[:8], "little")
-        if len(first) < 8 or begin > end:
-            raise _DamageError(f"its header would end at byte {begin:,}, and the file has {end:,}")
-        if begin - 8 > LARGEST:
-            raise _DamageError(f"its header would have {begin - 8:,} bytes, more than {LARGEST:,}")
-        file.seek(8)
-        return file.read(begin - 8), begin, end
+def _text(file: WeightsFile) -> tuple[bytes, int]:
+    """The header of a file, and where its data begin."""
+    first = file.bytes(0, len(_POINTER))
+    if first == _POINTER:
+        raise InputError(f"{file.path}: a pointer of Git LFS, not the weights: run git lfs pull in its folder")
+    begin = 8 + int.from_bytes(first[:8], "little")
+    if len(first) < 8 or begin > file.size:
+        raise _DamageError(f"its header would end at byte {begin:,}, and the file has {file.size:,}")
+    if begin - 8 > LARGEST:
+        raise _DamageError(f"its header would have {begin - 8:,} bytes, more than {LARGEST:,}")
+    return file.bytes(8, begin - 8), begin
 
 
 def _object(text: bytes) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Safetensors files mapped into memory: opening costs their headers, and a tensor is read when it is asked for."""
+"""The tensors of safetensors files: opening costs their headers, and a tensor is read when it is asked for."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
 from tui_transformer.model.header import read_header
+from tui_transformer.model.weights_file import WeightsFile
 
-LARGEST_INDEX = 1 << 26
+LARGEST_INDEX = 1 << 25
 
 
 class Kind(NamedTuple):
@@ -46,14 +47,18 @@ BLOCK = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """Where a tensor is: its file, the bytes of that, and what they are."""
+    """Where a tensor is: its file, its bytes there, and what they are."""
 
-    path: Path
-    data: Host = field(repr=False)
+    file: WeightsFile = field(repr=False)
     kind: str
     shape: Shape
     start: int
     stop: int
+
+    @property
+    def path(self) -> Path:
+        """The file's path."""
+        return self.file.path
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,17 +96,23 @@ class Tensors:
         place = self.path.with_name(self.promised[name])
         return f"{place}: tensor {name} is missing, and {self.path.name} says that it is there: copy the file again"
 
-    def read(self, name: str, take: Callable[[Host], Host]) -> Host:
-        """What is taken of a tensor, by slicing and turning alone, as floats.
+    def read(self, name: str, take: Callable[[Host], Host], rows: Host | None = None) -> Host:
+        """What is taken of a tensor, as floats; nothing else is read.
+
+        Args:
+            name: Of the tensor.
+            take: Slices and turns alone: it is given an array that says where the numbers lie.
+            rows: Of what is taken, only these; ascending.
 
         Raises:
-            InputError: It is missing, has a type that is not supported, or holds NaN or infinity.
+            InputError: It is missing, has a type that is not supported, or holds NaN or infinity; or the file was cut
+                or written to since it was opened.
         """
         tensor = self.find(name)
-        kind = STORED[tensor.kind]
-        taken = take(tensor.data[tensor.start : tensor.stop].view(kind.dtype).reshape(tensor.shape))
-        # A writer need not align its data, and arithmetic on unaligned numbers is slow: those are copied.
-        numbers = kind.floats(np.require(taken, requirements="A"))
+        kind, file = STORED[tensor.kind], tensor.file
+        taken = take(file.layout(tensor.start, tensor.stop, kind.dtype, tensor.shape))
+        what = f"tensor {name}"
+        numbers = file.numbers(taken, kind.floats, what) if rows is None else file.rows(taken, rows, kind.floats, what)
         if not _finite(numbers):
             raise InputError(
                 f"{tensor.path}: tensor {name} holds NaN or infinity: the file is damaged or was saved badly"
@@ -119,20 +130,18 @@ def _finite(numbers: Host) -> bool:
 
 
 def open_file(path: Path) -> Tensors:
-    """Map a safetensors file; its header is checked, its tensors are not read.
+    """Open a safetensors file; its header is checked, its tensors are not read.
 
     Raises:
         InputError: The file is missing, cut, or not what it says.
     """
-    entries = read_header(path)
-    data = np.memmap(path, dtype=np.uint8, mode="r")
-    return Tensors(
-        path, {name: Tensor(path, data, at.kind, at.shape, at.start, at.stop) for name, at in entries.items()}
-    )
+    file = WeightsFile(path)
+    entries = read_header(file)
+    return Tensors(path, {name: Tensor(file, at.kind, at.shape, at.start, at.stop) for name, at in entries.items()})
 
 
 def open_index(path: Path) -> Tensors:
-    """Map the files that a `model.safetensors.index.json` names; where several have a tensor, its own one counts.
+    """Open the files that a `model.safetensors.index.json` names; where several have a tensor, its own one counts.
 
     Raises:
         InputError: The index is broken, names a file outside its folder, or a file is missing or damaged.

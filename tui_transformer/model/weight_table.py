@@ -13,6 +13,18 @@ from tui_transformer.engine.backend import Host
 Take = Callable[[Host, Any], Host]
 """What a weight is of a tensor as it is stored, given the configuration: by slicing and turning alone."""
 
+
+@dataclass(frozen=True)
+class Grouped:
+    """A take whose rows are counted on three axes (group, place in it, row), which are joined once they are read."""
+
+    take: Take
+
+    def __call__(self, tensor: Host, config: Any) -> Host:
+        """A view of the tensor."""
+        return self.take(tensor, config)
+
+
 NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)")
 ENDINGS: Mapping[str, tuple[str, ...]] = {"weight": (".weight", ".gamma"), "bias": (".bias", ".beta")}
 """What is behind a tensor's name; old files call γ and β of a norm so."""
@@ -38,24 +50,22 @@ class Stored:
 
     Attributes:
         name: The tensor.
-        take: What the weight is of it, by slicing and turning alone (a view, no copy).
+        take: What the weight is of it, by slicing and turning alone: a view, as only what is taken is read.
+        make: What is made of that once it is read, where a view cannot say it.
         times: What its numbers are multiplied by.
         plus: What is added then.
     """
 
     name: str
     take: Callable[[Host], Host] = as_it_is
+    make: Callable[[Host], Host] = as_it_is
     times: float = 1.0
     plus: float = 0.0
 
-    @property
-    def as_stored(self) -> bool:
-        """The numbers are those of the file."""
-        return self.times == 1.0 and self.plus == 0.0
-
-    def numbers(self, taken: Host) -> Host:
+    def numbers(self, made: Host) -> Host:
         """The numbers of the weight, from those that were read; worked out in float64 where they are not the same."""
-        return taken if self.as_stored else taken.astype("float64") * self.times + self.plus
+        same = self.times == 1.0 and self.plus == 0.0
+        return made if same else made.astype("float64") * self.times + self.plus
 
 
 @dataclass(frozen=True)
@@ -106,7 +116,8 @@ class WeightTable:
         tensor = self.table(config, names) if name == TABLE else self.tensor(name, names)
         take = functools.partial(self._taken, part, name, config)
         plain = part.take is None and not part.stacked and not self._turned(part, name)
-        return Stored(tensor, as_it_is if plain else take, part.times, part.plus)
+        make = functools.partial(self._made, part, name) if isinstance(part.take, Grouped) else as_it_is
+        return Stored(tensor, as_it_is if plain else take, make, part.times, part.plus)
 
     def part(self, name: str) -> Part | None:
         """What the table says of a weight."""
@@ -156,9 +167,16 @@ class WeightTable:
     def _taken(self, part: Part, name: str, config: Any, tensor: Host) -> Host:
         if part.stacked:
             tensor = tensor[int(NUMBER.findall(name)[-1])]
+        if isinstance(part.take, Grouped):
+            return part.take(tensor, config)
         if part.take is not None:
             tensor = part.take(tensor, config)
         return transposed(tensor) if self._turned(part, name) else tensor
+
+    def _made(self, part: Part, name: str, grouped: Host) -> Host:
+        """Rows in groups as rows of one matrix."""
+        rows = grouped.reshape(-1, *grouped.shape[3:])
+        return transposed(rows) if self._turned(part, name) else rows
 
     def _turned(self, part: Part, name: str) -> bool:
         """Whether what is stored is out × in."""
@@ -204,10 +222,9 @@ def of_every_group(first: int, count: int, groups: Callable[[Any], int], heads: 
     def take(tensor: Host, config: Any) -> Host:
         many, inside = groups(config), heads(config)
         rows = tensor.reshape(many, inside, -1, *tensor.shape[1:])
-        chosen = rows[:, first : first + (count if count > 0 else inside + count)]
-        return chosen.reshape(-1, *tensor.shape[1:])
+        return rows[:, first : first + (count if count > 0 else inside + count)]
 
-    return take
+    return Grouped(take)
 
 
 def halves_of_pairs(width: Callable[[Any], int]) -> Take:
@@ -217,7 +234,6 @@ def halves_of_pairs(width: Callable[[Any], int]) -> Take:
     """
 
     def take(tensor: Host, config: Any) -> Host:
-        rows = tensor.reshape(-1, width(config) // 2, 2, *tensor.shape[1:])
-        return rows.swapaxes(1, 2).reshape(tensor.shape)
+        return tensor.reshape(-1, width(config) // 2, 2, *tensor.shape[1:]).swapaxes(1, 2)
 
-    return take
+    return Grouped(take)
