@@ -39,7 +39,7 @@ class Rollout:
     _found: dict[int, Host] = field(default_factory=dict, repr=False)
 
     def after(self, layer: int, report: Report = silent) -> Host:
-        """R after a layer: tokens × input tokens, float32, read-only; every row sums to 1."""
+        """R after a layer: tokens × input tokens, in the model's precision, read-only; every row sums to 1."""
         nearest = max((at for at in self._found if at <= layer), default=-1)
         rolled = self._found.get(nearest)
         for at in range(nearest + 1, layer + 1):
@@ -66,9 +66,9 @@ class Rollout:
 
 
 def mixing(trace: Trace, step: Attention, reader: Reader, report: Report = silent) -> Host:
-    """Ã of one layer: tokens × tokens, float32."""
+    """Ã of one layer: tokens × tokens, in the model's precision."""
     size = step.queries.size
-    mixed: Host = np.empty((size, step.keys.size), dtype=np.float32)
+    mixed: Host = np.empty((size, step.keys.size), dtype=trace.weights.backend.dtype)
     for rows in reader.rows(prepared(trace, step.name, report), step, [range(size)]):
         report(f"{step.name} · query {rows.queries[0]:,} of {size:,}")
         mixed[rows.queries] = rows.weights.mean(axis=0)

@@ -17,11 +17,12 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import read_json, write_whole
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families import ALIASES, FAMILIES, Family, ModelConfig, family_of
-from tui_transformer.model.tensors import Tensors, open_file, open_index
+from tui_transformer.model.foreign import WEIGHTS, check_architecture, refuse_folder
+from tui_transformer.model.tensors import Tensors, open_file, open_index, without_wrapper
 from tui_transformer.model.weight_table import Stored, as_it_is
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 
-CONFIG, WEIGHTS = "config.json", "model.safetensors"
+CONFIG = "config.json"
 INDEX = f"{WEIGHTS}.index.json"
 TOKENIZERS = ("tokenizer.json", VOCABULARY_FILE, "vocab.txt")
 """What a folder may hold of these comes first, then `vocab.json` with `merges.txt`, then SentencePiece models."""
@@ -39,7 +40,6 @@ OF_A_TOKENIZER = (
 )
 """Every file that has a say in how text is split."""
 
-PICKLED = (".bin", ".pt", ".pth", ".ckpt")
 LARGEST_CONFIG = 1 << 20
 
 
@@ -51,23 +51,9 @@ def open_tensors(folder: Path) -> Tensors:
     """
     if not (folder / WEIGHTS).exists():
         if (folder / INDEX).exists():
-            return open_index(folder / INDEX)
-        for path in sorted(folder.iterdir(), key=lambda path: (not path.name.startswith("pytorch_model"), path.name)):
-            refuse_pickled(path)
-    return open_file(folder / WEIGHTS)
-
-
-def refuse_pickled(path: Path) -> None:
-    """Raise InputError, with the way out, for a file of pickled weights."""
-    if path.suffix in PICKLED:
-        convert = (
-            f"save_file({{k: v.clone().contiguous() for k, v in torch.load({path.name!r}, map_location='cpu', "
-            f"weights_only=True).items()}}, {WEIGHTS!r})"
-        )
-        raise InputError(
-            f"{path}: pickled weights can run code when they are read, so they are not; where you trust them, convert "
-            f"them in Python, with save_file of safetensors.torch: {convert}"
-        )
+            return without_wrapper(open_index(folder / INDEX))
+        refuse_folder(folder)
+    return without_wrapper(open_file(folder / WEIGHTS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +120,14 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
         InputError: No folder, no config, not JSON, or a configuration that cannot be.
     """
     path = folder / CONFIG
+    if folder.is_dir() and not path.exists():
+        refuse_folder(folder)
     raw = read_json(path, LARGEST_CONFIG)
     kind = raw.get("model_type")
     if not isinstance(kind, str) or kind not in (*FAMILIES, *ALIASES):
         raise InputError(f"{path}: model_type {shown(kind)} is not supported: {', '.join(FAMILIES)} are")
     try:
+        check_architecture(raw)
         return family_of(kind), family_of(kind).read(raw)
     except UsageError as error:
         raise InputError(f"{path}: {error}") from error

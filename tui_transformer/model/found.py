@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from tui_transformer.errors import InputError
-from tui_transformer.model.checkpoint import CONFIG, WEIGHTS, refuse_pickled
+from tui_transformer.model.checkpoint import CONFIG
+from tui_transformer.model.foreign import WEIGHTS, refuse_file
 
 Source = Literal["trained", "folder", "package", "cache"]
 PROGRAM = Path(__file__).resolve().parent.parent
@@ -91,7 +92,7 @@ def _exists(path: Path) -> bool:
 def _in_folder(path: Path) -> Found:
     if path.is_dir():
         return Found(_name_of(path), "folder", path)
-    refuse_pickled(path)
+    refuse_file(path)
     if path.name != CONFIG and not _WEIGHTS_FILE.fullmatch(path.name):
         raise InputError(f"{path}: not a checkpoint: name its folder, its {CONFIG} or its {WEIGHTS}")
     return Found(_name_of(path.parent), "folder", path.parent)

@@ -41,6 +41,9 @@ STORED: Mapping[str, Kind] = {
 }
 """Stored types that can be read."""
 
+WRAPPER, COMPILED = "module.", "_orig_mod"
+"""What `DataParallel` and `torch.compile` put into the names of what they wrap."""
+
 BLOCK = 1 << 22
 """Numbers that are looked at together."""
 
@@ -155,6 +158,24 @@ def open_index(path: Path) -> Tensors:
         if weight_map.get(name, file) == file
     }
     return Tensors(path, found, weight_map)
+
+
+def without_wrapper(tensors: Tensors) -> Tensors:
+    """The tensors without what wrappers put before their names.
+
+    `module.` of `DataParallel` stands before every name, `_orig_mod.` of `torch.compile` before what was compiled.
+    """
+    names = {name: _unwrapped(name) for name in (*tensors.found, *tensors.promised)}
+    while names and all(name.startswith(WRAPPER) for name in names.values()):
+        names = {name: _unwrapped(short.removeprefix(WRAPPER)) for name, short in names.items()}
+    if len(set(names.values())) < len(names):
+        return tensors
+    found = {names[name]: tensor for name, tensor in tensors.found.items()}
+    return Tensors(tensors.path, found, {names[name]: file for name, file in tensors.promised.items()})
+
+
+def _unwrapped(name: str) -> str:
+    return ".".join(part for part in name.split(".") if part != COMPILED)
 
 
 def _weight_map(path: Path) -> dict[str, str]:
