@@ -1,0 +1,177 @@
+"""Vocabularies and tokenizers in broken files: read, or refused in one line that names a file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
+from hypothesis import strategies as st
+
+from tui_transformer.errors import InputError
+from tui_transformer.text.build import build_bpe, build_characters, build_words
+from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
+
+LINES = ["the waves crashed against the shore", "a strong nation, and its surplus: the 3rd of May"]
+TEXT = "the waves don't [UNK] <s> crash\x00 ‘é’ 12"
+
+PIECES = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\nwave\n##s\n"
+LISTS = {
+    "words.txt": b"the waves crashed [CLS] shore",
+    "vocab.txt": PIECES.encode(),
+    "vocabulary.txt": build_characters(LINES).file()[1].encode(),
+    "named.txt": b"#!vocabulary words padding=<pad> unknown=<unk> begin=<s> end=</s>\n<pad>\n<unk>\n<s>\n</s>\nthe\n",
+}
+
+
+def use(path: Path, *beside: Path) -> None:
+    """Read a vocabulary; what is read cuts a text and puts it together again."""
+    words = read_or_refused(lambda: load_vocabulary(path), path, *beside)
+    if words is None:
+        return
+    assert 0 < words.size <= 2_000_000
+    assert words.pad_id is None or 0 <= words.pad_id < words.size
+    words.reading(0)
+    with contextlib.suppress(InputError):
+        encoding = tokenizer_for(words).encode(TEXT)
+        assert all(0 <= token.id < words.size for token in encoding.tokens)
+        assert all(0 <= token.start <= token.end <= len(TEXT) for token in encoding.tokens)
+        tokenizer_for(words).decode(encoding.ids)
+
+
+@COUNTS
+@pytest.mark.parametrize("name", LISTS)
+def test_broken_lists(tmp_path, name, count):
+    path = tmp_path / name
+
+    def check(data: bytes) -> None:
+        path.write_bytes(data)
+        use(path)
+
+    hold(count, check, data=st.one_of(damaged(LISTS[name]), st.binary(max_size=200)))
+
+
+BYTE_PAIRS = json.loads(build_bpe(LINES, 300).file()[1])
+
+
+def _tokenizers() -> dict[str, Any]:
+    """Small tokenizers of every kind of model, with every part that a file can have."""
+    frame = [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
+    around = {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]}}
+    added = {"content": "[UNK]", "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    whole = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [{"id": 1, "special": True} | added],
+        "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]},
+        "pre_tokenizer": {"type": "Whitespace"},
+        "post_processor": {"type": "TemplateProcessing", "single": frame, "pair": frame, "special_tokens": around},
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+    }
+    ids = {word: i for i, word in enumerate(PIECES.split())}
+    pieces = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##"}
+    scores = [[word, -float(i)] for i, word in enumerate(["<unk>", "▁the", "▁", "w", "a", "v", "e", "s"])]
+    unigram = {"type": "Unigram", "unk_id": 0, "vocab": scores, "byte_fallback": False}
+    space = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+    return {
+        "word pieces": whole | {"model": pieces | {"max_input_chars_per_word": 100, "vocab": ids}},
+        "unigram": whole | {"model": unigram, "pre_tokenizer": space, "decoder": space, "post_processor": None},
+        "byte pairs": BYTE_PAIRS,
+    }
+
+
+TOKENIZERS = _tokenizers()
+
+
+@COUNTS
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_broken_tokenizer_files(tmp_path, kind, count):
+    path, data = tmp_path / "tokenizer.json", as_json(TOKENIZERS[kind])
+
+    def check(data: bytes) -> None:
+        path.write_bytes(data)
+        use(path)
+
+    path.write_bytes(data)
+    assert load_vocabulary(path).size
+    hold(count, check, data=st.one_of(changed(TOKENIZERS[kind]).map(as_json), damaged(data)))
+
+
+FOLDER: dict[str, Any] = {
+    "vocab.json": BYTE_PAIRS["model"]["vocab"] | {"<s>": 300, "</s>": 301},
+    "tokenizer_config.json": {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": False},
+    "added_tokens.json": {"<extra>": 302, "<more>": 303},
+    "special_tokens_map.json": {
+        "cls_token": {"content": "<s>", "lstrip": True},
+        "additional_special_tokens": ["<more>"],
+    },
+}
+MERGES = "#version: 0.2\n" + "".join(f"{first} {second}\n" for first, second in BYTE_PAIRS["model"]["merges"])
+
+
+@COUNTS
+@pytest.mark.parametrize("broken", [*FOLDER, "merges.txt"])
+def test_broken_files_beside_a_vocabulary(tmp_path, broken, count):
+    for name, document in FOLDER.items():
+        (tmp_path / name).write_bytes(as_json(document))
+    (tmp_path / "merges.txt").write_text(MERGES)
+    path = tmp_path / "vocab.json"
+    assert load_vocabulary(path).size
+
+    def check(data: bytes) -> None:
+        (tmp_path / broken).write_bytes(data)
+        use(path, tmp_path / broken)
+
+    good = (tmp_path / broken).read_bytes()
+    hold(count, check, data=damaged(good) if broken == "merges.txt" else changed(FOLDER[broken]).map(as_json))
+
+
+@COUNTS
+@pytest.mark.parametrize("broken", ["added_tokens.json", "special_tokens_map.json", "tokenizer_config.json"])
+def test_broken_files_beside_word_pieces(tmp_path, broken, count):
+    (tmp_path / "vocab.txt").write_text(PIECES)
+    documents: dict[str, Any] = {
+        "added_tokens.json": {"<extra>": 7},
+        "special_tokens_map.json": {"cls_token": "[CLS]", "unk_token": "[UNK]", "sep_token": {"content": "[SEP]"}},
+        "tokenizer_config.json": {"do_lower_case": True},
+    }
+    for name, document in documents.items():
+        (tmp_path / name).write_bytes(as_json(document))
+
+    def check(document: Any) -> None:
+        (tmp_path / broken).write_bytes(as_json(document))
+        use(tmp_path / "vocab.txt", tmp_path / broken)
+
+    hold(count, check, document=changed(documents[broken]))
+
+
+@COUNTS
+@pytest.mark.parametrize("name", ["spiece.model", "tokenizer.model"])
+def test_broken_sentence_pieces(tmp_path, name, count):
+    library = pytest.importorskip("sentencepiece", reason="sentencepiece is not installed")
+    import io
+
+    out = io.BytesIO()
+    ids = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1} if name == "spiece.model" else {}
+    library.SentencePieceTrainer.train(
+        sentence_iterator=iter(LINES * 10), model_writer=out, vocab_size=30, minloglevel=5, **ids
+    )
+
+    def check(data: bytes, number: int) -> None:
+        path = tmp_path / str(number % 50) / name  # a model that was read is kept by its path
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+        use(path)
+
+    hold(count, check, data=damaged(out.getvalue()), number=st.integers(0, 10**6))
+
+
+def test_what_is_built_is_read_again(tmp_path):
+    """The files that the others are made of are whole."""
+    name, text = build_words(LINES).file()
+    (tmp_path / name).write_text(text)
+    assert load_vocabulary(tmp_path / name).size > 10
