@@ -124,7 +124,7 @@ def test_broken_files_beside_a_vocabulary(tmp_path, broken, count):
 
     def check(data: bytes) -> None:
         (tmp_path / broken).write_bytes(data)
-        use(path, tmp_path / broken)
+        use(path, *map(tmp_path.joinpath, (*FOLDER, "merges.txt")))
 
     good = (tmp_path / broken).read_bytes()
     hold(count, check, data=damaged(good) if broken == "merges.txt" else changed(FOLDER[broken]).map(as_json))
@@ -144,7 +144,7 @@ def test_broken_files_beside_word_pieces(tmp_path, broken, count):
 
     def check(document: Any) -> None:
         (tmp_path / broken).write_bytes(as_json(document))
-        use(tmp_path / "vocab.txt", tmp_path / broken)
+        use(tmp_path / "vocab.txt", *map(tmp_path.joinpath, documents))
 
     hold(count, check, document=changed(documents[broken]))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
+from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import Encoding, Token, check_length, too_many, without_surrogates
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.json_files import added_beside, options_beside, read_ids
@@ -161,10 +162,17 @@ def _processor(path: Path) -> Any:
         reason = "needs the extra `sentencepiece`, which is not installed"
         raise InputError(f"{shown_path(path)} {reason}: {INSTALL}") from error
     try:
-        return SentencePieceProcessor(model_proto=path.read_bytes())
+        model = SentencePieceProcessor(model_proto=path.read_bytes())
     except (RuntimeError, OSError) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0][:120]
-        raise InputError(f"{shown_path(path)} is no SentencePiece model ({reason}): copy the file again") from error
+        raise _damaged(path, error) from error
+    if not model.get_piece_size():
+        raise _damaged(path, ValueError("it has no pieces"))
+    return model
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    reason = visible((str(error) or type(error).__name__).splitlines()[0][:120])
+    return InputError(f"{shown_path(path)} is no SentencePiece model ({reason}): copy the file again")
 
 
 def _cut_by(path: Path, text: str) -> list[tuple[str, tuple[int, int]]]:
@@ -173,6 +181,8 @@ def _cut_by(path: Path, text: str) -> list[tuple[str, tuple[int, int]]]:
         found = _processor(path).encode(text, return_type="offset_mapping")
     except (TypeError, ValueError) as error:
         raise InputError(f"{shown_path(path)} needs a newer sentencepiece: {INSTALL}") from error
+    except RuntimeError as error:
+        raise _damaged(path, error) from error
     pieces, places = found["pieces"], list(found["offsets"])
     for later, earlier in pairwise(reversed(range(len(pieces)))):
         if _BYTE.fullmatch(pieces[earlier]) and places[earlier][0] == places[earlier][1] == places[later][0]:
