@@ -93,7 +93,7 @@ def changed(draw: st.DrawFn, document: Any) -> Any:
         if draw(st.booleans()) and draw(st.booleans()):
             del inside[key]
         else:
-            inside[key] = draw(VALUES)
+            inside[key] = copy.deepcopy(draw(VALUES))
     return document
 
 

@@ -204,7 +204,7 @@ def load_sentence_pieces(path: Path) -> SentencePieceVocabulary:
     kind = str(options_beside(path).get("tokenizer_class") or _KINDS.get(path.name, "")).removesuffix("Fast")
     if kind not in _OPENERS:
         raise InputError(
-            f"{shown_path(path)} is not the whole of a {kind[:60] or 'tokenizer'}: a tokenizer.json is needed"
+            f"{shown_path(path)} is not the whole of a {visible(kind[:60]) or 'tokenizer'}: a tokenizer.json is needed"
         )
     return _OPENERS[kind](path)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tui_transformer.errors import InputError
+from tui_transformer.text.display import visible
 from tui_transformer.text.files import read_text, shown_path
 from tui_transformer.text.json_files import ADDED, Added, Special, added_beside, options_beside, read_ids
 from tui_transformer.text.tokenizer_file import PieceVocabulary, refused, vocabulary_of
@@ -59,7 +60,7 @@ def word_pieces(path: Path, words: Vocabulary) -> PieceVocabulary:
     unknown = added.named("unk_token", "[UNK]")
     if unknown not in words.ids:
         raise InputError(
-            f"{shown_path(path)} has no {unknown[:60]}, which stands for what is unknown: add a line with it"
+            f"{shown_path(path)} has no {visible(unknown[:60])}, which stands for what is unknown: add a line with it"
         )
     rust = Tokenizer(models.WordPiece(vocab=words.ids, unk_token=unknown))
     lower = options.get("do_lower_case", not has_capitals(words)) is True
@@ -110,7 +111,9 @@ def _frame(rust: tokenizers.Tokenizer, options: Mapping[str, Any], added: Added,
     if kind is None:
         return frame if frame and there else ()
     if frame is None or not there:
-        raise InputError(f"{shown_path(path)} is not the whole of a {str(kind)[:60]}: a tokenizer.json is needed")
+        raise InputError(
+            f"{shown_path(path)} is not the whole of a {visible(str(kind)[:60])}: a tokenizer.json is needed"
+        )
     return frame
 
 
