@@ -9,6 +9,7 @@ from typing import Any
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
+from tui_transformer.text.encoding import without_surrogates
 from tui_transformer.text.files import MAX_BYTES, shown_path
 from tui_transformer.text.vocabulary import MAX_ENTRIES
 
@@ -26,6 +27,8 @@ def read_ids(path: Path) -> dict[str, int]:
         InputError: A value is no ID.
     """
     ids = read_json(path, MAX_BYTES)
+    if any(word != without_surrogates(word) for word in ids):
+        raise InputError(f"{shown_path(path)} has a piece that is no text (half a surrogate pair): copy the file again")
     if not all(type(token_id) is int and 0 <= token_id < MAX_ENTRIES for token_id in ids.values()):
         raise InputError(f"{shown_path(path)} is no table of pieces and IDs: every value is a whole number from 0")
     return ids
@@ -88,8 +91,9 @@ def added_beside(path: Path) -> Added:
 
 def _special(value: object, where: str) -> Special:
     """A token as it is written, or as an object with its text and flags."""
-    if isinstance(value, str) and value:
-        return Special(value)
-    if isinstance(value, dict) and isinstance(content := value.get("content"), str) and content:
+    content = value.get("content") if isinstance(value, dict) else value
+    if isinstance(content, str) and content and content == without_surrogates(content):
+        if not isinstance(value, dict):
+            return Special(content)
         return Special(content, {flag: value[flag] for flag in _FLAGS if isinstance(value.get(flag), bool)})
     raise InputError(f"{where} has the token {str(value)[:60]!r}: a token is a text, or an object with its content")
