@@ -131,5 +131,5 @@ def _before(path: Path, head: str, step: int) -> list[str]:
 def _step(line: str, path: Path) -> int:
     try:
         return int(json.loads(line)["step"] if path.suffix == ".jsonl" else line.partition(",")[0])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise InputError(f"{path}: is no log of a run: choose another --log") from error

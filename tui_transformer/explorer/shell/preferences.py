@@ -40,7 +40,7 @@ def read_preferences(path: Path) -> Preferences:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return Preferences()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         return Preferences(problems=(f"{path}: not read: {str(error).splitlines()[0]}",))
     theme, keys = raw.get("theme"), raw.get("keys", {})
     problems = [f"{path}: {key} is not known" for key in raw if key not in ("theme", "keys")]

@@ -123,7 +123,7 @@ def logged(folder: Path) -> Iterator[Mapping[str, float]]:
 
 def _objects(lines: Any) -> Iterator[Mapping[str, Any]]:
     for line in lines:
-        with suppress(ValueError):  # the last line of a run that was killed may be cut
+        with suppress(ValueError, RecursionError):  # the last line of a run that was killed may be cut
             found = json.loads(line)
             if isinstance(found, dict):
                 yield found
@@ -132,6 +132,6 @@ def _objects(lines: Any) -> Iterator[Mapping[str, Any]]:
 def _numbers(row: Mapping[Any, Any]) -> dict[str, float]:
     found = {}
     for name, value in row.items():
-        with suppress(TypeError, ValueError):
+        with suppress(TypeError, ValueError, OverflowError):
             found[str(name)] = float(value)
     return found
