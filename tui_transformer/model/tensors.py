@@ -17,6 +17,8 @@ from tui_transformer.model.header import read_header
 from tui_transformer.model.weights_file import WeightsFile
 
 LARGEST_INDEX = 1 << 25
+LONGEST_NAME = 255
+"""Characters of a file's name, as file systems have it."""
 
 
 class Kind(NamedTuple):
@@ -190,4 +192,4 @@ def _weight_map(path: Path) -> dict[str, str]:
 
 def _is_beside(file: str) -> bool:
     """Whether a name is that of a file in the same folder, on every system."""
-    return not set("/\\:\0") & set(file) and file not in ("", ".", "..")
+    return not set("/\\:\0") & set(file) and file not in ("", ".", "..") and len(file) <= LONGEST_NAME

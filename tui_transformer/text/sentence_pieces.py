@@ -179,6 +179,8 @@ def _cut_by(path: Path, text: str) -> list[tuple[str, tuple[int, int]]]:
     """Pieces with their places; the bytes of a character all have its place."""
     try:
         found = _processor(path).encode(text, return_type="offset_mapping")
+    except UnicodeDecodeError as error:
+        raise _damaged(path, error) from error
     except (TypeError, ValueError) as error:
         raise InputError(f"{shown_path(path)} needs a newer sentencepiece: {INSTALL}") from error
     except RuntimeError as error:
@@ -264,7 +266,10 @@ def _opened(
 
 def _pieces(path: Path) -> tuple[str, ...]:
     processor = _processor(path)
-    return tuple(processor.id_to_piece(i) for i in range(processor.get_piece_size()))
+    try:
+        return tuple(processor.id_to_piece(i) for i in range(processor.get_piece_size()))
+    except UnicodeDecodeError as error:
+        raise _damaged(path, error) from error
 
 
 def _present(words: tuple[str, ...], word: str) -> tuple[str, ...]:
