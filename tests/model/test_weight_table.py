@@ -18,7 +18,7 @@ def weight(part: Part, tensor: np.ndarray, name: str = QUERY, **options) -> np.n
     step = "decoder.{}.self_attention.query" if name == QUERY else "decoder.{}.feed_forward.experts.{}.hidden"
     table = WeightTable({step: part}, prefix="model.", **options)
     place = table.stored(CONFIG, name, NAMES)
-    return place.numbers(place.take(tensor))
+    return place.numbers(place.make(place.take(tensor)))
 
 
 def test_parts_side_by_side_are_cut_by_their_sizes():
