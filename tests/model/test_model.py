@@ -7,8 +7,8 @@ import pytest
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
-from tui_transformer.model.families import Lengths
 from tui_transformer.model.families.vanilla import VANILLA
+from tui_transformer.model.sequence import Lengths
 
 TEXT = "The waves crashed forcefully against the shore!"
 SCOPE = "encoder.0.self_attention"

@@ -15,8 +15,8 @@ from safetensors.numpy import save_file
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model, weights_file
 from tui_transformer.model.checkpoint import open_tensors, read_config, stored_weights
-from tui_transformer.model.families import Lengths
 from tui_transformer.model.fitting import fit
+from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.tensors import Tensors, open_file
 
 TABLE = np.arange(60 * 40, dtype="<f4").reshape(60, 40)

@@ -6,6 +6,9 @@ import glob
 
 import typer
 
+USUAL = "question"
+"""The model that is meant where none is named."""
+
 
 def vocabularies(incomplete: str) -> list[str]:
     """Built-in vocabularies, and files."""
@@ -24,7 +27,6 @@ def models(incomplete: str) -> list[str]:
 
 def steps(context: typer.Context, incomplete: str) -> list[str]:
     """The steps and weights of the model that the line names; none where it cannot be loaded."""
-    from tui_transformer.cli.options import USUAL
     from tui_transformer.errors import InputError
     from tui_transformer.model import Model
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hi
 import typer
 
 from tui_transformer.cli import completion
+from tui_transformer.cli.completion import USUAL
 from tui_transformer.cli.once import together
 from tui_transformer.errors import UsageError
 from tui_transformer.sizes import parse_size
@@ -39,7 +40,7 @@ SIZES = (
 )
 """The options that are settings of a built-in model."""
 
-USUAL, OF_SIZES = "question", "encoder"
+OF_SIZES = "encoder"
 """The model where none is named: a trained one; with sizes, a vocabulary or a seed, a new one of random weights."""
 
 LISTS = ("ids", "decoder_ids")

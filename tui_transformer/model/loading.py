@@ -16,11 +16,12 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint
 from tui_transformer.model.checks import shown
 from tui_transformer.model.config import Config
-from tui_transformer.model.families import Family, Lengths, ModelConfig
+from tui_transformer.model.families import Family, ModelConfig
 from tui_transformer.model.families.attention import ATTENTION, AttentionConfig, example_weights
 from tui_transformer.model.families.vanilla import VANILLA
 from tui_transformer.model.fitting import fit
 from tui_transformer.model.found import find_model, nowhere
+from tui_transformer.model.sequence import Lengths
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.vocabulary import Vocabulary

@@ -19,7 +19,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint, loading
-from tui_transformer.model.families import Family, Lengths, ModelConfig
+from tui_transformer.model.families import Family, ModelConfig
 from tui_transformer.model.inputs import (
     DECODER,
     Givens,
@@ -30,6 +30,7 @@ from tui_transformer.model.inputs import (
     without_past,
 )
 from tui_transformer.model.loading import Where, program_of
+from tui_transformer.model.sequence import Lengths
 from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.encoding import Encoding, Token, Tokenizer, check_length
 from tui_transformer.text.pairs import encode_pair

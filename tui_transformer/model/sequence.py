@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.ops import Given
@@ -10,6 +11,26 @@ from tui_transformer.engine.program import Builder
 
 NEW = "new "
 """In front of the name of a sequence of which only the last tokens are computed."""
+
+
+class Lengths(NamedTuple):
+    """How many tokens a program is built for.
+
+    Attributes:
+        tokens: Of the sentence.
+        decoder: Of a decoder beside an encoder; 0 where there is one sequence only.
+        past: Tokens before these (of the decoder, where there are two sequences) whose keys and values were kept.
+    """
+
+    tokens: int
+    decoder: int = 0
+    past: int = 0
+
+    def after(self, past: int) -> Lengths:
+        """The same without the first `past` tokens of the sequence that grows, whose keys and values are there."""
+        if self.decoder:
+            return Lengths(self.tokens, self.decoder - past, past)
+        return Lengths(self.tokens - past, 0, past)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.program import Builder, Program
 from tui_transformer.model.description import Stack, Transformer
 from tui_transformer.model.embedding import embed
-from tui_transformer.model.families.base import Lengths
 from tui_transformer.model.head import word_head
-from tui_transformer.model.sequence import Sequence, kept_sequence, sequence
+from tui_transformer.model.sequence import Lengths, Sequence, kept_sequence, sequence
 from tui_transformer.model.stack import run_stack
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from importlib import import_module
 
-from tui_transformer.model.families.base import Family, Lengths, ModelConfig
+from tui_transformer.model.families.base import Family, ModelConfig
 
 FAMILIES = (
     "vanilla",

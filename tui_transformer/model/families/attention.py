@@ -14,9 +14,9 @@ from tui_transformer.engine.ops import Parameter
 from tui_transformer.engine.program import Builder, Program
 from tui_transformer.model.checks import size_up_to, truth
 from tui_transformer.model.description import Attention
-from tui_transformer.model.families.base import Family, Lengths
+from tui_transformer.model.families.base import Family
 from tui_transformer.model.layers import dot_product
-from tui_transformer.model.sequence import Sequence
+from tui_transformer.model.sequence import Lengths, Sequence
 
 LARGEST = 4096
 SCOPE = "encoder.0.self_attention"

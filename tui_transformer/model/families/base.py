@@ -4,33 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
+from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.weight_table import OWN_NAMES, WeightTable
-
-
-class Lengths(NamedTuple):
-    """How many tokens a program is built for.
-
-    Attributes:
-        tokens: Of the sentence.
-        decoder: Of a decoder beside an encoder; 0 where there is one sequence only.
-        past: Tokens before these (of the decoder, where there are two sequences) whose keys and values were kept.
-    """
-
-    tokens: int
-    decoder: int = 0
-    past: int = 0
-
-    def after(self, past: int) -> Lengths:
-        """The same without the first `past` tokens of the sequence that grows, whose keys and values are there."""
-        if self.decoder:
-            return Lengths(self.tokens, self.decoder - past, past)
-        return Lengths(self.tokens - past, 0, past)
 
 
 class ModelConfig(Protocol):

@@ -13,7 +13,7 @@ from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, check_settings, one_of, renamed, shown, size_up_to
 from tui_transformer.model.config import LARGEST_SIZE, MOST_LAYERS
 from tui_transformer.model.description import ACTIVATION_NAMES, Layer, Transformer
-from tui_transformer.model.families.base import Lengths
+from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.transformer import transformer
 
 a_size = size_up_to(LARGEST_SIZE)

@@ -20,7 +20,8 @@ from tui_transformer.model.description import (
     Stack,
     Transformer,
 )
-from tui_transformer.model.families.base import Family, Lengths
+from tui_transformer.model.families.base import Family
+from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.transformer import transformer
 
 
