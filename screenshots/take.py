@@ -171,10 +171,10 @@ async def _press(pilot: Pilot[Any], keys: Sequence[str]) -> None:
 async def _train(pilot: Pilot[Any], steps: int) -> None:
     """Let the run that was opened make steps, and pause it."""
     training = pilot.app.background.job  # type: ignore[attr-defined]
-    await pilot.press("space")
+    await pilot.press("N")
     while training.status.step < steps:
         await pilot.pause(SETTLED)
-    await pilot.press("space")
+    await pilot.press("N")
     await pilot.pause(2)
 
 

@@ -39,7 +39,7 @@ async def test_strange_words_in_the_prompts_messages_and_the_vocabulary(words):
             await explorer.press("v", "v")
             await explorer.answer(f"{word}/none")
             check_screen(explorer)
-            await explorer.press("escape", "f")
+            await explorer.press("escape", "ctrl+f")
             await explorer.write(word)
             check_screen(explorer)
             await explorer.press("ctrl+u", "enter")

@@ -193,7 +193,7 @@ async def test_following_a_value_shows_values_where_only_one_is_shown():
         await backward(explorer, "encoder.0.feed_forward.norm", 1, 1)
         await explorer.press("5", "enter")
         assert explorer.drawn == "overlay"
-        await explorer.press("escape", "5", "b")
+        await explorer.press("escape", "5", ";")
         assert explorer.stop == "output.logits.weight"
         assert explorer.drawn == "value"
 

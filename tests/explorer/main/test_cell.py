@@ -121,10 +121,10 @@ async def test_terms_can_be_ordered_by_size():
             ]
 
         assert terms() == words
-        await explorer.press("o")
+        await explorer.press("r")
         assert sorted(terms()) == sorted(words)
         assert terms() != words
-        await explorer.press("o")
+        await explorer.press("r")
         assert terms() == words
 
 

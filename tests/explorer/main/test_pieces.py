@@ -46,5 +46,5 @@ async def test_characters_that_several_pieces_share_are_written_once(size):
 @pytest.mark.parametrize("size", [WIDE, NARROW, SMALL])
 async def test_the_vocabulary_explains_its_pieces(size):
     async with exploring(size, model=str(REFERENCES / "bert"), text=TEXT) as explorer:
-        await explorer.press("f", *"ves", "enter")
+        await explorer.press("ctrl+f", *"ves", "enter")
         assert "##ves             ves, ins" in explorer.text

@@ -28,7 +28,7 @@ def words_asked_for(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 async def test_a_word_is_found_and_its_embedding_shown(size):
     async with exploring(size, vocab="english") as explorer:
         words = explorer.session.model.vocabulary
-        await explorer.press("f", *"sea", "enter")
+        await explorer.press("ctrl+f", *"sea", "enter")
         entries = explorer.main.query_one(VocabularyPane).entries
         assert entries.has_focus
         assert "sea" in explorer.text
@@ -49,11 +49,11 @@ async def test_the_words_of_a_trained_model_are_called_by_its_name():
 
 async def test_letters_typed_into_the_search_do_nothing_else():
     async with exploring(NARROW) as explorer:
-        await explorer.press("f", *"qsnpev{/,xt")
+        await explorer.press("ctrl+f", *"qsnpev{/,xt")
         assert explorer.stop == "vocabulary"
         assert explorer.focused_input.value == "qsnpev{/,xt"
         assert "0 found" in explorer.text
-        await explorer.press("enter", "enter", "f", "ctrl+u", "enter")
+        await explorer.press("enter", "enter", "ctrl+f", "ctrl+u", "enter")
         assert "found" not in explorer.text
         assert "crashed" in explorer.text
 
@@ -81,7 +81,7 @@ async def test_a_large_vocabulary_opens_and_scrolls_and_calls_for_what_is_on_scr
             await explorer.keys(*keys)
             assert f"{last}  " in explorer.text
         assert len(asked) < 1000
-        await explorer.keys("f", "7")
+        await explorer.keys("ctrl+f", "7")
         await explorer.keys("7")
         assert f"{sum('77' in str(i) for i in range(count)):,} found" in explorer.text
 
@@ -97,6 +97,6 @@ async def test_a_large_vocabulary_is_stepped_through_with_what_is_on_screen_only
             before = len(asked)
             await explorer.keys(key)
             assert len(asked) - before < 2000
-        await explorer.press("f", *"word249999", "enter", "enter")
+        await explorer.press("ctrl+f", *"word249999", "enter", "enter")
         assert explorer.position.place.row == 249_999
         await explorer.press("G", "w", "e", "escape")

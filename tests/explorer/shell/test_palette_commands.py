@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from driving import NARROW, exploring
 
-from tui_transformer.explorer.shell.actions import ACTIONS
+from tui_transformer.explorer.shell.actions import ACTIONS, GENERATE
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import TEXT
-from tui_transformer.explorer.tools.generate.actions import ACTIONS as WRITING
 
 
 def commands(explorer):
@@ -43,7 +42,7 @@ async def test_a_screen_of_its_own_has_its_actions_and_not_those_of_the_main_one
 async def test_the_screen_that_writes_has_its_actions():
     async with exploring(NARROW, model="decoder") as explorer:
         await explorer.press("W")
-        titles = [action.title for action in WRITING if action.keys]
+        titles = list(dict.fromkeys(action.title for action in GENERATE if action.id))
         assert list(commands(explorer))[: len(titles)] == titles
         explorer.app.call_later(commands(explorer)["Write the next token, or go on to it"].callback)
         await explorer.shown("1 written")

@@ -85,7 +85,7 @@ async def test_heads_are_ordered_by_a_measure() -> None:
         assert isinstance(screen, HeadsScreen)
         seen = []
         for _ in range(6):
-            await explorer.press("o")
+            await explorer.press("r")
             measure = screen.measure
             assert measure is not None
             seen.append(measure.name)
@@ -94,9 +94,9 @@ async def test_heads_are_ordered_by_a_measure() -> None:
             assert values == sorted(values, reverse=True)
             assert f"L{screen.order[0] // 4} H{screen.order[0] % 4}  {values[0]:.2f}" in explorer.text
         assert seen == ["entropy", "previous", "first", "itself", "separators", "induction"]
-        await explorer.press("r")
+        await explorer.press("ctrl+r")
         assert [screen.value(head, screen.measure) for head in screen.order] == sorted(values)
-        await explorer.press("o")
+        await explorer.press("r")
         assert "by layer" in explorer.text
 
 
@@ -113,12 +113,12 @@ async def test_hiding_tokens_is_said_and_off_at_first(key: str) -> None:
     async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
         await opened(explorer, key)
         assert "renormalised" not in explorer.text
-        await explorer.press("x")
+        await explorer.press("i")
         await filled(explorer, key)
         assert "special tokens hidden, rows renormalised" in explorer.text
-        await explorer.press("z")
+        await explorer.press("I")
         assert "special tokens and first token hidden, rows renormalised" in explorer.text
-        await explorer.press("x", "z")
+        await explorer.press("i", "I")
         await filled(explorer, key)
         assert "renormalised" not in explorer.text
 
@@ -146,7 +146,7 @@ async def test_links_of_one_head() -> None:
         await filled(explorer, "K")
         assert "layer 0, head 1" in explorer.text
         assert {link.head for link in screen.found} == {1}
-        await explorer.press("i")
+        await explorer.press("X")
         await filled(explorer, "K")
         assert all(link.query != link.key for link in screen.found)
 
@@ -228,9 +228,9 @@ async def test_another_order_begins_at_its_first_head() -> None:
     async with exploring(NARROW, model=str(REFERENCES / "gpt2"), ids=IDS) as explorer:
         screen = await opened(explorer, "H")
         assert isinstance(screen, HeadsScreen)
-        await explorer.press("down", "right", "o")
+        await explorer.press("down", "right", "r")
         assert screen.selected == screen.order[0]
-        await explorer.press(*["o"] * 6)
+        await explorer.press(*["r"] * 6)
         assert screen.measure is None
         assert screen.selected in range(8)
         await explorer.press("m", "plus")

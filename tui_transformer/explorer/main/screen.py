@@ -16,6 +16,7 @@ from tui_transformer.explorer.main.parts import assemble
 from tui_transformer.explorer.main.replies import REPLIES
 from tui_transformer.explorer.shell.actions import ACTIONS
 from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.session import VOCABULARY, Session
 from tui_transformer.explorer.tools.opening import TOOLS
@@ -29,7 +30,7 @@ class MainScreen(ExplorerScreen[None]):
         parts: What it is made of, and what it explores.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [action.binding() for action in ACTIONS]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ACTIONS)
     COMPONENT_CLASSES: ClassVar[set[str]] = INK_CLASSES
     AUTO_FOCUS = ""
     CSS_PATH = "screen.tcss"

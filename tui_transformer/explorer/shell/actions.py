@@ -1,94 +1,68 @@
-"""Everything that can be done, in one table: keys, help lines and the command palette are made from it."""
+"""What every screen does, a table a screen: keys, lines of keys, palette and the checks of help are made from it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-from textual.binding import Binding
-
-
-@dataclass(frozen=True)
-class Action:
-    """One thing to do.
-
-    Attributes:
-        id: Its name for remapping keys.
-        keys: Keys, separated by commas.
-        action: What the main screen runs.
-        title: What it does, for the palette and the help.
-        short: A word for the line of keys; "" for none.
-        shown: How the keys are written in that line; by default as they are.
-    """
-
-    id: str
-    keys: str
-    action: str
-    title: str
-    short: str = ""
-    shown: str = ""
-
-    def binding(self) -> Binding:
-        """The key binding."""
-        return Binding(self.keys, self.action, self.title, show=False, id=self.id, tooltip=self.title)
-
+from tui_transformer.explorer.shell.keys import Action
 
 ACTIONS = (
-    Action("step.next", "space,n", "step('operation', 1)", "Next step", "next", "space"),
-    Action("step.back", "backspace,p", "step('operation', -1)", "Previous step", "back", "backspace"),
-    Action("head.next", "right_square_bracket", "head(1)", "Next head", "head", "[ ]"),
-    Action("head.back", "left_square_bracket", "head(-1)", "Previous head"),
-    Action("layer.next", "right_curly_bracket", "step('layer', 1)", "Next layer", "layer", "{ }"),
-    Action("layer.back", "left_curly_bracket", "step('layer', -1)", "Previous layer"),
-    Action("sublayer.next", "s", "step('sublayer', 1)", "Next sublayer", "sublayer", "s S"),
-    Action("sublayer.back", "S", "step('sublayer', -1)", "Previous sublayer"),
-    Action("sentence.edit", "slash", "sentence", "Edit the sentence", "sentence", "/"),
-    Action("target.edit", "T", "target", "Edit the target of an encoder–decoder"),
-    Action("vocabulary.open", "v", "vocabulary", "Show the vocabulary", "vocabulary", "v"),
-    Action("cuts", "V", "open('cuts')", "How several vocabularies cut the sentence"),
-    Action("help", "question_mark,f1", "help", "Help on the focused pane", "help", "?"),
-    Action("quit", "q", "app.quit", "Quit", "quit", "q"),
-    Action("backward", "b", "backward", "Backward: gradients from the loss back, and forward again", "backward", "b"),
-    Action("targets", "B", "open('targets')", "Set the targets of the loss"),
-    Action("compare", "d", "open('compare')", "Compare with another trace, and end it", "compare", "d"),
-    Action("compare.first", "D", "first_difference", "Go to the first step that differs"),
-    Action("beside", "z", "shown", "Values, gradient or other trace, difference", "beside", "z"),
-    Action("weights", "w", "weights", "Show the weight of this step, and back", "weights", "w"),
-    Action("cell.edit", "e", "edit_cell", "Edit the cell under the cursor", "edit", "e"),
-    Action("ablate", "A", "open('ablation')", "Ablate: what each head, layer, position or neuron does", "ablate", "A"),
-    Action("ablate.head", "a", "open('ablate-head')", "Ablate this head (zero)"),
-    Action("ablate.head.mean", "M", "open('ablate-head-mean')", "Ablate this head (mean)"),
-    Action("ablate.position", "o", "open('ablate-position')", "Ablate this position (zero)"),
-    Action("ablate.position.mean", "O", "open('ablate-position-mean')", "Ablate this position (mean)"),
-    Action("patch", "P", "open('patch')", "Patch this step from another sentence", "patch", "P"),
-    Action("undo", "u", "undo", "Undo the last change", "undo", "u"),
-    Action("redo", "U", "redo", "Redo"),
-    Action("settings", "comma", "open('settings')", "Settings: sizes, seed, masks, device", "settings", ","),
-    Action("heads.all", "H", "open('heads')", "All heads at once, by layer or by a measure", "all heads", "H"),
-    Action("links", "K", "open('links')", "The strongest links of attention"),
-    Action("rollout", "R", "open('rollout')", "Attention rollout: what reached which token"),
-    Action("lens", "L", "open('lens')", "Logit lens: which word each layer spells", "lens", "L"),
-    Action("chart.next", "c", "next_chart", "Next chart", "chart", "c"),
-    Action("scale", "m", "scale", "One colour scale for all layers, or one a step", "scale", "m"),
-    Action("hide.special", "i", "hide('special')", "Hide special tokens in attention, the rest renormalised"),
-    Action("hide.first", "I", "hide('first')", "Hide the first token in attention, the rest renormalised"),
-    Action("export", "x", "export", "Export what is shown: CSV, JSON, NPZ, SVG or text", "export", "x"),
-    Action("copy.cell", "y", "copy_cell", "Copy the cell"),
-    Action("copy.row", "Y", "copy_row", "Copy the row"),
-    Action("generate", "W", "open('generate')", "Write on, token by token, with the KV cache", "write", "W"),
-    Action("train", "ctrl+l", "open('train')", "Train a model, and watch it learn", "train", "^l"),
-    Action("checkpoints", "F", "open('checkpoints')", "Step through the checkpoints of a training run"),
-    Action("tour", "t", "tour", "Guided tour", "tour", "t"),
-    Action("theme", "ctrl+t", "app.next_theme", "Dark or light"),
-    Action("pane.next", "tab", "next_pane(1)", "Next pane"),
-    Action("pane.back", "shift+tab", "next_pane(-1)", "Previous pane"),
-    Action("pane.sentence", "1", "pane('sentence')", "Go to the sentence"),
-    Action("pane.steps", "2", "pane('steps')", "Go to the steps"),
-    Action("pane.heads", "3", "pane('heads')", "Go to the heads"),
-    Action("pane.matrix", "4", "pane('matrix')", "Go to the matrix"),
-    Action("pane.cell", "5", "pane('cell')", "Go to the cell"),
-    Action("pane.chart", "6", "pane('chart')", "Go to the chart"),
-    Action("back", "escape", "back", "Back one level; ends a computation"),
-    Action("suspend", "ctrl+z", "app.suspend_process", "Suspend (fg comes back)"),
+    Action("step.next", "step('operation', 1)", "Next step", "next", "space"),
+    Action("step.back", "step('operation', -1)", "Previous step", "back", "backspace"),
+    Action("head.next", "head(1)", "Next head", "head", "[ ]"),
+    Action("head.back", "head(-1)", "Previous head"),
+    Action("layer.next", "step('layer', 1)", "Next layer", "layer", "{ }"),
+    Action("layer.back", "step('layer', -1)", "Previous layer"),
+    Action("sublayer.next", "step('sublayer', 1)", "Next sublayer", "sublayer", "s S"),
+    Action("sublayer.back", "step('sublayer', -1)", "Previous sublayer"),
+    Action("sentence.edit", "sentence", "Edit the sentence", "sentence", "/"),
+    Action("target.edit", "target", "Edit the target of an encoder–decoder"),
+    Action("vocabulary.open", "vocabulary", "Show the vocabulary", "vocabulary", "v"),
+    Action("cuts", "open('cuts')", "How several vocabularies cut the sentence"),
+    Action("help", "help", "Help on the focused pane", "help", "?"),
+    Action("quit", "app.quit", "Quit", "quit", "q"),
+    Action("backward", "backward", "Backward: gradients from the loss back, and forward again", "backward", "b"),
+    Action("targets", "open('targets')", "Set the targets of the loss"),
+    Action("compare", "open('compare')", "Compare with another trace, and end it", "compare", "d"),
+    Action("compare.first", "first_difference", "Go to the first step that differs"),
+    Action("beside", "shown", "Values, gradient or other trace, difference", "beside", "z"),
+    Action("weights", "weights", "Show the weight of this step, and back", "weights", "w"),
+    Action("cell.edit", "edit_cell", "Edit the cell under the cursor", "edit", "e"),
+    Action("ablate", "open('ablation')", "Ablate: what each head, layer, position or neuron does", "ablate", "A"),
+    Action("ablate.head", "open('ablate-head')", "Ablate this head (zero)"),
+    Action("ablate.head.mean", "open('ablate-head-mean')", "Ablate this head (mean)"),
+    Action("ablate.position", "open('ablate-position')", "Ablate this position (zero)"),
+    Action("ablate.position.mean", "open('ablate-position-mean')", "Ablate this position (mean)"),
+    Action("patch", "open('patch')", "Patch this step from another sentence", "patch", "P"),
+    Action("undo", "undo", "Undo the last change", "undo", "u"),
+    Action("redo", "redo", "Redo"),
+    Action("settings", "open('settings')", "Settings: sizes, seed, masks, device", "settings", ","),
+    Action("heads.all", "open('heads')", "All heads at once, by layer or by a measure", "all heads", "H"),
+    Action("links", "open('links')", "The strongest links of attention"),
+    Action("rollout", "open('rollout')", "Attention rollout: what reached which token"),
+    Action("lens", "open('lens')", "Logit lens: which word each layer spells", "lens", "L"),
+    Action("chart.next", "next_chart", "Next chart", "chart", "c"),
+    Action("scale", "scale", "One colour scale for all layers, or one a step", "scale", "m"),
+    Action("hide.special", "hide('special')", "Hide special tokens in attention, the rest renormalised"),
+    Action("hide.first", "hide('first')", "Hide the first token in attention, the rest renormalised"),
+    Action("export", "export", "Export what is shown: CSV, JSON, NPZ, SVG or text", "export", "x"),
+    Action("copy.cell", "copy_cell", "Copy the cell"),
+    Action("copy.row", "copy_row", "Copy the row"),
+    Action("generate", "open('generate')", "Write on, token by token, with the KV cache", "write", "W"),
+    Action("train", "open('train')", "Train a model, and watch it learn", "train", "^l"),
+    Action("checkpoints", "open('checkpoints')", "Step through the checkpoints of a training run"),
+    Action("tour", "tour", "Guided tour", "tour", "t"),
+    Action("theme", "app.next_theme", "Dark or light"),
+    Action("pane.next", "next_pane(1)", "Next pane"),
+    Action("pane.back", "next_pane(-1)", "Previous pane"),
+    Action("pane.sentence", "pane('sentence')", "Go to the sentence"),
+    Action("pane.steps", "pane('steps')", "Go to the steps"),
+    Action("pane.heads", "pane('heads')", "Go to the heads"),
+    Action("pane.matrix", "pane('matrix')", "Go to the matrix"),
+    Action("pane.cell", "pane('cell')", "Go to the cell"),
+    Action("pane.chart", "pane('chart')", "Go to the chart"),
+    Action("back", "back", "Back one level; ends a computation"),
+    Action("suspend", "app.suspend_process", "Suspend (fg comes back)"),
 )
 
 ALWAYS = ("beside", "help", "quit")
@@ -118,3 +92,196 @@ KEY_LINE = (
     "export",
 )
 """What stands before it, as far as there is room: the most useful first."""
+
+HELP = Action("help", "help", "What is shown here", "help", "?")
+THEME = Action("theme", "app.next_theme", "Dark or light")
+SUSPEND = Action("suspend", "app.suspend_process", "Suspend (fg comes back)")
+SUBMIT = Action("save", "submit", "Take over what is in the form", "apply", "^s")
+CHOOSE_SHOWN = Action("", "", "Go to what is under the cursor", "go there", "enter")
+CELL_SHOWN = Action("", "", "Move the cell", "cell", "← ↑ ↓ →")
+WIDTH_SHOWN = Action("", "", "Wider or narrower cells", "width", "+ -")
+
+OVERVIEW = (
+    HELP,
+    Action("back", "leave", "Back to the main screen", "back", "esc"),
+    Action("quit", "leave", "Back to the main screen"),
+)
+HIDING = (
+    Action("hide.special", "hide('special')", "Hide special tokens, and show them again", "hide special", "i"),
+    Action("hide.first", "hide('first')", "Hide the first token, and show it again", "hide first", "I"),
+)
+HEADS = (
+    Action("", "", "Open the head in the main screen", "open", "enter"),
+    Action("order", "order", "Order by the next measure", "order", "r"),
+    Action("reverse", "reverse", "Reverse the order", "reverse", "^r"),
+    *HIDING,
+    Action("kind", "group", "The next kind of attention: encoder, decoder, cross", "source", "f"),
+    Action("", "", "Larger or smaller pictures", "size", "+ -"),
+    Action("scale", "scale", "One colour scale for all heads, or one for each", "scale", "m"),
+)
+LINKS = (
+    CHOOSE_SHOWN,
+    Action("kind", "scope", "All heads, the layer, the head", "all, layer, head", "f"),
+    Action("hide.itself", "itself", "Links from a token to itself, shown or not", "to itself", "X"),
+    *HIDING,
+)
+ROLLOUT = (
+    Action("layer.next", "layer(1)", "Up to the next layer", "layer", "{ }"),
+    Action("layer.back", "layer(-1)", "Up to the layer before"),
+    Action("kind", "stack", "Encoder or decoder", "encoder, decoder", "f"),
+    CELL_SHOWN,
+    WIDTH_SHOWN,
+)
+LENS = (CELL_SHOWN, CHOOSE_SHOWN, WIDTH_SHOWN)
+ABLATION = (
+    Action("", "", "Make the ablation in the main screen", "ablate", "enter"),
+    Action("step.on", "go_on", "Go on where it was ended", "go on", "N"),
+    Action("kind", "scope", "Heads, layers, positions, neurons", "of what", "f"),
+    Action("layer.next", "place(1)", "The next layer", "layer", "{ }"),
+    Action("layer.back", "place(-1)", "The layer before"),
+    Action("mean", "mean", "Set to 0, or to the mean over the positions", "0 or mean", "M"),
+    Action("order", "reverse", "Largest or smallest effect first", "order", "r"),
+    Action("answer", "positions", "Where the model answers, or all positions", "positions", "*"),
+    Action("back", "end", "End the computation; then leave"),
+)
+CHECKPOINTS = (
+    Action("step.next", "step(1)", "The next checkpoint", "checkpoint", "← →"),
+    Action("step.back", "step(-1)", "The checkpoint before"),
+    Action("cursor.right", "step(1)", "The next checkpoint"),
+    Action("cursor.left", "step(-1)", "The checkpoint before"),
+    Action("cursor.top", "step(-1000000)", "The first checkpoint"),
+    Action("cursor.bottom", "step(1000000)", "The last checkpoint"),
+    Action("head.next", "head(1)", "The next head", "head", "[ ]"),
+    Action("head.back", "head(-1)", "The head before"),
+    Action("cursor.choose", "explore", "Explore this checkpoint", "explore", "enter"),
+    Action("explore", "explore", "Explore this checkpoint"),
+    Action("compare", "compare", "Compare with the last checkpoint", "compare with the last", "d"),
+    Action("layer.next", "layer(1)", "The next layer", "layer", "{ }"),
+    Action("layer.back", "layer(-1)", "The layer before"),
+    Action("kind", "kind", "The next kind of attention", "attention", "f"),
+    Action("sentence.edit", "sentence", "Another sentence", "sentence", "/"),
+    Action("open", "run", "The checkpoints of another run", "run", "o"),
+)
+TRAIN = (
+    Action("step.on", "go_on", "Go on, or pause after the step", "train", "N"),
+    Action("step.next", "one", "One step: one batch, and wait", "one step", "space"),
+    Action("cursor.wider", "scale_rate(2)", "Double the learning rate", "rate ×2 ÷2", "+ -"),
+    Action("cursor.narrower", "scale_rate(0.5)", "Halve the learning rate"),
+    Action("explore", "explore", "Explore the model as it is", "explore", "E"),
+    Action("pane.next", "other_part(1)", "The next part, where one is shown at a time"),
+    Action("pane.back", "other_part(-1)", "The part before"),
+    Action("settings", "rate", "Set the learning rate", "rate", ","),
+    Action("head.next", "head(1)", "The next head", "head", "[ ]"),
+    Action("head.back", "head(-1)", "The head before"),
+    Action("layer.next", "layer(1)", "The next layer", "layer", "{ }"),
+    Action("layer.back", "layer(-1)", "The layer before"),
+    Action("kind", "kind", "The next kind of attention: self, cross", "attention", "f"),
+    Action("save", "save", "Write a checkpoint now", "save", "^s"),
+    Action("checkpoints", "scrub", "Step through the checkpoints so far", "checkpoints", "F"),
+    Action("train.quit", "quit", "Save, and quit the program"),
+    THEME,
+    SUSPEND,
+    HELP,
+    Action("back", "leave", "Leave: training goes on, or pauses, or ends", "leave", "esc"),
+    Action("quit", "leave", "Leave: training goes on, or pauses, or ends"),
+)
+GENERATE = (
+    Action("step.next", "forward", "Write the next token, or go on to it", "write", "space"),
+    Action("cursor.right", "forward", "Write the next token, or go on to it"),
+    Action("step.on", "write_on", "Write on until the text ends; esc halts", "go on", "N"),
+    Action("pane.next", "other_pane", "The list of tokens, or the cache", "cache", "tab"),
+    Action("pane.back", "other_pane", "The list of tokens, or the cache"),
+    Action("step.back", "backward", "Back to the token before", "back", "←"),
+    Action("cursor.left", "backward", "Back to the token before"),
+    Action("", "", "Choose the token by hand", "by hand", "↑↓ enter"),
+    Action("settings", "settings", "How the next token is chosen", "settings", ","),
+    Action("generate.temperature", "settings('temperature')", "Set the temperature"),
+    Action("generate.top-k", "settings('top_k')", "Set top-k"),
+    Action("generate.top-p", "settings('top_p')", "Set top-p"),
+    Action("generate.seed", "settings('seed')", "Set the seed"),
+    Action("sentence.edit", "sentence", "Edit the prompt, or the source", "prompt", "/"),
+    Action("undo", "undo", "Undo: the text as it was before a choice", "undo", "u"),
+    Action("redo", "redo", "Redo"),
+    Action("layer.next", "other_layer(1)", "Cache of the next layer", "layer", "{ }"),
+    Action("layer.back", "other_layer(-1)", "Cache of the layer before"),
+    Action("explore", "explore", "Open the text in the explorer", "explore", "E"),
+    Action("export", "export", "Write the text to a file", "export", "x"),
+    THEME,
+    SUSPEND,
+    HELP,
+    Action("back", "leave", "Halt; else back to the steps", "leave", "esc"),
+    Action("quit", "leave", "Halt; else back to the steps"),
+)
+CUTS = (Action("vocabulary.open", "add", "Add another vocabulary", "add a vocabulary", "v"),)
+PATCH = (HELP,)
+PART = (Action("cursor.choose", "screen.submit", "Patch"),)
+DIALOG = (Action("back", "leave", "Leave without a change", "leave", "esc"),)
+FORM = (
+    Action("cursor.up", "app.focus_previous", "The field before"),
+    Action("cursor.down", "app.focus_next", "The next field"),
+    SUBMIT,
+)
+READER = (
+    Action("quit", "leave", "Close the text"),
+    Action("cursor.choose", "leave", "Close the text"),
+)
+HELP_PAGE = (Action("help", "leave", "Close the help"),)
+PAGE = (
+    Action("cursor.up", "scroll('up')", "A line up"),
+    Action("cursor.down", "scroll('down')", "A line down"),
+    Action("cursor.page-up", "scroll('page_up')", "A page up"),
+    Action("cursor.page-down", "scroll('page_down')", "A page down"),
+    Action("step.next", "scroll('page_down')", "The next page"),
+    Action("cursor.top", "scroll('home')", "To the top"),
+    Action("cursor.bottom", "scroll('end')", "To the bottom"),
+)
+CHOICE = (
+    Action("cursor.right", "turn(1)", "The next value"),
+    Action("cursor.left", "turn(-1)", "The value before"),
+    Action("step.next", "turn(1)", "The next value"),
+    Action("cursor.choose", "turn(1)", "The next value"),
+)
+TOUR = (
+    Action("step.next", "ask('Next')", "The next stop", "next", "space"),
+    Action("cursor.right", "ask('Next')", "The next stop"),
+    Action("cursor.choose", "ask('Next')", "The next stop"),
+    Action("step.back", "ask('Back')", "The stop before", "back", "backspace"),
+    Action("cursor.left", "ask('Back')", "The stop before"),
+    Action("back", "ask('Left')", "Leave the tour", "leave", "esc"),
+)
+CELL = (
+    Action("order", "order", "Terms in order, or the largest first"),
+    Action("second", "follow_second", "Follow the second factor of a product"),
+)
+TEMPERATURE = (
+    Action("cursor.wider", "warmer(1)", "Higher temperature"),
+    Action("cursor.narrower", "warmer(-1)", "Lower temperature"),
+)
+VOCABULARY = (Action("find", "search", "Find a word in the vocabulary"),)
+
+SCREENS: Mapping[str, tuple[Action, ...]] = {
+    "main": ACTIONS,
+    "overview": OVERVIEW,
+    "all heads": HEADS,
+    "links": LINKS,
+    "rollout": ROLLOUT,
+    "lens": LENS,
+    "ablation": ABLATION,
+    "checkpoints": CHECKPOINTS,
+    "train": TRAIN,
+    "generate": GENERATE,
+    "cuts": CUTS,
+    "patch": PATCH,
+    "part": PART,
+    "dialog": DIALOG,
+    "form": FORM,
+    "reader": READER,
+    "help": HELP_PAGE,
+    "page": PAGE,
+    "choice": CHOICE,
+    "tour": TOUR,
+    "cell": CELL,
+    "words": TEMPERATURE,
+    "vocabulary": VOCABULARY,
+}
+"""Every screen, and every part of one that has keys of its own."""

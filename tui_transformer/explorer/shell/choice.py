@@ -6,31 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.events import Click
 from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
 
+from tui_transformer.explorer.shell.actions import CHOICE
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.text.display import cells, visible
 
 OFF_ON = ("off", "on")
 
 
 class Choice(Widget, can_focus=True):
-    """All values side by side where there is room, the chosen one in brackets; else only that one.
+    """All values side by side where there is room, the chosen one in brackets; else only that one."""
 
-    | Key | Does |
-    | :- | :- |
-    | right, l, space, enter | Chooses the next value. |
-    | left, h | Chooses the value before. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right,l,space,enter", "turn(1)", "Next", tooltip="The next value", id="choice.next", show=False),
-        Binding("left,h", "turn(-1)", "Before", tooltip="The value before", id="choice.before", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(CHOICE)
 
     DEFAULT_CSS = """
     Choice {

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
+from tui_transformer.explorer.shell.actions import DIALOG
 from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.text.display import visible
 
 Result = TypeVar("Result")
@@ -31,16 +33,9 @@ def plain(text: str) -> Content:
 
 
 class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]):
-    """A box over the main screen. It gives a result, or None where it is left.
+    """A box over the main screen. It gives a result, or None where it is left."""
 
-    | Key | Does |
-    | :- | :- |
-    | esc | Leaves; nothing is changed. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Leave", tooltip="Leave without a change", id="dialog.leave"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(DIALOG)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - the base class has them so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]  # noqa: RUF012 - the base class has them so
 

@@ -5,24 +5,19 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
+from tui_transformer.explorer.shell.actions import HELP_PAGE
 from tui_transformer.explorer.shell.dialog import Keys
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.reader import Reader
 from tui_transformer.text.display import visible
 
 
 class HelpScreen(Reader):
-    """A page of help.
+    """A page of help."""
 
-    | Key | Does |
-    | :- | :- |
-    | ?, f1 | Closes, as esc does. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("question_mark,f1", "leave", "Close", tooltip="Close the help", id="help.close", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(HELP_PAGE)
 
     def __init__(self, markdown: str, title: str) -> None:
         super().__init__(title)

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 from textual.app import App
 from textual.binding import Binding
 
-from tui_transformer.explorer.shell.actions import Action
+from tui_transformer.explorer.shell.keys import UNBOUND, Action
 
 
 class Keyed(Protocol):
@@ -21,9 +21,9 @@ class Keyed(Protocol):
 
 
 def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Binding]:
-    """A binding for each key of an action."""
+    """A binding for each key of an action; none where it has no key."""
     keys = keymap.get(binding.id or "") or binding.key
-    return (binding.with_key(key.strip(), None) for key in keys.split(","))
+    return (binding.with_key(key.strip(), None) for key in keys.split(",") if not key.startswith(UNBOUND))
 
 
 def in_use(actions: Sequence[Action], app: App[Any]) -> Sequence[Action]:

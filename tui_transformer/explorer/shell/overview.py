@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.notifications import SeverityLevel
 from textual.widgets import Static
 
 from tui_transformer.analysis.token_kinds import NOTHING, Hidden
+from tui_transformer.explorer.shell.actions import HIDING, OVERVIEW
 from tui_transformer.explorer.shell.asking import Requests, Result
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.dialog import Keys
+from tui_transformer.explorer.shell.key_line import key_line
+from tui_transformer.explorer.shell.keys import Action, bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.saying import say
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import cells, visible
 
-FITTING = {"?": "help", "esc": "back"}
-
 
 class Overview(ExplorerScreen[None]):
-    """A screen beside the main one, about every layer of what is explored there.
+    """A screen beside the main one, about every layer of what is explored there."""
 
-    | Key | Does |
-    | :- | :- |
-    | esc, q | Back to the main screen; ends what is being computed. |
-    | ?, f1 | Help. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "leave", "Back", show=False, id="overview.leave", tooltip="Back to the main screen"),
-        Binding("question_mark,f1", "help", "Help", show=False, id="overview.help", tooltip="What is shown here"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(OVERVIEW)
 
     DEFAULT_CSS = """
     Overview {
@@ -54,6 +45,8 @@ class Overview(ExplorerScreen[None]):
     """
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - the base class has them so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]  # noqa: RUF012 - the base class has them so
+    ACTIONS: tuple[Action, ...] = ()
+    """What the screen does beside that, in the order of the line of keys."""
     HELP_TOPIC = "general"
     TITLE_TEXT = ""
     KIND = ""
@@ -82,10 +75,13 @@ class Overview(ExplorerScreen[None]):
         """A message that goes away by itself."""
         say(self.app, message, severity)
 
-    @property
-    def keys(self) -> Keys:
-        """The keys that are named below; the last two are always there."""
-        return FITTING
+    def left_out(self) -> Collection[str]:
+        """The actions that are of no use now, and not in the line of keys."""
+        return ()
+
+    def _named(self) -> list[Action]:
+        left_out = self.left_out()
+        return [action for action in (*self.ACTIONS, *OVERVIEW) if action.id not in left_out]
 
     def compose(self) -> ComposeResult:
         """Title, content, detail, keys."""
@@ -124,7 +120,9 @@ class Overview(ExplorerScreen[None]):
         content.border_subtitle = Content(visible(self.note()))
         self.query_one("#overview-title", Static).update(self._title_line(), layout=False)
         self.query_one("#overview-detail", Static).update(self._detail_lines(), layout=False)
-        self.query_one("#overview-keys", Static).update(fitting_keys(self.keys, self.size.width), layout=False)
+        self.query_one("#overview-keys", Static).update(
+            key_line(self._named(), self.app, self.size.width), layout=False
+        )
 
     def _title_line(self) -> Content:
         left = f" tui-transformer   {visible(self.session.model.name)} · {self.session.model.config.summary}"
@@ -166,18 +164,9 @@ class Overview(ExplorerScreen[None]):
 
 
 class Hiding(Overview):
-    """An overview in which tokens can be hidden.
+    """An overview in which tokens can be hidden."""
 
-    | Key | Does |
-    | :- | :- |
-    | x | Hides special tokens, and shows them again. |
-    | z | Hides the first token, and shows it again. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x", "hide('special')", "Special", show=False, id="hiding.special", tooltip="Hide special tokens"),
-        Binding("z", "hide('first')", "First", show=False, id="hiding.first", tooltip="Hide the first token"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(HIDING)
 
     hidden: Hidden = NOTHING
 
@@ -189,26 +178,6 @@ class Hiding(Overview):
 
     def hiding_changed(self) -> None:
         """Show everything anew."""
-
-
-def fitting_keys(keys: Keys, width: int) -> Content:
-    """As many keys as there is room for, the last two always."""
-    always = dict(list(keys.items())[-2:])
-    room, chosen = width - 1 - sum(map(_width, always.items())), dict[str, str]()
-    for key, does in keys.items():
-        needed = _width((key, does))
-        if key not in always and needed <= room:
-            chosen[key] = does
-            room -= needed
-    return Content("").join(_key(key, does) for key, does in (chosen | always).items())
-
-
-def _width(key: tuple[str, str]) -> int:
-    return cells(key[0]) + cells(key[1]) + 3
-
-
-def _key(key: str, does: str) -> Content:
-    return Content.assemble(" ", (key, "bold $accent"), (f" {does} ", "$foreground 70%"))
 
 
 def joined(values: Mapping[str, str]) -> str:

@@ -25,7 +25,8 @@ def commands_of(screen: Screen[Any], display: Display, keymap: Mapping[str, str]
             if binding.tooltip not in said:
                 said.add(binding.tooltip)
                 keys = " ".join(map(display, bindings_in_use(binding, keymap)))
-                yield SystemCommand(binding.tooltip, f"key: {keys}", partial(node.run_action, binding.action))
+                hint = f"key: {keys}" if keys else "no key"
+                yield SystemCommand(binding.tooltip, hint, partial(node.run_action, binding.action))
 
 
 def _bindings(node: DOMNode) -> Iterator[Binding]:

@@ -5,40 +5,18 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 
+from tui_transformer.explorer.shell.actions import PAGE, READER
 from tui_transformer.explorer.shell.dialog import Dialog
+from tui_transformer.explorer.shell.keys import bindings
 
 
 class Page(VerticalScroll):
-    """Scrolls without movement in between.
+    """Scrolls without movement in between."""
 
-    | Key | Does |
-    | :- | :- |
-    | up, k | A line up. |
-    | down, j | A line down. |
-    | pageup, ctrl+u | A page up. |
-    | pagedown, ctrl+d, space | A page down. |
-    | home, g | To the top. |
-    | end, G | To the bottom. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "scroll('up')", "Up", tooltip="A line up", id="page.up", show=False),
-        Binding("down,j", "scroll('down')", "Down", tooltip="A line down", id="page.down", show=False),
-        Binding("pageup,ctrl+u", "scroll('page_up')", "Page up", tooltip="A page up", id="page.page-up", show=False),
-        Binding(
-            "pagedown,ctrl+d,space",
-            "scroll('page_down')",
-            "Page down",
-            tooltip="A page down",
-            id="page.page-down",
-            show=False,
-        ),
-        Binding("home,g", "scroll('home')", "Top", tooltip="To the top", id="page.top", show=False),
-        Binding("end,G", "scroll('end')", "Bottom", tooltip="To the bottom", id="page.bottom", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(PAGE)
 
     def action_scroll(self, where: str) -> None:
         """Scroll at once."""
@@ -46,16 +24,9 @@ class Page(VerticalScroll):
 
 
 class Reader(Dialog[None]):
-    """A text to read.
+    """A text to read."""
 
-    | Key | Does |
-    | :- | :- |
-    | q, enter | Closes, as esc does. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q,enter", "leave", "Close", tooltip="Close the text", id="reader.close", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(READER)
 
     DEFAULT_CSS = """
     Reader {

@@ -14,6 +14,7 @@ from tui_transformer.analysis import effects as measured
 from tui_transformer.engine.targets import Target, every
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.help import HelpScreen
+from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation import search as effect_search
@@ -104,18 +105,18 @@ async def test_a_key_goes_through_layers_positions_and_neurons() -> None:
         assert "8 of 8 heads" in explorer.text
 
 
-async def test_z_sets_means_and_p_reads_all_positions() -> None:
+async def test_means_instead_of_zeros_and_all_positions() -> None:
     async with exploring(WIDE, **GPT2) as explorer:
         await table(explorer)
         zero = rows(explorer)
-        await explorer.press("z")
+        await explorer.press("M")
         await complete(explorer)
         trace = explorer.session.trace
         assert "set to its mean over the positions" in explorer.text
         found = max(measured.effects(trace, every(trace.program), mean=True), key=lambda pair: pair[1].size)
         assert rows(explorer)[0][1][1] == f"{found[1].size:.4f}"
         assert rows(explorer) != zero
-        await explorer.press("z", "p")
+        await explorer.press("M", "*")
         await complete(explorer)
         positions = range(trace.program.shape("tokens")[0])
         found = max(measured.effects(trace, every(trace.program), positions=positions), key=lambda pair: pair[1].size)
@@ -220,7 +221,7 @@ async def test_the_cursor_stays_on_its_row_while_the_list_grows(monkeypatch: pyt
         assert explorer.app.screen is screen
         assert "6 of 8 heads · ended" in explorer.text
         go.release(10)
-        await explorer.press("space")
+        await explorer.press("N")
         await complete(explorer)
         assert len(rows(explorer)) == 8
         assert screen.selected == chosen
@@ -276,10 +277,13 @@ async def test_every_size_with_and_without_colour(color: bool, monkeypatch: pyte
 
 # Without the table
 
+REMAPPED = Preferences(keys={"ablate.head.mean": "M", "ablate.position": "o", "ablate.position.mean": "O"})
+"""Actions that have no key unless they are given one."""
+
 
 @pytest.mark.parametrize(("key", "mean"), [("a", False), ("M", True)])
 async def test_the_head_of_the_cell_is_ablated(key: str, mean: bool) -> None:
-    async with exploring(WIDE, **GPT2) as explorer:
+    async with exploring(WIDE, preferences=REMAPPED, **GPT2) as explorer:
         await at(explorer, "decoder.0.self_attention.weights")
         await explorer.press("]", "]", key)
         await explorer.until(lambda: explorer.messages)
@@ -298,7 +302,7 @@ async def test_the_head_of_the_cell_is_ablated(key: str, mean: bool) -> None:
 
 @pytest.mark.parametrize(("key", "mean"), [("o", False), ("O", True)])
 async def test_the_position_of_the_row_is_ablated(key: str, mean: bool) -> None:
-    async with exploring(NARROW, **GPT2) as explorer:
+    async with exploring(NARROW, preferences=REMAPPED, **GPT2) as explorer:
         await at(explorer, "decoder.1.self_attention.norm")
         await explorer.press("down", "down", key)
         await explorer.until(lambda: explorer.messages)
@@ -309,7 +313,7 @@ async def test_the_position_of_the_row_is_ablated(key: str, mean: bool) -> None:
 
 
 async def test_the_position_of_a_source_token_is_in_the_encoder() -> None:
-    async with exploring(NARROW, session=translating()) as explorer:
+    async with exploring(NARROW, session=translating(), preferences=REMAPPED) as explorer:
         await at(explorer, "decoder.0.cross_attention.key")
         await explorer.press("down", "o")
         await explorer.settled()
@@ -322,7 +326,7 @@ async def test_the_position_of_a_source_token_is_in_the_encoder() -> None:
 
 
 async def test_where_there_is_no_head_or_position_it_is_said() -> None:
-    async with exploring(NARROW, model=str(REFERENCES / "llama"), ids=(5, 9, 12, 7)) as explorer:
+    async with exploring(NARROW, model=str(REFERENCES / "llama"), ids=(5, 9, 12, 7), preferences=REMAPPED) as explorer:
         await explorer.press("a", "o")
         assert "no head is shown here" in explorer.messages[-2]
         assert "no positions" in explorer.messages[-1]
@@ -333,7 +337,7 @@ async def test_where_there_is_no_head_or_position_it_is_said() -> None:
 
 
 async def test_the_text_at_the_end_says_what_it_was_before() -> None:
-    async with exploring(NARROW, **GPT2) as explorer:
+    async with exploring(NARROW, preferences=REMAPPED, **GPT2) as explorer:
         await at(explorer, "decoder.0.self_attention.weights")
         await explorer.press("a")
         await explorer.settled()
@@ -344,7 +348,7 @@ async def test_the_text_at_the_end_says_what_it_was_before() -> None:
 
 
 async def test_what_is_beside_by_choice_stays() -> None:
-    async with exploring(NARROW, **GPT2) as explorer:
+    async with exploring(NARROW, preferences=REMAPPED, **GPT2) as explorer:
         await at(explorer, "decoder.0.self_attention.weights")
         await explorer.press("d", "enter")
         await explorer.answer("the shore")
@@ -356,6 +360,6 @@ async def test_what_is_beside_by_choice_stays() -> None:
 
 
 async def test_every_action_is_in_the_palette() -> None:
-    async with exploring(NARROW, **GPT2) as explorer:
+    async with exploring(NARROW, preferences=REMAPPED, **GPT2) as explorer:
         titles = {command.title for command in explorer.app.get_system_commands(explorer.main)}
         assert {"Ablate this head (zero)", "Ablate this head (mean)", "Ablate this position (zero)"} <= titles

@@ -84,9 +84,9 @@ async def test_other_heads_and_kinds_of_attention(run):
         await explorer.press("]")
         assert "decoder cross-attention · layer 0 · head 1 · step 10" in explorer.text
         assert explorer.text != before
-        await explorer.press("a")
+        await explorer.press("f")
         assert "encoder self-attention · layer 0 · head 1" in explorer.text
-        await explorer.press("[", "a", "}")
+        await explorer.press("[", "f", "}")
         assert "decoder self-attention · layer 0 · head 0" in explorer.text
 
 

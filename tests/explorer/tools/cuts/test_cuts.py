@@ -37,7 +37,7 @@ async def test_a_narrow_screen_has_a_paragraph_for_each(size):
 
 async def test_another_vocabulary_can_be_added_and_what_is_none_is_refused():
     async with exploring(WIDE, text="The waves") as explorer:
-        await explorer.press("V", "a")
+        await explorer.press("V", "v")
         await explorer.answer("nowhere")
         assert "no vocabulary is called" in explorer.text
         await explorer.answer(BERT)

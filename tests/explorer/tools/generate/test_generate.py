@@ -142,11 +142,11 @@ async def test_writing_on_ends_by_itself_and_esc_halts_it():
     async with exploring(WIDE, model="decoder") as explorer:
         await explorer.press("W")
         await set_numbers(explorer, max_new_tokens="6")
-        await explorer.press("a")
+        await explorer.press("N")
         await explorer.until(lambda: len(written(explorer)) == 14)
         await explorer.shown("the text ends, 6 new tokens, as asked")
         await set_numbers(explorer, max_new_tokens="2000")
-        await explorer.keys("a")
+        await explorer.keys("N")
         await explorer.until(lambda: len(written(explorer)) > 20)
         await explorer.press("escape")
         count = len(written(explorer))
@@ -177,7 +177,7 @@ async def test_without_a_cache_every_row_is_computed_again():
 
 async def test_the_text_is_opened_in_the_explorer_at_the_probabilities_of_the_next_token():
     async with exploring(WIDE, model="decoder") as explorer:
-        await explorer.press("W", "space", "space", "e")
+        await explorer.press("W", "space", "space", "E")
         assert explorer.session.encoding.ids == greedy(2)
         assert explorer.stop == "output.probabilities"
         assert explorer.position.place.row == 9
@@ -218,7 +218,7 @@ async def test_an_encoder_decoder_shows_its_source_and_grows_its_target_from_the
         assert "computed once" in explorer.text
         await explorer.press("space", "space")
         assert len(written(explorer)) == 3
-        await explorer.press("e")
+        await explorer.press("E")
         assert explorer.session.decoder_encoding.ids == written_by("encoder-decoder", 2)
 
 

@@ -51,12 +51,12 @@ async def test_single_steps_are_those_that_the_loop_makes(begun, tmp_path):
 
 async def test_space_trains_to_the_end_and_the_curves_grow(begun):
     async with training(begun) as explorer:
-        await explorer.keys("space")
+        await explorer.keys("N")
         await explorer.shown("all 6 steps are made", "Loss by step", "validation", "Accuracy by step")
         curve = training_of(explorer).curves.of["loss"].points
         assert curve[0] == tuple(range(1, 7))
         assert curve[1] == tuple(entry["loss"] for entry in logged(begun))
-        await explorer.keys("space", "n")
+        await explorer.keys("N", "n")
         assert "close the run, and open it again with more steps" in explorer.messages[-1]
     assert [int(path.name) for path in checkpoints(begun)] == [0, 2, 4, 6]
 
@@ -64,15 +64,15 @@ async def test_space_trains_to_the_end_and_the_curves_grow(begun):
 async def test_pausing_ends_after_the_step_and_goes_on_from_there(tmp_path):
     run = trained(tmp_path, made=0, steps=10_000, save_every=100_000)
     async with training(run) as explorer:
-        await explorer.keys("space")
+        await explorer.keys("N")
         await explorer.until(lambda: training_of(explorer).status.step > 3)
-        await explorer.keys("space")
+        await explorer.keys("N")
         await explorer.shown("paused")
         paused_at = training_of(explorer).status.step
         await explorer.pilot.pause(0.05)
         assert training_of(explorer).status.step == paused_at
         await explorer.shown(f"step           {paused_at:,} of 10,000")
-        await explorer.keys("space")
+        await explorer.keys("N")
         await explorer.until(lambda: training_of(explorer).status.step > paused_at)
 
 
@@ -84,7 +84,7 @@ async def test_the_learning_rate_is_changed_from_the_next_step_on_and_logged(tmp
         await steps(explorer, 1)
         await explorer.keys("-", "-")
         await steps(explorer, 1)
-        await explorer.keys("r")
+        await explorer.keys(",")
         await explorer.answer("none")
         assert "'none' is not a number" in explorer.text
         await explorer.answer("0.25")
@@ -115,7 +115,7 @@ async def test_the_head_is_that_of_the_model_at_its_step(begun):
             assert np.array_equal(weights, trace[name]), name
         await explorer.keys("]")
         await explorer.shown("decoder cross-attention · layer 0 · head 1")
-        await explorer.keys("a")
+        await explorer.keys("f")
         await explorer.shown("encoder self-attention · layer 0 · head 1")
         words = [saved.word(token) for token in heads.sample.ids]
         assert all(word in explorer.text for word in words)
@@ -137,10 +137,10 @@ async def test_outputs_are_shown_for_every_task(tmp_path, task):
 async def test_saving_and_quitting_keep_every_step(begun):
     async with training(begun) as explorer:
         await steps(explorer, 1)
-        await explorer.keys("s")
+        await explorer.keys("ctrl+s")
         await explorer.until(lambda: training_of(explorer).status.saved == 1)
         await steps(explorer, 2)
-        explorer.send("q")
+        await explorer.app.screen.run_action("quit")
         await explorer.until(lambda: explorer.app._exit)
         assert training_of(explorer).status.state == "ended"
     assert [int(path.name) for path in checkpoints(begun)] == [0, 1, 2, 3]
@@ -165,9 +165,9 @@ async def test_a_run_goes_on_where_it_was_with_its_curves(tmp_path):
 async def test_exploring_shows_a_copy_and_training_goes_on(tmp_path):
     run = trained(tmp_path, made=0, steps=100_000, save_every=1_000_000)
     async with training(run) as explorer:
-        await explorer.keys("space")
+        await explorer.keys("N")
         await explorer.until(lambda: training_of(explorer).status.step > 1)
-        await explorer.keys("e")
+        await explorer.keys("E")
         await explorer.shown("training goes on meanwhile")
         await explorer.keys("enter")
         await explorer.until(lambda: explorer.app.screen is explorer.main)
@@ -176,7 +176,7 @@ async def test_exploring_shows_a_copy_and_training_goes_on(tmp_path):
         assert re.fullmatch(r"run at step [\d,]+", model.name)
         assert explorer.stop == "decoder.0.cross_attention.weights"
         before, at = {name: value.copy() for name, value in model.weights.held.items()}, training_of(explorer).status
-        await explorer.press("space")
+        await explorer.press("N")
         await explorer.until(lambda: training_of(explorer).status.step > at.step + 2)
         assert all(np.array_equal(model.weights.held[name], value) for name, value in before.items())
         explorer.main.query_one(TrainingLine).look()
@@ -195,13 +195,13 @@ async def test_what_cannot_be_saved_is_said_and_nothing_is_lost(begun):
     async with training(begun) as explorer:
         await steps(explorer, 1)
         with patch.object(checkpoint, "write_whole", side_effect=OSError(errno.ENOSPC, "No space left on device")):
-            await explorer.keys("s")
+            await explorer.keys("ctrl+s")
             await explorer.shown("No space left on device", "step 0 is whole")
-            await explorer.keys("q")
+            await explorer.app.screen.run_action("quit")
             await explorer.until(lambda: screen_of(explorer).closing is None)
             assert not explorer.app._exit
             assert training_of(explorer).alive
-        await explorer.keys("s")
+        await explorer.keys("ctrl+s")
         await explorer.until(lambda: training_of(explorer).status.saved == 1)
         assert not training_of(explorer).status.problem
 
@@ -212,7 +212,7 @@ async def test_a_loss_that_is_no_number_is_said_in_a_line(tmp_path):
         await steps(explorer, 1)
         wrong = InputError("step 2: NaN began here: use a smaller --learning-rate")
         with patch("tui_transformer.learning.loop.Trainer.advance", side_effect=wrong):
-            await explorer.keys("space")
+            await explorer.keys("N")
             await explorer.shown("step 2: NaN began here: use a smaller learning rate", "paused")
         await steps(explorer, 1)
         assert "NaN began here" not in explorer.text

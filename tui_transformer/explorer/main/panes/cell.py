@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual import on
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 
 from tui_transformer.engine.edits import how_set
@@ -14,6 +14,8 @@ from tui_transformer.engine.explanation import Explanation, Operand, Value
 from tui_transformer.engine.program import Program
 from tui_transformer.explorer.main.panes.cell_lines import CellLines, Inks
 from tui_transformer.explorer.main.scene import Scene
+from tui_transformer.explorer.shell.actions import CELL
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.views.step_view import Labels
@@ -22,10 +24,7 @@ from tui_transformer.views.step_view import Labels
 class CellPane(LineList):
     """The working of one cell."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "order", "Order", show=False, id="cell.order", tooltip="Terms in order, or the largest first"),
-        Binding("b", "follow_second", "Second factor", show=False, id="cell.second", tooltip="Follow the factor b"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(CELL)
     COMPONENT_CLASSES: ClassVar[set[str]] = {"cell--plain", "cell--quiet", "cell--accent"}
     DEFAULT_CSS = """
     CellPane {

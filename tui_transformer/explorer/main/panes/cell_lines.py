@@ -179,7 +179,7 @@ class CellLines:
         return _fixed(text, target)
 
     def _source(self, letter: str, factor: Factor) -> Block:
-        key = " (key b)" if letter == "b" else ""
+        key = " (key ;)" if letter == "b" else ""
         return _fixed(Text(f"{letter} = {short_name(factor.name)}{key}", self.inks.quiet))
 
     def _header(self, names: Sequence[str], width: int) -> Text:

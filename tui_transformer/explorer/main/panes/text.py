@@ -9,13 +9,15 @@ from typing import ClassVar
 import numpy as np
 from rich.style import Style
 from rich.text import Text
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import Static
 
 from tui_transformer.analysis.answer import Likely, likely_at
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED
 from tui_transformer.engine.trace import Trace
+from tui_transformer.explorer.shell.actions import TEMPERATURE
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.state.session import LOSS, PROBABILITIES, TEXT, Session
 from tui_transformer.learning.answering import answers_first
 from tui_transformer.text.display import fit, visible
@@ -198,10 +200,7 @@ WORDS = {TEXT: Words("Text", ending_cost, written_ending), LOSS: Words("Loss", l
 class TextPane(Static, can_focus=True):
     """A stop that is words."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("plus,equals_sign", "warmer(1)", "Warmer", show=False, id="text.warmer", tooltip="Higher temperature"),
-        Binding("minus", "warmer(-1)", "Colder", show=False, id="text.colder", tooltip="Lower temperature"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(TEMPERATURE)
     DEFAULT_CSS = """
     TextPane { padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """

@@ -15,7 +15,8 @@ from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.ops import Parameter, Softmax
 from tui_transformer.explorer.main.panes.cell_lines import number, short_name
 from tui_transformer.explorer.main.scene import Scene
-from tui_transformer.explorer.shell.actions import ALWAYS, KEY_LINE, Action
+from tui_transformer.explorer.shell.actions import ALWAYS, KEY_LINE
+from tui_transformer.explorer.shell.keys import Action
 from tui_transformer.explorer.state.edited import active
 from tui_transformer.explorer.state.names import model_name
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from tui_transformer.explorer.shell.actions import TOUR
 from tui_transformer.explorer.shell.dialog import Keys, key_line, plain
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.guide.texts import Stop
 from tui_transformer.text.display import visible
 
@@ -21,21 +23,9 @@ ROOM = 120
 
 
 class TourPanel(VerticalScroll, can_focus=True):
-    """Says what a stop of the tour is about. It lies over the lower right of the screen, and is not modal.
+    """Says what a stop of the tour is about. It lies over the lower right of the screen, and is not modal."""
 
-    | Key | Does |
-    | :- | :- |
-    | right, n, space, enter | Asks for the next stop. |
-    | left, p, backspace | Asks for the stop before. |
-    | esc | Leaves the tour. |
-    | up, down | Scrolls a long text. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right,n,space,enter", "ask('Next')", "Next", tooltip="The next stop", id="tour.next"),
-        Binding("left,p,backspace", "ask('Back')", "Back", tooltip="The stop before", id="tour.back"),
-        Binding("escape", "ask('Left')", "Leave", tooltip="Leave the tour", id="tour.leave"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(TOUR)
 
     DEFAULT_CSS = """
     TourPanel {

@@ -11,11 +11,13 @@ from rich.style import Style
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
+from tui_transformer.explorer.shell.actions import VOCABULARY
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.text.display import visible
@@ -28,9 +30,7 @@ WORD, PIECE, READING = 24, 16, 28
 class VocabularyPane(Vertical):
     """A search line and the words; those of the sentence are highlighted."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "search", "Find", show=False, id="vocabulary.find", tooltip="Find a word in the vocabulary"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(VOCABULARY)
     COMPONENT_CLASSES: ClassVar[set[str]] = {"vocabulary--plain", "vocabulary--quiet", "vocabulary--used"}
     DEFAULT_CSS = """
     VocabularyPane {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -9,15 +10,16 @@ from typing import ClassVar
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widgets import Static
 
 from tui_transformer.analysis.effects import Effect, answer_positions, answer_step, counted_positions
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import Target
+from tui_transformer.explorer.shell.actions import ABLATION
 from tui_transformer.explorer.shell.asking import AT_ONCE
-from tui_transformer.explorer.shell.dialog import Keys
-from tui_transformer.explorer.shell.overview import FITTING, Overview
+from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.state.edited import active, words
 from tui_transformer.explorer.tools.ablation.answer import position_text, signed
@@ -36,37 +38,10 @@ def open_from(port: Port) -> None:
 
 
 class AblateScreen(Overview):
-    """What each head, layer, position or neuron does to the answer, the largest effect first.
+    """What each head, layer, position or neuron does to the answer, the largest effect first."""
 
-    | Key | Does |
-    | :- | :- |
-    | f | Heads, layers, positions, neurons. |
-    | {, } | The layer of positions and neurons. |
-    | z | Sets to 0, or to the mean over the positions. |
-    | r | Reverses the order. |
-    | p | Reads the answer at its position, or at all. |
-    | space | Goes on where a computation was ended. |
-    | enter | Makes the ablation in the main screen. |
-    | esc | Ends the computation; then leaves. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "scope", "Of what", show=False, id="ablate.scope", tooltip="Heads, layers, positions, neurons"),
-        Binding("right_curly_bracket", "place(1)", "Layer", show=False, id="ablate.next", tooltip="The next layer"),
-        Binding("left_curly_bracket", "place(-1)", "Layer", show=False, id="ablate.back", tooltip="The layer before"),
-        Binding("z", "mean", "0 or mean", show=False, id="ablate.mean", tooltip="Set to 0, or to the mean"),
-        Binding("r", "reverse", "Reverse", show=False, id="ablate.reverse", tooltip="Reverse the order"),
-        Binding(
-            "p",
-            "positions",
-            "Positions",
-            show=False,
-            id="ablate.positions",
-            tooltip="Where the model answers, or all positions",
-        ),
-        Binding("space", "go_on", "Go on", show=False, id="ablate.go-on", tooltip="Go on where it was ended"),
-        Binding("escape", "end", "End", show=False, id="ablate.end", tooltip="End the computation; then leave"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ABLATION)
+    ACTIONS = ABLATION
     DEFAULT_CSS = """
     AblateScreen {
         #effects-header { height: 1; width: 1fr; color: $foreground 65%; }
@@ -234,19 +209,15 @@ class AblateScreen(Overview):
             return text
         return f"p({likely.word}) {likely.share:.2%} → {likely.share * (1 + share(effect.change)):.2%}   {text}"
 
-    @property
-    def keys(self) -> Keys:
-        """Those of this screen."""
-        return {
-            "enter": "ablate",
-            **({"space": "go on"} if self.ended else {}),
-            "f": "of what",
-            **({"{ }": "layer"} if len(places(self.program, self.scope.kind)) > 1 else {}),
-            "z": "0 or mean",
-            "r": "reverse",
-            **({"p": "positions"} if self.search.in_words else {}),
-            **FITTING,
+    def left_out(self) -> Collection[str]:
+        """What there is nothing for."""
+        there = {
+            "step.on": self.ended,
+            "layer.next": len(places(self.program, self.scope.kind)) > 1,
+            "answer": self.search.in_words,
+            "back": False,
         }
+        return [name for name, useful in there.items() if not useful]
 
     # What keys do
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.css.query import NoMatches
@@ -18,9 +18,10 @@ from textual.css.query import NoMatches
 from tui_transformer.analysis.attentions import Attention
 from tui_transformer.analysis.head_pictures import smaller
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions import CHECKPOINTS
 from tui_transformer.explorer.shell.asking import AT_ONCE
-from tui_transformer.explorer.shell.dialog import Keys
-from tui_transformer.explorer.shell.overview import FITTING, Overview
+from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task
@@ -80,35 +81,10 @@ def _ask(port: Port, value: str) -> None:
 
 
 class ScrubScreen(Overview):
-    """One head at one checkpoint large, and at up to eight of them small.
+    """One head at one checkpoint large, and at up to eight of them small."""
 
-    | Key | Does |
-    | :- | :- |
-    | left, right | The checkpoint before, the next one. |
-    | home, end | The first and the last one. |
-    | [ ], { } | Another head, another layer. |
-    | a | The next kind of attention. |
-    | / | Another sentence. |
-    | f | Another run. |
-    | enter | Explores the checkpoint. |
-    | d | Compares it with the last one. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "step(-1)", "Before", show=False, id="scrub.back", tooltip="The checkpoint before"),
-        Binding("right,l,space", "step(1)", "Next", show=False, id="scrub.next", tooltip="The next checkpoint"),
-        Binding("home,g", "step(-1000000)", "First", show=False, id="scrub.first", tooltip="The first checkpoint"),
-        Binding("end,G", "step(1000000)", "Last", show=False, id="scrub.last", tooltip="The last checkpoint"),
-        Binding("right_square_bracket", "head(1)", "Head", show=False, id="scrub.head-next", tooltip="The next head"),
-        Binding("left_square_bracket", "head(-1)", "Head", show=False, id="scrub.head-back", tooltip="The head before"),
-        Binding("right_curly_bracket", "layer(1)", "Layer", show=False, id="scrub.layer-next", tooltip="Next layer"),
-        Binding("left_curly_bracket", "layer(-1)", "Layer", show=False, id="scrub.layer-back", tooltip="Layer before"),
-        Binding("a", "kind", "Kind", show=False, id="scrub.kind", tooltip="The next kind of attention"),
-        Binding("slash", "sentence", "Sentence", show=False, id="scrub.sentence", tooltip="Another sentence"),
-        Binding("f", "run", "Run", show=False, id="scrub.run", tooltip="The checkpoints of another run"),
-        Binding("enter", "explore", "Explore", show=False, id="scrub.explore", tooltip="Explore this checkpoint"),
-        Binding("d", "compare", "Compare", show=False, id="scrub.compare", tooltip="Compare with the last one"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(CHECKPOINTS)
+    ACTIONS = CHECKPOINTS
     DEFAULT_CSS = """
     ScrubScreen {
         #large { height: 1fr; padding: 0 1; }
@@ -271,21 +247,6 @@ class ScrubScreen(Overview):
         left = f" Checkpoints   {visible(self.film.folder.name)}"
         room = max(self.size.width - len(right), 0)
         return Content.assemble((f"{left[:room]:<{room}}", "$foreground 70%"), (visible(right), "bold"))
-
-    @property
-    def keys(self) -> Keys:
-        """Those of this screen."""
-        return {
-            "← →": "checkpoint",
-            "[ ]": "head",
-            "enter": "explore",
-            "d": "compare with the last",
-            "{ }": "layer",
-            "a": "attention",
-            "/": "sentence",
-            "f": "run",
-            **FITTING,
-        }
 
     # What keys do
 

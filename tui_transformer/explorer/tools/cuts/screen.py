@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions import CUTS
 from tui_transformer.explorer.shell.dialog import Keys
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.reader import Reader
@@ -56,16 +58,9 @@ def vocabularies(text: str, own: Vocabulary | None) -> list[Vocabulary]:
 
 
 class CutsScreen(Reader):
-    """A column a vocabulary and a row a word of the sentence; on a narrow screen, a paragraph a vocabulary.
+    """A column a vocabulary and a row a word of the sentence; on a narrow screen, a paragraph a vocabulary."""
 
-    | Key | Does |
-    | :- | :- |
-    | a | Adds another vocabulary. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("a", "add", "Add", tooltip="Add another vocabulary", id="cuts.add", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(CUTS)
     DEFAULT_CSS = """
     CutsScreen {
         #box { width: 100%; }
@@ -82,7 +77,7 @@ class CutsScreen(Reader):
     @property
     def keys(self) -> Keys:
         """The keys that are named in the border."""
-        return {"a": "add a vocabulary", "esc": "leave"}
+        return {"v": "add a vocabulary", "esc": "leave"}
 
     def page(self) -> ComposeResult:
         """The table."""

@@ -1,15 +1,13 @@
-"""The lines of text of the screen: title, heading and entries of the list of tokens, what was cut off, keys."""
+"""The lines of text of the screen: title, heading and entries of the list of tokens, what was cut off."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from tui_transformer.explorer.shell.actions import Action
 from tui_transformer.explorer.tools.generate.choices import Choice, Choices
 from tui_transformer.explorer.tools.generate.draft import Draft
 from tui_transformer.explorer.widgets.inks import Inks, spread
@@ -140,25 +138,6 @@ def next_title(draft: Draft, name: str) -> str:
     if draft.state.finished is not None:
         return f"Position {place:,}: the text ends, {draft.state.finished}"
     return f"Position {place:,}: the next token"
-
-
-def keys(actions: Sequence[Action], width: int, inks: Inks) -> Text:
-    """As many keys as fit, those at the end in any case."""
-    wanted = [action for action in actions if action.short]
-    always = wanted[-2:]
-    room = width - 1 - sum(map(_key_width, always))
-    line = Text(" ", inks.plain, no_wrap=True)
-    for action in wanted:
-        if action not in always:
-            if _key_width(action) > room:
-                continue
-            room -= _key_width(action)
-        line.append(action.shown, inks.accent).append(f" {action.short}  ", inks.quiet)
-    return line
-
-
-def _key_width(action: Action) -> int:
-    return cell_len(action.shown) + cell_len(action.short) + 3
 
 
 def source_line(text: str, width: int, inks: Inks) -> Text:

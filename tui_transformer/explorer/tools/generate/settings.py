@@ -8,15 +8,17 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.events import DescendantFocus
 from textual.widgets import Input, Label, Static
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions import FORM
 from tui_transformer.explorer.shell.choice import OFF_ON, Choice
 from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.generation.sampling import Settings
 
@@ -52,19 +54,9 @@ SWITCHES = {
 
 
 class GenerateSettings(Dialog[Settings]):
-    """A form of the settings; gives them, or None where it is left.
+    """A form of the settings; gives them, or None where it is left."""
 
-    | Key | Does |
-    | :- | :- |
-    | up, down | The field before, the next field. |
-    | enter, ctrl+s | Applies the settings. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "app.focus_previous", "Up", tooltip="The field before", id="generate.field-up", show=False),
-        Binding("down", "app.focus_next", "Down", tooltip="The next field", id="generate.field-down", show=False),
-        Binding("ctrl+s", "apply", "Apply", tooltip="Apply the settings", id="generate.apply"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(FORM)
     DEFAULT_CSS = """
     GenerateSettings {
         #box { width: 66; }
@@ -124,7 +116,7 @@ class GenerateSettings(Dialog[Settings]):
             greedy.index = 0
 
     @on(Input.Submitted)
-    def action_apply(self) -> None:
+    def action_submit(self) -> None:
         """Give the settings, if they can be."""
         try:
             self.dismiss(self._read())

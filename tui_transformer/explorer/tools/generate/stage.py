@@ -15,16 +15,17 @@ from textual.events import Resize
 from textual.notifications import SeverityLevel
 from textual.widgets import Static
 
+from tui_transformer.explorer.shell.actions import GENERATE
 from tui_transformer.explorer.shell.asking import Requests, Result, draw_together
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.keymap import in_use
+from tui_transformer.explorer.shell.key_line import key_line
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.saying import say
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.names import model_name
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.generate import lines
-from tui_transformer.explorer.tools.generate.actions import ACTIONS
 from tui_transformer.explorer.tools.generate.cache import sublayers
 from tui_transformer.explorer.tools.generate.draft import Draft
 from tui_transformer.explorer.tools.generate.look import Look
@@ -43,7 +44,7 @@ BESIDE, LOW, TALL = 96, 18, 40
 class GenerateStage(ExplorerScreen[None]):
     """The text so far, what may come next, and the keys and values that are kept."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [action.binding() for action in ACTIONS if action.keys]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(GENERATE)
     COMPONENT_CLASSES: ClassVar[set[str]] = INK_CLASSES
     DEFAULT_CSS = """
     GenerateStage {
@@ -100,7 +101,7 @@ class GenerateStage(ExplorerScreen[None]):
         self.history: History[Draft] | None = None
         self.found: Look | None = None
         self.cache_layer = 0
-        self._said: dict[str, Text] = {}
+        self._said: dict[str, Text | Content] = {}
 
     def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
         """Do work now if it is small, else on the worker; then show what it gave."""
@@ -177,10 +178,10 @@ class GenerateStage(ExplorerScreen[None]):
         else:
             text = Text(" Generate", inks.accent).append(f"   {self.requests.doing}", inks.plain)
             self._say("title", text)
-        shown = [action for action in ACTIONS if action.id != "generate.pane" or self.has_class("-one")]
-        self._say("keys", lines.keys(in_use(shown, self.app), width, inks))
+        shown = [action for action in GENERATE if action.id != "pane.next" or self.has_class("-one")]
+        self._say("keys", key_line(shown, self.app, width))
 
-    def _say(self, where: str, text: Text) -> None:
+    def _say(self, where: str, text: Text | Content) -> None:
         """Show a text; only one of another length can need another number of lines."""
         before = self._said.get(where)
         if before != text:

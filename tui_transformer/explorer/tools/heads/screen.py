@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group, groups
@@ -19,8 +19,9 @@ from tui_transformer.analysis.head_pictures import SIDE, largest, smaller
 from tui_transformer.analysis.heads import MEASURES, Measure
 from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.engine.trace import Trace
-from tui_transformer.explorer.shell.dialog import Keys
-from tui_transformer.explorer.shell.overview import FITTING, Hiding, joined, part_shown
+from tui_transformer.explorer.shell.actions import HEADS
+from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.shell.overview import Hiding, joined, part_shown
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.legend import Legend
@@ -44,23 +45,10 @@ def open_from(port: Port) -> None:
 
 
 class HeadsScreen(Hiding):
-    """Every head of one stack, small.
+    """Every head of one stack, small."""
 
-    | Key | Does |
-    | :- | :- |
-    | o | Orders by the next measure; after the last one by layer again. |
-    | r | Reverses the order. |
-    | f | The next kind of attention: encoder, decoder, cross attention. |
-    | m | One colour scale for all heads, or one for each. |
-    | enter | Opens the head in the main screen. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "order", "Order", show=False, id="heads-screen.order", tooltip="Order by the next measure"),
-        Binding("r", "reverse", "Reverse", show=False, id="heads-screen.reverse", tooltip="Reverse the order"),
-        Binding("f", "group", "Source", show=False, id="heads-screen.group", tooltip="The next kind of attention"),
-        Binding("m", "scale", "Scale", show=False, id="heads-screen.scale", tooltip="One scale, or one a head"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(HEADS)
+    ACTIONS = HEADS
     HELP_TOPIC, KIND = "all-heads", "all heads"
 
     def __init__(self, port: Port) -> None:
@@ -246,20 +234,9 @@ class HeadsScreen(Hiding):
         values = {measure.name: written(found.values[measure.name][head], measure, unit=True) for measure in MEASURES}
         return f"{name}   {joined(values)}", f"{counted if found.sampled else f'{counted} queries'}   {step.name}"
 
-    @property
-    def keys(self) -> Keys:
-        """Those of this screen."""
-        return {
-            "enter": "open",
-            "o": "order",
-            "r": "reverse",
-            "x": "hide special",
-            "z": "hide first",
-            **({"f": "source"} if len(groups(self.session.trace.program)) > 1 else {}),
-            "+ -": "size",
-            "m": "scale",
-            **FITTING,
-        }
+    def left_out(self) -> Collection[str]:
+        """Where there is one kind of attention, there is no next one."""
+        return () if len(groups(self.session.trace.program)) > 1 else ("kind",)
 
     def _show_legend(self) -> None:
         grid, step = self.query_one(TileGrid), self.steps[0]

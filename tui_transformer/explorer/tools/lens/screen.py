@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 
 from tui_transformer.analysis.logit_lens import Depth, Lens, Spelled, lens_of, words_at
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.dialog import Keys
-from tui_transformer.explorer.shell.overview import FITTING, Overview, part_shown
+from tui_transformer.explorer.shell.actions import LENS
+from tui_transformer.explorer.shell.overview import Overview, part_shown
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.legend import Legend
@@ -40,6 +40,7 @@ class LensScreen(Overview):
     LensScreen #overview-detail { height: 3; }
     LensScreen.-narrow #overview-detail { height: 4; }
     """
+    ACTIONS = LENS
     HELP_TOPIC, KIND = "lens", "lens"
 
     def __init__(self, port: Port, lens: Lens) -> None:
@@ -139,11 +140,6 @@ class LensScreen(Overview):
         words = "   ".join(f"{self.session.labels.word(word)} {share:.3f}" for word, share in found)
         last = " · the model's own probabilities" if row == len(self.lens.depths) - 1 else ""
         return f"{words}", f"{where} · {self.lens.depths[row].step}{last}"
-
-    @property
-    def keys(self) -> Keys:
-        """Those of this screen."""
-        return {"← ↑ ↓ →": "cell", "enter": "go there", "+ -": "width", **FITTING}
 
     @on(WordTable.Moved)
     def _moved(self) -> None:

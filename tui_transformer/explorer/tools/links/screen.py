@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -10,14 +10,15 @@ from rich.style import Style
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widgets import Static
 
 from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import Attention, attentions
 from tui_transformer.analysis.links import Link, Wanted, links_of, strongest
-from tui_transformer.explorer.shell.dialog import Keys
-from tui_transformer.explorer.shell.overview import FITTING, Hiding
+from tui_transformer.explorer.shell.actions import LINKS
+from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.shell.overview import Hiding
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.line_list import LineList
@@ -44,19 +45,10 @@ def open_from(port: Port) -> None:
 
 
 class LinksScreen(Hiding):
-    """The largest weights of all heads, of a layer or of a head.
+    """The largest weights of all heads, of a layer or of a head."""
 
-    | Key | Does |
-    | :- | :- |
-    | f | All heads, the layer, the head that the main screen shows. |
-    | i | Links from a token to itself, shown or not. |
-    | enter | Goes to the cell in the main screen. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "scope", "Of what", show=False, id="links.scope", tooltip="All heads, the layer, the head"),
-        Binding("i", "itself", "To itself", show=False, id="links.itself", tooltip="Links from a token to itself"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(LINKS)
+    ACTIONS = LINKS
     DEFAULT_CSS = """
     LinksScreen {
         #links-columns { height: 1; color: $foreground 65%; }
@@ -210,11 +202,9 @@ class LinksScreen(Hiding):
             f"layer {link.layer} · head {link.head} · {link.step}[{link.head}, {link.query}, {link.key}]",
         )
 
-    @property
-    def keys(self) -> Keys:
-        """Those of this screen."""
-        scope = {"f": "all, layer, head"} if len(self.scopes) > 1 else {}
-        return {"enter": "go there", **scope, "i": "to itself", "x": "hide special", "z": "hide first", **FITTING}
+    def left_out(self) -> Collection[str]:
+        """Without a layer that is shown there are all heads alone."""
+        return () if len(self.scopes) > 1 else ("kind",)
 
     # What keys do
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Input, Label, Static
 
@@ -16,9 +16,11 @@ from tui_transformer.engine.axis import Region, cells, shape_text, within
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions import PART, PATCH
 from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.choice import Choice
 from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
@@ -95,31 +97,15 @@ def draft(session: Session, position: Position, text: str, part: str) -> Draft:
 
 
 class PartChoice(Choice):
-    """A choice in which enter patches.
+    """A choice in which enter patches."""
 
-    | Key | Does |
-    | :- | :- |
-    | enter | Patches. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "screen.submit", "Patch", tooltip="Patch", id="patch.submit", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(PART)
 
 
 class PatchScreen(Dialog[Draft]):
-    """The other sentence, and which part of the step is taken from it.
+    """The other sentence, and which part of the step is taken from it."""
 
-    | Key | Does |
-    | :- | :- |
-    | tab | From the sentence to the choice, and back. |
-    | enter | Patches. |
-    | f1 | Help. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f1,question_mark", "help", "Help", tooltip="What patching is", id="patch.help", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(PATCH)
     DEFAULT_CSS = """
     PatchScreen {
         .field { width: 100%; padding: 0 1; color: $foreground 75%; }

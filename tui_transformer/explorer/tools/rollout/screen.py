@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import SELF, attentions, groups
 from tui_transformer.analysis.rollout import Rollout
 from tui_transformer.engine.backend import Host
-from tui_transformer.explorer.shell.dialog import Keys
-from tui_transformer.explorer.shell.overview import FITTING, Overview
+from tui_transformer.explorer.shell.actions import ROLLOUT
+from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.heat_map import HeatMap
@@ -38,19 +40,10 @@ def open_from(port: Port) -> None:
 
 
 class RolloutScreen(Overview):
-    """The rollout of one stack up to a layer.
+    """The rollout of one stack up to a layer."""
 
-    | Key | Does |
-    | :- | :- |
-    | } { | Up to the next layer, the layer before. |
-    | f | The other stack of an encoder–decoder. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right_curly_bracket", "layer(1)", "Next", show=False, id="rollout.next", tooltip="The next layer"),
-        Binding("left_curly_bracket", "layer(-1)", "Before", show=False, id="rollout.back", tooltip="The layer before"),
-        Binding("f", "stack", "Stack", show=False, id="rollout.stack", tooltip="Encoder or decoder"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ROLLOUT)
+    ACTIONS = ROLLOUT
     HELP_TOPIC, KIND = "rollout", "rollout"
 
     def __init__(self, port: Port) -> None:
@@ -131,11 +124,9 @@ class RolloutScreen(Overview):
             "Ã = (mean of the heads + I) ÷ 2, multiplied from layer to layer; values and feed-forward are not in it",
         )
 
-    @property
-    def keys(self) -> Keys:
-        """Those of this screen."""
-        stack = {"f": "encoder, decoder"} if len(stacks(self.port)) > 1 else {}
-        return {"{ }": "layer", **stack, "← ↑ ↓ →": "cell", "+ -": "width", **FITTING}
+    def left_out(self) -> Collection[str]:
+        """A model with one stack has no other."""
+        return () if len(stacks(self.port)) > 1 else ("kind",)
 
     # What keys do
 

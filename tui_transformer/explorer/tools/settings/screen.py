@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import DescendantFocus
@@ -19,8 +19,10 @@ from textual.widgets import Button, Input, Label, Static
 from textual.worker import get_current_worker
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions import FORM
 from tui_transformer.explorer.shell.choice import OFF_ON, Choice
 from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.tools.settings.fields import (
@@ -71,18 +73,9 @@ class SettingsScreen(Dialog[Model]):
     """A form of the model's settings; gives the changed model, or None where it is left or nothing differs.
 
     Where only the memory is another, the model is given as it was; `memory` says what was set.
-
-    | Key | Does |
-    | :- | :- |
-    | up, down | The field before, the next field. |
-    | ctrl+s | Applies the settings, as enter does in an input. |
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "app.focus_previous", "Up", tooltip="The field before", id="settings.up", show=False),
-        Binding("down", "app.focus_next", "Down", tooltip="The next field", id="settings.down", show=False),
-        Binding("ctrl+s", "apply", "Apply", tooltip="Apply the settings", id="settings.apply"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(FORM)
 
     DEFAULT_CSS = """
     SettingsScreen {
@@ -207,7 +200,7 @@ class SettingsScreen(Dialog[Model]):
 
     @on(Input.Submitted)
     @on(Button.Pressed, "#apply")
-    def action_apply(self) -> None:
+    def action_submit(self) -> None:
         """Give the model, if it can be built."""
         if self._timer is not None:
             self._timer.stop()

@@ -7,15 +7,17 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import DescendantFocus
 from textual.widgets import Input, Label, Static
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions import FORM
 from tui_transformer.explorer.shell.choice import Choice
 from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.tools.train.driver import Training
 from tui_transformer.explorer.tools.train.plan import (
@@ -36,19 +38,9 @@ OFTEN = 0.1
 
 
 class TrainForm(Dialog[Training]):
-    """Asks what to train; gives the training once its run is open.
+    """Asks what to train; gives the training once its run is open."""
 
-    | Key | Does |
-    | :- | :- |
-    | up, down | The field before, the next field. |
-    | enter, ctrl+s | Opens the run. |
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "app.focus_previous", "Up", tooltip="The field before", id="train-form.up", show=False),
-        Binding("down", "app.focus_next", "Down", tooltip="The next field", id="train-form.down", show=False),
-        Binding("ctrl+s", "open", "Open", tooltip="Open the run", id="train-form.open"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(FORM)
     DEFAULT_CSS = """
     TrainForm {
         #box { width: 84; }
@@ -176,7 +168,7 @@ class TrainForm(Dialog[Training]):
     # Opening
 
     @on(Input.Submitted)
-    def action_open(self) -> None:
+    def action_submit(self) -> None:
         """Open the run, if it can be."""
         if self._opening is not None:
             return

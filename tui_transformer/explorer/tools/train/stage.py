@@ -16,12 +16,11 @@ from textual.css.query import NoMatches
 from textual.events import Resize
 from textual.widgets import Static
 
-from tui_transformer.explorer.shell.actions import Action
+from tui_transformer.explorer.shell.actions import TRAIN
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.keymap import in_use
-from tui_transformer.explorer.tools.generate.lines import keys
+from tui_transformer.explorer.shell.key_line import key_line
+from tui_transformer.explorer.shell.keys import Action, bindings
 from tui_transformer.explorer.tools.train import lines
-from tui_transformer.explorer.tools.train.actions import ACTIONS
 from tui_transformer.explorer.tools.train.chosen import Chosen
 from tui_transformer.explorer.tools.train.driver import Training
 from tui_transformer.explorer.tools.train.pace import Pace
@@ -57,7 +56,7 @@ WEIGHT = Scale("sequential", 0.0, 1.0)
 class TrainStage(ExplorerScreen[None]):
     """The parts around one run."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [action.binding() for action in ACTIONS]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(TRAIN)
     AUTO_FOCUS = ""
     COMPONENT_CLASSES: ClassVar[set[str]] = INK_CLASSES
     DEFAULT_CSS = """
@@ -244,12 +243,12 @@ class TrainStage(ExplorerScreen[None]):
             problem = self.query_one("#problem", Static)
             problem.set_class(bool(status.problem), "-said")
             problem.update(visible(status.problem))
-        self._say("keys", keys(in_use(self._actions(), self.app), width, inks))
+        self._say("keys", key_line(self._actions(), self.app, width))
 
     def _actions(self) -> list[Action]:
         """What can be done, as the line of keys has it."""
-        words = {"train.go-on": "pause" if self.training.status.state == "training" else "train"}
-        return [replace(each, short=words.get(each.id, each.short)) for each in ACTIONS]
+        words = {"step.on": "pause" if self.training.status.state == "training" else "train"}
+        return [replace(each, short=words.get(each.id, each.short)) for each in TRAIN]
 
     def _say(self, name: str, text: Text | Content | str) -> None:
         """Update a text, if it is another."""

@@ -1,0 +1,192 @@
+"""Keys: declared once, one meaning each, and the same in bindings, help pages and README."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from driving import NARROW, exploring
+from textual.binding import Binding
+from textual.dom import DOMNode
+from textual.keys import key_to_character
+
+from tui_transformer import explorer as package
+from tui_transformer.explorer.shell.actions import ACTIONS, OVERVIEW, SCREENS
+from tui_transformer.explorer.shell.keys import KEYS, RESERVED, UNBOUND
+from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.guide.texts import help_text
+
+ROOT = Path(package.__file__).parents[2]
+
+SAME = {
+    **dict.fromkeys(("cursor.row-start", "cursor.top"), "first"),
+    **dict.fromkeys(("cursor.row-end", "cursor.bottom"), "last"),
+    **dict.fromkeys(("cursor.page-up", "cursor.half-up"), "page up"),
+    **dict.fromkeys(("cursor.page-down", "cursor.half-down"), "page down"),
+}
+"""Meanings of widgets that differ only in how far they go."""
+
+IN_INPUTS = {"input.complete"}
+"""Keys while a text is typed, where letters are letters."""
+
+
+def nodes() -> Iterator[type[DOMNode]]:
+    """Every class of the explorer that takes keys."""
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        for value in vars(importlib.import_module(module.name)).values():
+            if isinstance(value, type) and issubclass(value, DOMNode) and value.__module__ == module.name:
+                yield value
+
+
+def declared() -> Iterator[tuple[str, str, str]]:
+    """Every screen, key and meaning."""
+    for node in nodes():
+        for binding in vars(node).get("BINDINGS", ()):
+            assert isinstance(binding, Binding), node
+            assert binding.id, node
+            for key in binding.key.split(","):
+                yield node.__name__, key, binding.id
+
+
+def test_every_key_means_one_thing_on_every_screen():
+    meanings = defaultdict(set)
+    for _, key, meaning in declared():
+        if meaning not in IN_INPUTS:
+            meanings[key].add(SAME.get(meaning, meaning))
+    assert {key: found for key, found in meanings.items() if len(found) > 1} == {}
+
+
+def test_every_key_is_in_the_table():
+    own = {(key, meaning) for meaning, keys in KEYS.items() for key in keys.split(",")}
+    own |= {(key, meaning) for key, meaning in own for meaning in SAME}
+    for screen, key, meaning in declared():
+        if meaning not in IN_INPUTS and not key.startswith(UNBOUND):
+            assert (key, meaning) in own or any(key == mine for mine, _ in own), f"{key} of {screen} ({meaning})"
+
+
+def test_keys_of_what_is_to_come_are_free():
+    assert not {key for keys in KEYS.values() for key in keys.split(",")} & set(RESERVED)
+
+
+def test_nothing_in_the_table_is_without_a_screen():
+    used = {action.id for actions in SCREENS.values() for action in actions}
+    assert set(KEYS) <= used
+
+
+def test_every_screen_binds_what_is_declared_for_it():
+    bound = {(meaning, key) for _, key, meaning in declared()}
+    for screen, actions in SCREENS.items():
+        for action in actions:
+            for key in action.keys.split(",") if action.id else ():
+                assert (action.id, key) in bound, f"{key} of {screen}"
+
+
+async def test_a_key_that_is_given_to_a_meaning_works_on_every_screen_and_is_shown():
+    remapped = Preferences(keys={"order": "j", "layer.back": "less_than_sign"})
+    async with exploring(NARROW, model="encoder", sizes={"layers": 2}, preferences=remapped) as explorer:
+        await explorer.press("R")
+        assert "after layer 1" in explorer.text
+        await explorer.press("<")
+        assert "after layer 0" in explorer.text
+        await explorer.press("escape", "H")
+        assert " j order " in explorer.text
+        await explorer.press("escape", "}", "}")
+        layer = explorer.stop
+        await explorer.press("<")
+        assert explorer.stop != layer
+
+
+# What is written about keys
+
+NAMED = {"space", "tab", "backspace", "enter"}
+WRITTEN = {
+    "left": "←",
+    "right": "→",
+    "up": "↑",
+    "down": "↓",
+    "escape": "esc",
+    "f1": "F1",
+    "slash": "/",
+    "plus": "+",
+    "minus": "-",
+}
+
+
+def written(key: str) -> str:
+    """A key as help and README write it."""
+    return WRITTEN.get(key) or (None if key in NAMED else key_to_character(key)) or key
+
+
+def keys_of(*names: str) -> set[str]:
+    """The keys of screens, as they are written."""
+    return {
+        written(key)
+        for name in names
+        for action in SCREENS[name]
+        for key in action.keys.split(",")
+        if not key.startswith(UNBOUND)
+    }
+
+
+MOVES = {*"hjkl←→↑↓gG+-", "arrows", "enter", "home", "end", "ctrl+p"}
+"""Keys of the cursor in every widget, and the palette's."""
+
+PAGES = {
+    "general": ("main",),
+    "ablate": ("ablation", "overview", "main"),
+    "all-heads": ("all heads", "overview"),
+    "cell": ("cell",),
+    "generate": ("generate",),
+    "lens": ("lens", "overview"),
+    "links": ("links", "overview"),
+    "matrix": ("main",),
+    "patch": ("main",),
+    "rollout": ("rollout", "overview"),
+    "scrub": ("checkpoints", "overview"),
+    "train": ("train",),
+    "vocabulary": ("vocabulary", "main"),
+}
+
+
+def said(lines: str) -> set[str]:
+    """The keys that lines of help name: before the colon of an item, or in the first column of a table."""
+    items = re.findall(r"^- ((?:`[^`]+`(?:, | or | to | | and )?)+)[^`\n]*:", lines, re.MULTILINE)
+    cells = re.findall(r"^\| ([^|]+) \|", lines, re.MULTILINE)
+    found = {key for item in items for key in re.findall(r"`([^`]+)`", item)}
+    words = ((word.rstrip(",") or word).replace("−", "-") for cell in cells for word in cell.split())
+    return found | {word for word in words if word not in ("key", "and", "or")}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_help_names_keys_that_there_are(page):
+    assert said(help_text(page)) <= keys_of(*PAGES[page]) | MOVES
+
+
+@pytest.mark.parametrize("name", ["all heads", "links", "rollout", "ablation", "checkpoints", "train", "generate"])
+def test_help_names_all_keys_of_a_screen(name):
+    page = {"all heads": "all-heads", "ablation": "ablate", "checkpoints": "scrub"}.get(name, name)
+    text = help_text(page)
+    for action in SCREENS[name]:
+        keys = [written(key) for key in action.keys.split(",")] if action.id in KEYS else []
+        if action.id not in ("theme", "suspend", "help", "quit", "pane.back"):
+            assert not keys or any(key in said(text) or f"`{key}`" in text for key in keys), action
+
+
+def test_the_readme_names_the_keys_of_the_main_screen():
+    readme = (ROOT / "README.md").read_text()
+    table = readme[readme.index("| keys | |") :].split("\n\n")[0].splitlines()[2:]
+    assert len(table) > 5
+    for line in table:
+        keys = re.findall(r"`([^`]+)`", line)
+        assert keys, line
+        assert set(keys) <= keys_of("main") | MOVES, line
+
+
+def test_overviews_leave_by_escape_and_q():
+    assert {action.keys for action in OVERVIEW if action.action == "leave"} == {"escape", "q"}
+    assert "q" in {action.keys for action in ACTIONS if action.action == "app.quit"}

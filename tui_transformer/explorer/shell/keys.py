@@ -1,0 +1,127 @@
+"""The keys of the program: one table for every screen, in which a key has one meaning and a meaning its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from textual.binding import Binding, BindingType
+
+KEYS: Mapping[str, str] = {
+    "step.next": "space,n",
+    "step.back": "backspace",
+    "step.on": "N",
+    "head.next": "right_square_bracket",
+    "head.back": "left_square_bracket",
+    "layer.next": "right_curly_bracket",
+    "layer.back": "left_curly_bracket",
+    "sublayer.next": "s",
+    "sublayer.back": "S",
+    "cursor.left": "left,h",
+    "cursor.right": "right,l",
+    "cursor.up": "up,k",
+    "cursor.down": "down,j",
+    "cursor.top": "home,g",
+    "cursor.bottom": "end,G",
+    "cursor.page-up": "pageup,ctrl+u",
+    "cursor.page-down": "pagedown,ctrl+d",
+    "pane.next": "tab",
+    "pane.back": "shift+tab",
+    "pane.sentence": "1",
+    "pane.steps": "2",
+    "pane.heads": "3",
+    "pane.matrix": "4",
+    "pane.cell": "5",
+    "pane.chart": "6",
+    "cursor.choose": "enter",
+    "back": "escape",
+    "quit": "q",
+    "help": "question_mark,f1",
+    "theme": "ctrl+t",
+    "suspend": "ctrl+z",
+    "sentence.edit": "slash",
+    "target.edit": "T",
+    "vocabulary.open": "v",
+    "find": "ctrl+f",
+    "cuts": "V",
+    "settings": "comma",
+    "save": "ctrl+s",
+    "export": "x",
+    "copy.cell": "y",
+    "copy.row": "Y",
+    "undo": "u",
+    "redo": "U",
+    "cell.edit": "e",
+    "ablate.head": "a",
+    "ablate": "A",
+    "patch": "P",
+    "mean": "M",
+    "answer": "asterisk",
+    "backward": "b",
+    "targets": "B",
+    "compare": "d",
+    "compare.first": "D",
+    "beside": "z",
+    "weights": "w",
+    "second": "semicolon",
+    "kind": "f",
+    "order": "r",
+    "reverse": "ctrl+r",
+    "scale": "m",
+    "cursor.wider": "plus,equals_sign",
+    "cursor.narrower": "minus",
+    "chart.next": "c",
+    "hide.special": "i",
+    "hide.first": "I",
+    "hide.itself": "X",
+    "heads.all": "H",
+    "links": "K",
+    "rollout": "R",
+    "lens": "L",
+    "generate": "W",
+    "train": "ctrl+l",
+    "checkpoints": "F",
+    "explore": "E",
+    "open": "o",
+    "tour": "t",
+}
+"""The keys of each meaning, separated by commas. By its name a meaning is given other keys, for all screens at once."""
+
+RESERVED = ("0", "p", "Z", "colon")
+"""Keys of what is still to come: the whole, predict, zoom, go to."""
+
+UNBOUND = "unbound-"
+"""What begins the key of an action that has none: nobody can press it, but it can be given one."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing that a screen does.
+
+    Attributes:
+        id: Its meaning, as in `KEYS`; a name of its own where it has no key. "" where a widget of the screen has it.
+        action: What the screen runs.
+        title: What it does, for the palette and the help.
+        short: A word for the line of keys; "" for none.
+        shown: How the keys are written in that line.
+    """
+
+    id: str
+    action: str
+    title: str
+    short: str = ""
+    shown: str = ""
+
+    @property
+    def keys(self) -> str:
+        """Its keys, separated by commas."""
+        return KEYS.get(self.id, f"{UNBOUND}{self.id.replace('.', '-')}")
+
+    def binding(self) -> Binding:
+        """The key binding."""
+        return Binding(self.keys, self.action, self.title, show=False, id=self.id, tooltip=self.title)
+
+
+def bindings(actions: Iterable[Action]) -> list[BindingType]:
+    """The key bindings of a screen."""
+    return [action.binding() for action in actions if action.id]
