@@ -176,6 +176,9 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "layer norm of heads": lambda rng: Case(
         ops.LayerNorm(1e-3), (normal(rng, HEADS, ROWS, WIDTH), weight(rng, WIDTH), weight(rng, WIDTH))
     ),
+    "layer norm by head": lambda rng: Case(
+        ops.LayerNormByHead(1e-3), (normal(rng, HEADS, ROWS, WIDTH), *(weight(rng, WIDTH) for _ in range(HEADS)))
+    ),
     "distance bias": lambda rng: Case(
         ops.DistanceBias((0.5, 0.25, 0.125)), (normal(rng, HEADS, ROWS, KEYS), places(ROWS), places(KEYS))
     ),
@@ -194,6 +197,9 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "relu": lambda rng: Case(ops.Relu(), (away_from_zero(rng),)),
     "RMS norm": lambda rng: Case(ops.RmsNorm(1e-3), (normal(rng, ROWS, MODEL), weight(rng, MODEL))),
     "RMS norm of heads": lambda rng: Case(ops.RmsNorm(), (normal(rng, HEADS, ROWS, WIDTH), weight(rng, WIDTH))),
+    "RMS norm of all heads": lambda rng: Case(
+        ops.RmsNormOfHeads(1e-3), (normal(rng, HEADS, ROWS, WIDTH), weight(rng, HEADS * WIDTH))
+    ),
     "rotate": lambda rng: rotated(rng, 4, 1.0, 0.01),
     "rotate in part": lambda rng: rotated(rng, 5, 0.3, 0.02),
     "rotate and scale": lambda rng: rotated(rng, 5, 0.3, 0.02, factor=1.2),

@@ -109,6 +109,8 @@ def named_inputs(case: Case, index: tuple[int, ...]) -> set[str]:
         return set()
     if isinstance(case.op, ops.Extend):
         return {str(int(index[1] >= case.shapes[0][1]))}
+    if isinstance(case.op, ops.LayerNormByHead):
+        return {"0", str(1 + index[0])}
     stays = isinstance(case.op, ops.Rotate) and index[-1] >= 2 * case.op.half
     return {"0"} if stays or isinstance(case.op, ops.Mask) else {str(i) for i in range(len(case.inputs))}
 

@@ -10,7 +10,10 @@ from tui_transformer.errors import InputError
 from tui_transformer.generation.cache import Cache, cache_shapes, kept_steps
 from tui_transformer.model import Model
 
-ONE_SEQUENCE = ("vanilla-decoder", "gpt2", "gpt_neox", "llama", "qwen2", "qwen3")
+ONE_SEQUENCE = (
+    *("vanilla-decoder", "gpt2", "gpt_neox", "llama", "qwen2", "qwen3"),
+    *("gemma", "gemma2", "gemma3", "olmo2", "olmo3", "smollm3", "phi3", "granite", "starcoder2"),
+)
 TWO_SEQUENCES = ("vanilla-encoder-decoder", "bart", "marian", "t5")
 LENGTHS = (4, 5, 6, 8, 9)
 """Tokens that are there after each pass: several at first, then one or two at a time."""

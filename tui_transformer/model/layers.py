@@ -7,7 +7,7 @@ v vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.ops import (
@@ -18,6 +18,7 @@ from tui_transformer.engine.ops import (
     Gelu,
     GeluTanh,
     LayerNorm,
+    LayerNormByHead,
     Linear,
     Mask,
     MergeHeads,
@@ -25,6 +26,7 @@ from tui_transformer.engine.ops import (
     Project,
     Relu,
     RmsNorm,
+    RmsNormOfHeads,
     Rotate,
     Scale,
     Scores,
@@ -51,8 +53,9 @@ def attention(build: Builder, x: str, memory: str, queries: Sequence, keys: Sequ
     key = _heads(build, "key", "K", memory, kv_heads, how)  # m × d → g × m × d_k
     value = _heads(build, "value", "V", memory, kv_heads, how)
     if how.head_norm is not None:
-        query = norm(build, query, how.head_norm, "query_norm")
-        key = norm(build, key, how.head_norm, "key_norm")
+        normalise = HEAD_NORMS[how.head_norms]
+        query = normalise(build, query, how.head_norm, "query_norm")
+        key = normalise(build, key, how.head_norm, "key_norm")
     if how.rotary is not None:
         turn = Rotate(how.rotary.frequencies, how.rotary.factor)
         query = build("query_rotated", turn, query, queries.places)
@@ -153,6 +156,28 @@ def norm(build: Builder, x: str, how: Norm, name: str = "norm", role: Role = "")
         return build(name, RmsNorm(how.epsilon), x, weight, role=role)
     shift = (build.weight(f"{name}.bias", axis),) if how.shift else ()
     return build(name, LayerNorm(how.epsilon), x, weight, *shift, role=role)
+
+
+def _norm_by_head(build: Builder, x: str, how: Norm, name: str) -> str:
+    """Layer norm of every head with γ of its own."""
+    heads, _, width = build.known[x]
+    weights = (build.weight(f"{name}.{head}.weight", width) for head in range(heads.size))
+    return build(name, LayerNormByHead(how.epsilon), x, *weights)
+
+
+def _norm_of_heads(build: Builder, x: str, how: Norm, name: str) -> str:
+    """RMS norm of all heads of a token side by side."""
+    heads, _, width = build.known[x]
+    weight = build.weight(f"{name}.weight", Axis("heads · width", heads.size * width.size))
+    return build(name, RmsNormOfHeads(how.epsilon), x, weight)
+
+
+HEAD_NORMS: Mapping[str, Callable[[Builder, str, Norm, str], str]] = {
+    "alike": norm,
+    "own": _norm_by_head,
+    "together": _norm_of_heads,
+}
+"""How query and key heads are normalised."""
 
 
 def sublayer(build: Builder, x: str, layer: Layer, place: str, apply: Callable[[Builder, str], str]) -> str:

@@ -16,6 +16,7 @@ from tui_transformer.engine.ops.linear import Linear
 from tui_transformer.engine.ops.mask import Mask
 from tui_transformer.engine.ops.merge_heads import MergeHeads
 from tui_transformer.engine.ops.norm_of_sum import NormOfSum
+from tui_transformer.engine.ops.norms_of_heads import LayerNormByHead, RmsNormOfHeads
 from tui_transformer.engine.ops.parameter import Parameter
 from tui_transformer.engine.ops.project import Project
 from tui_transformer.engine.ops.relative_bias import RelativeBias
@@ -42,6 +43,7 @@ __all__ = [
     "GeluTanh",
     "Given",
     "LayerNorm",
+    "LayerNormByHead",
     "Linear",
     "Mask",
     "MergeHeads",
@@ -52,6 +54,7 @@ __all__ = [
     "RelativeBias",
     "Relu",
     "RmsNorm",
+    "RmsNormOfHeads",
     "Rotate",
     "Scale",
     "Scores",

@@ -24,7 +24,15 @@ FAMILIES = (
     "mistral",
     "qwen2",
     "qwen3",
+    "gemma",
     "gemma2",
+    "gemma3_text",
+    "olmo2",
+    "olmo3",
+    "smollm3",
+    "phi3",
+    "granite",
+    "starcoder2",
 )
 """The families by `model_type`: the file of that name (_ for -) holds the family under the same name in capitals."""
 

@@ -19,7 +19,9 @@ from tui_transformer.model.description import (
     Norm,
 )
 from tui_transformer.model.families.decoder_only import DecoderConfig, decoder_family
-from tui_transformer.model.families.rope import Rope, read_rope
+from tui_transformer.model.families.layer_kinds import FULL, SLIDING
+from tui_transformer.model.families.layer_ropes import LayerRopes
+from tui_transformer.model.families.rope import DEFAULT_THETA, Rope, read_rope
 from tui_transformer.model.families.settings import a_size, an_activation, check_divides, layers_count, optional
 from tui_transformer.model.weight_table import Part, WeightTable
 
@@ -28,8 +30,17 @@ from tui_transformer.model.weight_table import Part, WeightTable
 class GroupedConfig(DecoderConfig):
     """The keys that Llama's `config.json` shares with those of its relatives.
 
-    A relative changes `attention`, `feed_forward` or `layer` where its layers differ, each given the layer's number.
+    A relative changes `attention`, `feed_forward`, `layer` or `layers` where its layers differ.
+
+    Class attributes:
+        theta: θ where the file says nothing.
+        turned_in_part: A part of a head's columns may be turned, the rest stays.
+        whole: The part that is turned where the file says nothing.
     """
+
+    theta: ClassVar[float] = DEFAULT_THETA
+    turned_in_part: ClassVar[bool] = False
+    whole: ClassVar[float] = 1.0
 
     checks: ClassVar[Mapping[str, Check]] = {
         **DecoderConfig.checks,
@@ -50,16 +61,17 @@ class GroupedConfig(DecoderConfig):
     hidden_act: str = "silu"
     max_position_embeddings: int = 2048
     rms_norm_eps: float = 1e-6
-    rope_parameters: Rope = field(default_factory=Rope)
+    rope_parameters: Rope | LayerRopes = field(default_factory=Rope)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.head_dim is None:
             check_divides("hidden_size", self.hidden_size, "num_attention_heads", self.num_attention_heads)
         check_divides("num_attention_heads", self.num_attention_heads, "num_key_value_heads", self.kv_heads)
-        if self.rope_parameters.partial_rotary_factor != 1.0:
-            raise UsageError(f"partial_rotary_factor other than 1 is not supported in {self.model_type} models")
-        self.rope_parameters.width(self.head_width)
+        for rope in self.ropes:
+            if rope.partial_rotary_factor != 1.0 and not self.turned_in_part:
+                raise UsageError(f"partial_rotary_factor other than 1 is not supported in {self.model_type} models")
+            rope.width(self.head_width)
 
     @property
     def kv_heads(self) -> int:
@@ -70,6 +82,16 @@ class GroupedConfig(DecoderConfig):
     def head_width(self) -> int:
         """d_k."""
         return self.head_dim or self.hidden_size // self.num_attention_heads
+
+    @property
+    def ropes(self) -> frozenset[Rope]:
+        """The rotary positions of every kind of layer."""
+        return frozenset({self.rope_of(FULL), self.rope_of(SLIDING)})
+
+    def rope_of(self, kind: str) -> Rope:
+        """The rotary positions of a kind of layer."""
+        found = self.rope_parameters
+        return found if isinstance(found, Rope) else found.of(kind)
 
     @property
     def biased(self) -> frozenset[str]:
@@ -94,7 +116,12 @@ class GroupedConfig(DecoderConfig):
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes."""
-        return super().from_json({**raw, "rope_parameters": read_rope(raw)})
+        return super().from_json({**raw, "rope_parameters": cls.read_rope(raw)})
+
+    @classmethod
+    def read_rope(cls, raw: Mapping[str, Any]) -> Rope | LayerRopes:
+        """What a `config.json` says of rotary positions."""
+        return read_rope(raw, default=cls.theta, whole=cls.whole)
 
     def final_norm(self) -> Norm:
         """RMS norm."""
@@ -107,7 +134,7 @@ class GroupedConfig(DecoderConfig):
             self.head_width,
             self.kv_heads,
             bias=self.biased,
-            rotary=self.rope_parameters.rotary(self.head_width),
+            rotary=self.rope_of(FULL).rotary(self.head_width),
             causal=True,
         )
 

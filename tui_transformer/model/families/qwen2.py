@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, shown, truth
 from tui_transformer.model.families.decoder_only import decoder_family
-from tui_transformer.model.families.layer_kinds import FULL, SLIDING, check_layer_kinds, layer_kinds
-from tui_transformer.model.families.llama import WEIGHTS, GroupedConfig
-from tui_transformer.model.families.settings import a_size, optional
+from tui_transformer.model.families.layer_kinds import FULL, SLIDING
+from tui_transformer.model.families.llama import WEIGHTS
+from tui_transformer.model.families.windowed import WindowedConfig
 
 
 def _from_layer(key: str, value: object) -> None:
@@ -21,15 +21,13 @@ def _from_layer(key: str, value: object) -> None:
 
 
 @dataclass(frozen=True)
-class QwenConfig(GroupedConfig):
+class QwenConfig(WindowedConfig):
     """The keys that `config.json` of Qwen2 and Qwen3 share."""
 
     checks: ClassVar[Mapping[str, Check]] = {
-        **GroupedConfig.checks,
+        **WindowedConfig.checks,
         "use_sliding_window": truth,
-        "sliding_window": optional(a_size),
         "max_window_layers": _from_layer,
-        "layer_types": optional(layer_kinds),
     }
 
     vocab_size: int = 151936
@@ -37,32 +35,16 @@ class QwenConfig(GroupedConfig):
     num_key_value_heads: int | None = 32
     max_position_embeddings: int = 32768
     use_sliding_window: bool = False
-    sliding_window: int | None = 4096
     max_window_layers: int = 28
-    layer_types: tuple[str, ...] | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_layer_kinds(self.layer_types, self.num_hidden_layers, self.window)
+    def usual_kind(self, layer: int) -> str:
+        """A window in the layers from `max_window_layers` on."""
+        return SLIDING if layer >= self.max_window_layers else FULL
 
     @property
     def window(self) -> int | None:
         """How many keys a query of a sliding layer sees, where windows are used."""
         return self.sliding_window if self.use_sliding_window else None
-
-    @property
-    def windows(self) -> tuple[int | None, ...]:
-        """A window where `layer_types` says so; without that in the layers from `max_window_layers` on."""
-        layers = range(self.num_hidden_layers)
-        kinds = self.layer_types or tuple(SLIDING if i >= self.max_window_layers else FULL for i in layers)
-        return tuple(self.window if kind == SLIDING else None for kind in kinds)
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes."""
-        kinds = raw.get("layer_types")
-        frozen = tuple(map(str, kinds)) if isinstance(kinds, list) else kinds
-        return super().from_json({**raw, "layer_types": frozen})
 
 
 @dataclass(frozen=True)

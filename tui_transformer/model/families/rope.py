@@ -102,6 +102,7 @@ def read_rope(
     raw: Mapping[str, Any],
     *,
     theta: tuple[str, ...] = ("rope_theta",),
+    default: float = DEFAULT_THETA,
     partial: tuple[str, ...] = ("partial_rotary_factor",),
     whole: float = 1.0,
     layers: str = "",
@@ -111,6 +112,7 @@ def read_rope(
     Args:
         raw: The JSON object.
         theta: Old names of θ, the first that is there counts.
+        default: θ where the file says nothing.
         partial: Old names of the part that is turned.
         whole: The part where the file says nothing.
         layers: A kind of layer, as `layer_types` calls it, where a file may have a table for each.
@@ -131,7 +133,7 @@ def read_rope(
     _check_not_null(raw, given, theta)
     kind = given.get("rope_type", given.get("type", "default"))
     one_of(tuple(SCALINGS))("rope_type", kind)
-    values.setdefault("rope_theta", _first(raw, theta, DEFAULT_THETA))
+    values.setdefault("rope_theta", _first(raw, theta, default))
     values.setdefault("partial_rotary_factor", _first(raw, partial, whole))
     if kind in ("llama3", "yarn"):
         old = {"original_max_position_embeddings": raw.get("max_position_embeddings")} | values

@@ -1,0 +1,123 @@
+"""What the configuration of a decoder may ask for: computed, or refused by name."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from reference import REFERENCES
+
+from tui_transformer.errors import InputError
+from tui_transformer.model.families import family_of
+
+LAYERS = ["full_attention", "full_attention"]
+REFUSED = [
+    ("gemma", {"use_bidirectional_attention": True}, "use_bidirectional_attention True is not supported"),
+    ("gemma", {"head_dim": None}, "head_dim None"),
+    ("gemma", {"head_dim": 7}, "rotary positions turn pairs of columns"),
+    ("gemma", {"attention_bias": 1}, "attention_bias 1 is neither true nor false"),
+    ("gemma2", {"use_bidirectional_attention": True}, "use_bidirectional_attention True"),
+    ("gemma2", {"attn_logit_softcapping": -1.0}, "attn_logit_softcapping -1.0"),
+    ("gemma2", {"layer_types": LAYERS[:1]}, "layer_types names 1 layers of 2"),
+    ("gemma3", {"attn_logit_softcapping": 50.0}, "attn_logit_softcapping 50.0 is not supported"),
+    ("gemma3", {"use_bidirectional_attention": "yes"}, "use_bidirectional_attention 'yes'"),
+    ("gemma3", {"rope_parameters": {"rope_theta": 5.0}}, "is not a table for each of full_attention"),
+    ("gemma3", {"rope_parameters": {"full_attention": 5}}, "rope_parameters of full_attention 5"),
+    ("gemma3", {"rope_scaling": {"rope_type": "linear"}}, "rope_parameters of type linear has no factor"),
+    ("gemma3", {"layer_types": None, "sliding_window_pattern": 0}, "sliding_window_pattern 0"),
+    ("gemma3", {"layer_types": ["chunked_attention"] * 2}, "layer_types"),
+    ("olmo2", {"num_key_value_heads": 3}, "num_attention_heads 4 is not divisible by num_key_value_heads 3"),
+    ("olmo2", {"rope_parameters": {"partial_rotary_factor": 0.5}}, "partial_rotary_factor other than 1"),
+    ("olmo3", {"layer_types": ["sliding_attention"] * 2, "sliding_window": None}, "no sliding_window in use"),
+    ("olmo3", {"attention_bias": None}, "attention_bias None"),
+    ("smollm3", {"no_rope_layers": [1]}, "no_rope_layers names 1 layers of 2"),
+    ("smollm3", {"no_rope_layers": [1, 2]}, "is not a list of 0 and 1"),
+    ("smollm3", {"no_rope_layers": None, "no_rope_layer_interval": 0}, "no_rope_layer_interval 0"),
+    ("smollm3", {"use_sliding_window": None}, "use_sliding_window None"),
+    ("phi3", {"sliding_window": 0}, "sliding_window 0"),
+    ("phi3", {"hidden_act": "mish"}, "hidden_act 'mish'"),
+    ("granite", {"residual_multiplier": 0}, "residual_multiplier 0"),
+    ("granite", {"logits_scaling": None}, "logits_scaling None"),
+    ("granite", {"mlp_bias": "no"}, "mlp_bias 'no'"),
+    ("starcoder2", {"use_bias": None}, "use_bias None"),
+    ("starcoder2", {"norm_epsilon": 0}, "norm_epsilon 0"),
+]
+
+
+def settings_of(name: str) -> dict[str, object]:
+    return json.loads((REFERENCES / name / "config.json").read_text())
+
+
+def read(raw):
+    return family_of(raw["model_type"]).read(raw)
+
+
+@pytest.mark.parametrize(("name", "changes", "message"), REFUSED)
+def test_what_is_not_computed_is_refused_by_name(name, changes, message):
+    with pytest.raises(InputError, match=message):
+        read(settings_of(name) | changes)
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in REFUSED}))
+def test_the_settings_of_the_reference_are_not_refused(name):
+    assert read(settings_of(name)).vocab_size == 360
+
+
+def layers_of(raw):
+    return read(raw).describe().decoder.layers
+
+
+def test_windows_without_a_list_of_kinds_are_where_the_family_has_them():
+    windows = {
+        name: [layer.attention.window for layer in layers_of(settings_of(name) | changes)]
+        for name, changes in {
+            "gemma2": {"layer_types": None, "sliding_window": 3, "num_hidden_layers": 4},
+            "gemma3": {"layer_types": None, "sliding_window": 3, "num_hidden_layers": 7},
+            "olmo3": {"layer_types": None, "sliding_window": 3, "num_hidden_layers": 5},
+            "smollm3": {"layer_types": None, "sliding_window": 3, "num_hidden_layers": 4, "no_rope_layers": None},
+        }.items()
+    }
+    assert windows == {
+        "gemma2": [3, None, 3, None],
+        "gemma3": [3, 3, 3, 3, 3, None, 3],
+        "olmo3": [3, 3, 3, None, 3],
+        "smollm3": [None] * 4,
+    }
+    with_windows = {"use_sliding_window": True, "sliding_window": 3, "num_hidden_layers": 4}
+    raw = settings_of("smollm3") | with_windows | {"layer_types": None, "no_rope_layers": None}
+    assert [layer.attention.window for layer in layers_of(raw)] == [None, None, None, 3]
+    assert [layer.attention.rotary is None for layer in layers_of(raw)] == [False, False, False, True]
+
+
+def test_a_model_of_texts_sees_keys_on_both_sides_of_half_a_window():
+    raw = settings_of("gemma3") | {"use_bidirectional_attention": True, "sliding_window": 8}
+    first, second = (layer.attention for layer in layers_of(raw))
+    assert (first.causal, first.window, second.causal, second.window) == (False, 5, False, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "full", "sliding"),
+    [
+        ("gemma3", {"rope_theta": 50.0, "rope_local_base_freq": 7.0}, 50.0, 7.0),
+        ("gemma3", {}, 1e6, 1e4),
+        ("olmo3", {"rope_theta": 50.0}, 50.0, 5e5),
+        ("olmo3", {}, 5e5, 5e5),
+    ],
+)
+def test_layers_with_a_window_have_their_own_rotary_positions(name, old, full, sliding):
+    raw = settings_of(name) | old
+    del raw["rope_parameters"]
+    config = read(raw)
+    assert [config.rope_of(kind).rope_theta for kind in ("full_attention", "sliding_attention")] == [full, sliding]
+
+
+def test_old_scaling_is_that_of_the_layers_without_a_window():
+    raw = settings_of("gemma3") | {"rope_scaling": {"rope_type": "linear", "factor": 8.0}}
+    with_window, without = (layer.attention.rotary.frequencies for layer in layers_of(raw))
+    np.testing.assert_allclose(with_window[0], 1.0)
+    np.testing.assert_allclose(without[0], 1 / 8)
+
+
+def test_the_old_name_of_gelu_means_its_approximation_in_gemma():
+    assert read(settings_of("gemma") | {"hidden_act": "gelu"}).hidden_act == "gelu_pytorch_tanh"

@@ -1,0 +1,60 @@
+"""Rotary positions of their own for layers with a window and for those without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tui_transformer.errors import UsageError
+from tui_transformer.model.checks import shown
+from tui_transformer.model.families.layer_kinds import FULL, SLIDING
+from tui_transformer.model.families.rope import Rope, read_rope
+
+
+@dataclass(frozen=True)
+class LayerRopes:
+    """The tables of `rope_parameters`, one for every kind of layer.
+
+    Attributes:
+        full_attention: Of layers that see all keys.
+        sliding_attention: Of layers with a window.
+    """
+
+    full_attention: Rope = field(default_factory=Rope)
+    sliding_attention: Rope = field(default_factory=Rope)
+
+    def of(self, kind: str) -> Rope:
+        """Of a kind of layer."""
+        return self.sliding_attention if kind == SLIDING else self.full_attention
+
+
+def read_layer_ropes(raw: Mapping[str, Any], theta: float, sliding_theta: float, sliding_key: str) -> LayerRopes:
+    """What a `config.json` says of the rotary positions of both kinds of layers.
+
+    Old files have θ and `rope_scaling` of the full layers beside the other settings; none of it holds for those with a
+    window, whose θ is there under a key of its own, if at all.
+
+    Args:
+        raw: The JSON object.
+        theta: θ of the full layers where the file says nothing.
+        sliding_theta: The same of those with a window.
+        sliding_key: What θ of those with a window is called in old files.
+
+    Raises:
+        UsageError: A kind of scaling that is not implemented, or one without its numbers.
+    """
+    tables = raw.get("rope_parameters") or {}
+    if not isinstance(tables, Mapping) or not set(tables) <= {FULL, SLIDING}:
+        raise UsageError(f"rope_parameters {shown(tables)} is not a table for each of {FULL} and {SLIDING}")
+    found = []
+    for kind, key, default, scaling in (
+        (FULL, "rope_theta", theta, raw.get("rope_scaling") or {}),
+        (SLIDING, sliding_key, sliding_theta, {}),
+    ):
+        table = tables.get(kind) or {}
+        if not isinstance(table, Mapping) or not isinstance(scaling, Mapping):
+            raise UsageError(f"rope_parameters of {kind} {shown(table)} is not a table of numbers")
+        plain = {name: value for name, value in raw.items() if name != "rope_scaling"}
+        found.append(read_rope({**plain, "rope_parameters": {**table, **scaling}}, theta=(key,), default=default))
+    return LayerRopes(*found)
