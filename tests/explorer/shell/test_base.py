@@ -9,6 +9,7 @@ import pytest
 from driving import MEDIUM, Explorer, exploring
 from reference import REFERENCES
 from textual.app import App
+from textual.widget import Widget
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.asking import AT_ONCE, draw_together
@@ -155,3 +156,14 @@ async def test_a_timer_a_message_and_a_result_that_cannot_be_done_say_so():
         await failing(explorer)
         await explorer.press("space")
         assert explorer.app.screen is main
+
+
+async def test_what_a_screen_has_drawn_is_not_kept_when_it_is_left():
+    async with exploring(MEDIUM, model=str(REFERENCES / "bert")) as explorer:
+        await explorer.press("L")
+        await explorer.until(lambda: isinstance(explorer.app.screen, LensScreen))
+        await explorer.settled()
+        widgets = list(explorer.app.screen.walk_children(Widget))
+        assert any(widget._styles_cache._cache for widget in widgets)
+        await explorer.press("escape")
+        assert not any(widget._styles_cache._cache for widget in widgets)

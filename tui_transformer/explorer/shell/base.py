@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from textual.await_complete import AwaitComplete
 from textual.message import Message
 from textual.screen import Screen
+from textual.widget import Widget
 
 from tui_transformer.explorer.shell.saying import called, saying_what_fails
 
@@ -51,6 +52,8 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
         if self._is_left or not self.is_active:
             return AwaitComplete()
         self._is_left = True
+        for widget in self.walk_children(Widget):
+            widget._styles_cache.clear()  # Textual keeps the caches of 1,024 removed widgets with all they drew
         return super().dismiss(*self._result)
 
     def on_screen_resume(self) -> None:
