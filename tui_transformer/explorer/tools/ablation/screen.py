@@ -116,7 +116,7 @@ class AblateScreen(Overview):
         if search.missing:
 
             def hand_over(found: Found) -> None:
-                self.worker.post(self._take, search, found)
+                self.worker.post(self.while_there(self._take), search, found)
 
             work = partial(search.find, hand_over, said)
             self.ask(self.KIND, AT_ONCE + 1, work, partial(self._take, search))
@@ -125,7 +125,7 @@ class AblateScreen(Overview):
     def _take(self, search: Search, found: Found) -> None:
         """Keep what was found, and show it if it is still asked for."""
         search.take(found)
-        if self.is_mounted and search is self.search:
+        if search is self.search:
             self.put_in_order()
             self.show_lines()
 

@@ -140,7 +140,7 @@ class TrainScreen(TrainStage):
             return
         if how == PAUSE:
             self.training.pause()
-        self.training.snapshot(lambda model: self.port.worker.post(self._show_in_explorer, model))
+        self.training.snapshot(lambda model: self.port.worker.post(self.while_there(self._show_in_explorer), model))
 
     def _show_in_explorer(self, model: Model) -> None:
         """Show the model on the sample, at the head that was looked at."""

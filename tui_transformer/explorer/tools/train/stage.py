@@ -191,7 +191,7 @@ class TrainStage(ExplorerScreen[None]):
 
     def _changed(self) -> None:
         """Called on the training's thread."""
-        self.app.post(self._told)  # type: ignore[attr-defined]
+        self.app.post(self.while_there(self._told))  # type: ignore[attr-defined]
 
     def _told(self) -> None:
         if self.is_current:
