@@ -127,6 +127,15 @@ def relative_bias(rng: Rng, buckets: int, *, bidirectional: bool) -> Case:
     return Case(ops.RelativeBias(10, bidirectional), inputs)
 
 
+def disentangled(rng: Rng, *sides: str, **settings: int) -> Case:
+    """Queries that begin at the third key; distances beyond those that have rows."""
+    span = settings["span"]
+    tokens = {"query": ROWS, "key": 3 * KEYS}
+    distances = (normal(rng, HEADS, tokens[side], 2 * span) for side in sides)
+    inputs = (normal(rng, HEADS, ROWS, 3 * KEYS), *distances, places(ROWS, 2), places(3 * KEYS))
+    return Case(ops.Disentangle(sides, 0.4, **settings), inputs)
+
+
 def norm_inputs(rng: Rng) -> tuple[Given, ...]:
     return normal(rng, ROWS, MODEL), weight(rng, MODEL), weight(rng, MODEL)
 
@@ -181,6 +190,12 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     ),
     "distance bias": lambda rng: Case(
         ops.DistanceBias((0.5, 0.25, 0.125)), (normal(rng, HEADS, ROWS, KEYS), places(ROWS), places(KEYS))
+    ),
+    "disentangled": lambda rng: disentangled(rng, "query", "key", span=4),
+    "disentangled from queries alone": lambda rng: disentangled(rng, "query", span=20),
+    "disentangled from keys, in buckets": lambda rng: disentangled(rng, "key", span=5, buckets=5, farthest=9),
+    "distance scores": lambda rng: Case(
+        ops.DistanceScores(side="key"), (normal(rng, HEADS, ROWS, WIDTH), normal(rng, HEADS, 2 * KEYS, WIDTH))
     ),
     "soft cap": lambda rng: Case(ops.SoftCap(1.5), (normal(rng, HEADS, ROWS, KEYS),)),
     "mask in a window on both sides": lambda rng: Case(ops.Mask(window=2), mask_inputs(rng)),

@@ -12,6 +12,10 @@ from tui_transformer.errors import UsageError
 Check = Callable[[str, object], None]
 
 
+LARGEST = 1 << 24
+"""No size that follows a setting is larger in a model that fits any computer."""
+
+
 def shown(value: object) -> str:
     """A value of a setting as a message shows it: on one line, short however long or deep the value is."""
     return reprlib.repr(value)
@@ -23,6 +27,16 @@ def size_up_to(largest: int) -> Check:
     def check(key: str, value: object) -> None:
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= largest:
             raise UsageError(f"{key} {shown(value)} is not a whole number from 1 to {largest:,}")
+
+    return check
+
+
+def size_from(smallest: int) -> Check:
+    """A whole number from `smallest`."""
+
+    def check(key: str, value: object) -> None:
+        if not isinstance(value, int) or isinstance(value, bool) or not smallest <= value <= LARGEST:
+            raise UsageError(f"{key} {shown(value)} is not a whole number from {smallest} to {LARGEST:,}")
 
     return check
 

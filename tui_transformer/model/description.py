@@ -214,6 +214,19 @@ class Head:
 
 
 @dataclass(frozen=True)
+class DistanceTable:
+    """A vector for every distance from query to key, which the attentions of all layers read (He et al. 2021).
+
+    Attributes:
+        rows: How many.
+        norm: Of the vectors, where there is one.
+    """
+
+    rows: int
+    norm: Norm | None = None
+
+
+@dataclass(frozen=True)
 class Stack:
     """The encoder or the decoder.
 
@@ -221,11 +234,13 @@ class Stack:
         embedding: What enters layer 0.
         layers: In order.
         norm: After the last layer, where there is one.
+        distances: Vectors of distances that the layers read.
     """
 
     embedding: Embedding
     layers: tuple[Layer, ...]
     norm: Norm | None = None
+    distances: DistanceTable | None = None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tui_transformer.engine.axis import Axis
-from tui_transformer.engine.ops import DistanceBias, RelativeBias
+from tui_transformer.engine.ops import Disentangle, DistanceBias, DistanceScores, Project, RelativeBias
 from tui_transformer.engine.program import Builder
 from tui_transformer.model.sequence import Sequence
 
@@ -51,6 +51,46 @@ class Distances:
         """The step `biased`."""
         del query, key
         return build("biased", DistanceBias(self.slopes), scores, queries.places, keys.keys)
+
+
+@dataclass(frozen=True)
+class Disentangled:
+    """Scores of queries and of keys with the distance between them (He et al. 2021, "DeBERTa", §3.1).
+
+    Attributes:
+        vectors: The step that holds a vector for every distance.
+        sides: Which of "query" and "key" are compared with distances.
+        factor: What those scores are multiplied by.
+        shared: Distances are projected like tokens, by the same matrices.
+        span: Rows of distances on either side.
+        buckets: Rows whose distances grow with the logarithm, on both sides; 0 for one a distance.
+        farthest: The distance that the last of them is for.
+    """
+
+    vectors: str
+    sides: tuple[str, ...]
+    factor: float
+    shared: bool
+    span: int
+    buckets: int
+    farthest: int
+
+    def add(self, build: Builder, scores: str, query: str, key: str, queries: Sequence, keys: Sequence) -> str:
+        """The step `biased`, and the projections of distances and their scores before it."""
+        tokens = {"query": query, "key": key}
+        found = [self._side(build, side, tokens[side]) for side in self.sides]
+        op = Disentangle(self.sides, self.factor, self.span, self.buckets, self.farthest)
+        return build("biased", op, scores, *found, queries.places, keys.keys)
+
+    def _side(self, build: Builder, side: str, tokens: str) -> str:
+        """Queries with the keys of distances, or keys with their queries."""
+        other, letter = {"query": ("key", "K_r"), "key": ("query", "Q_r")}[side]
+        head, _, width = build.known[tokens]
+        weights, axis = other if self.shared else f"distance_{other}", Axis("heads · width", head.size * width.size)
+        matrix = build.weight(f"{weights}.weight", build.known[self.vectors][-1], axis)
+        bias = build.weight(f"{weights}.bias", axis)
+        distances = build(f"distance_{other}", Project(width.size, letter), self.vectors, matrix, bias)
+        return build(f"{side}_distance_scores", DistanceScores(side=side), tokens, distances)
 
 
 def _order(build: Builder, tokens: Sequence) -> str:

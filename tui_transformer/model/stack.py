@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tui_transformer.engine.ops import Add
+from tui_transformer.engine.axis import Axis
+from tui_transformer.engine.ops import Add, Parameter
 from tui_transformer.engine.program import Builder
-from tui_transformer.model.description import FeedForward, Layer, Stack
+from tui_transformer.model.description import DistanceTable, FeedForward, Layer, Stack
 from tui_transformer.model.layers import attention, attention_to_kept, feed_forward, norm, said_by, sublayer
 from tui_transformer.model.sequence import Sequence
 
@@ -28,11 +29,20 @@ def run_stack(
         memory: The encoder's output, for a decoder; None where keys and values of it were kept.
         source: The encoder's sequence, for a decoder.
     """
+    if stack.distances is not None:
+        _distances(build, stack.distances, build.known[x][-1])
     for i, each in enumerate(stack.layers):
         inner = build.within(str(i), None if each.source is None else str(each.source))
         x = _parallel(inner, x, each, tokens) if each.parallel else _layer(inner, x, each, tokens, memory, source)
         inner.alias("output", x)
     return x if stack.norm is None else norm(build, x, stack.norm, role="norm")
+
+
+def _distances(build: Builder, table: DistanceTable, model: Axis) -> None:
+    """The steps `distances` and, where they are normalised, `distances_norm`."""
+    vectors = build("distances", Parameter(), build.weight("distances.weight", Axis("distance", table.rows), model))
+    if table.norm is not None:
+        norm(build, vectors, table.norm, "distances_norm")
 
 
 def _layer(build: Builder, x: str, layer: Layer, tokens: Sequence, memory: str | None, source: Sequence | None) -> str:

@@ -22,6 +22,7 @@ Sign = Literal["", "+", "=", "▸"]
 TOGETHER: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("query", ("query", "query_norm", "query_rotated")),
     ("key", ("key", "key_norm", "key_rotated")),
+    ("distances", ("distance_key", "distance_query", "query_distance_scores", "key_distance_scores")),
     ("scores", ("scores", "scaled", "capped", "biased", "masked")),
     ("context", ("context", "concat")),
     ("added", ("output", "residual")),

@@ -3,6 +3,7 @@
 from tui_transformer.engine.ops.add import Add
 from tui_transformer.engine.ops.base import Op
 from tui_transformer.engine.ops.context import Context
+from tui_transformer.engine.ops.disentangled import Disentangle, DistanceScores
 from tui_transformer.engine.ops.distance_bias import DistanceBias
 from tui_transformer.engine.ops.dropout import Dropout
 from tui_transformer.engine.ops.embed import Embed
@@ -34,7 +35,9 @@ from tui_transformer.engine.ops.unembed import Unembed
 __all__ = [
     "Add",
     "Context",
+    "Disentangle",
     "DistanceBias",
+    "DistanceScores",
     "Dropout",
     "Embed",
     "Extend",

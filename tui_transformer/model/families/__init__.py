@@ -15,6 +15,8 @@ FAMILIES = (
     "electra",
     "albert",
     "mpnet",
+    "modernbert",
+    "deberta-v2",
     "bart",
     "marian",
     "t5",

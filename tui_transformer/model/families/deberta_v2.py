@@ -1,0 +1,161 @@
+"""DeBERTa-v2 and v3 (He et al. 2021): BERT whose scores also compare contents with the distance between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+from tui_transformer.errors import UsageError
+from tui_transformer.model.checks import Check, one_of, shown, size_from, truth
+from tui_transformer.model.description import DistanceTable, Embedding, Layer, Norm, Transformer
+from tui_transformer.model.families.base import Family
+from tui_transformer.model.families.bert import KEYS, encoder_parts
+from tui_transformer.model.families.masked_words import MaskedWordConfig, fitted
+from tui_transformer.model.families.settings import described
+from tui_transformer.model.layers import divided
+from tui_transformer.model.score_biases import Disentangled
+from tui_transformer.model.weight_table import Part, WeightTable
+
+SIDES: Mapping[str, str] = {"c2p": "query", "p2c": "key"}
+"""What `pos_att_type` calls the comparisons with distances → whose content is compared."""
+
+SAME = ("embedding_size", "attention_head_size")
+"""Settings that may say only what follows from the others."""
+
+
+@dataclass(frozen=True)
+class DebertaConfig(MaskedWordConfig):
+    """Sizes and choices of a DeBERTa-v2.
+
+    Attributes:
+        relative_attention: Scores compare with distances.
+        max_relative_positions: The farthest distance; below 1 for as many as positions.
+        position_buckets: Rows of distances on either side, where far ones share rows; below 1 for one a distance.
+        share_att_key: Distances are projected by the matrices of the tokens.
+        pos_att_type: What is compared with distances, of `SIDES`.
+        norm_rel_ebd: "layer_norm" for a norm of the vectors of distances, or "none".
+        position_biased_input: Positions are added to the words.
+    """
+
+    model_type: ClassVar[str] = "deberta-v2"
+    title: ClassVar[str] = "DeBERTa-v2"
+    keys: ClassVar[Mapping[str, str]] = KEYS
+    of_the_file: ClassVar[frozenset[str]] = MaskedWordConfig.of_the_file | {"sinusoidal"}
+    fixed: ClassVar[Mapping[str, Any]] = {**MaskedWordConfig.fixed, "conv_kernel_size": 0}
+    checks: ClassVar[Mapping[str, Check]] = {
+        **MaskedWordConfig.checks,
+        **dict.fromkeys(("relative_attention", "share_att_key", "position_biased_input"), truth),
+        **dict.fromkeys(("max_relative_positions", "position_buckets"), size_from(-1)),
+        "segments": size_from(0),
+        "norm_rel_ebd": one_of(("none", "layer_norm")),
+    }
+
+    vocab_size: int = 128100
+    d_model: int = 1536
+    layers: int = 24
+    heads: int = 24
+    d_ff: int = 6144
+    norm_epsilon: float = 1e-7
+    relative_attention: bool = False
+    max_relative_positions: int = -1
+    position_buckets: int = -1
+    share_att_key: bool = False
+    pos_att_type: tuple[str, ...] = ()
+    norm_rel_ebd: str = "none"
+    position_biased_input: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not set(self.pos_att_type) <= SIDES.keys():
+            raise UsageError(f"pos_att_type {shown(self.pos_att_type)} is not known: use {', '.join(SIDES)}")
+        if self.position_buckets > 0 and self.farthest <= self.position_buckets // 2 + 1:
+            near = f"position_buckets {self.position_buckets}"
+            raise UsageError(f"{near} leave no far distance: max_relative_positions is {self.farthest}")
+        if self.position_buckets == 1:
+            raise UsageError("position_buckets 1 cannot be halved: use 2 or more, or -1 for none")
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The configuration that a `config.json` describes."""
+        given = {**raw, "pos_att_type": _kinds(raw.get("pos_att_type")), "norm_rel_ebd": _norm(raw.get("norm_rel_ebd"))}
+        found = super().from_json(given)
+        for key, value in zip(SAME, (found.d_model, found.d_model // found.heads), strict=True):
+            if raw.get(key, value) != value:
+                raise UsageError(f"{key} {shown(raw[key])} is not supported: only {value}, as the other sizes say, is")
+        return found
+
+    @property
+    def farthest(self) -> int:
+        """The farthest distance, in tokens."""
+        return self.position_rows if self.max_relative_positions < 1 else self.max_relative_positions
+
+    @property
+    def span(self) -> int:
+        """Rows of distances on either side."""
+        return self.position_buckets if self.position_buckets > 0 else self.farthest
+
+    def describe(self) -> Transformer:
+        """With vectors of distances that all layers read."""
+        what = super().describe()
+        if not self.relative_attention or what.encoder is None:
+            return what
+        table = DistanceTable(2 * self.span, Norm(self.norm_epsilon) if self.norm_rel_ebd == "layer_norm" else None)
+        return replace(what, encoder=replace(what.encoder, distances=table))
+
+    def embedding(self) -> Embedding:
+        """Positions are added where the file says so."""
+        embedding = super().embedding()
+        return embedding if self.position_biased_input else replace(embedding, positions="none", max_length=0)
+
+    def layer(self) -> Layer:
+        """BERT's layer; scores of all kinds are divided by √(d_k · their number) (He et al. 2021, equation 4)."""
+        layer, kinds = super().layer(), 1 + len(self.pos_att_type)
+        width = layer.attention.width * kinds
+        bias = self._bias(1.0 / math.sqrt(width)) if self.relative_attention and self.pos_att_type else None
+        return replace(layer, attention=replace(layer.attention, scale=divided(width), score_bias=bias))
+
+    def _bias(self, factor: float) -> Disentangled:
+        """What distances add to the scores."""
+        vectors = "encoder.distances_norm" if self.norm_rel_ebd == "layer_norm" else "encoder.distances"
+        sides = tuple(side for kind, side in SIDES.items() if kind in self.pos_att_type)
+        buckets = max(self.position_buckets, 0)
+        return Disentangled(vectors, sides, factor, self.share_att_key, self.span, buckets, self.farthest)
+
+
+def _kinds(value: object) -> tuple[str, ...]:
+    """Names of comparisons, in a list or with | between them, each once."""
+    names = value.lower().split("|") if isinstance(value, str) else value or ()
+    if not isinstance(names, list | tuple):
+        raise UsageError(f"pos_att_type {shown(value)} is not a list of {', '.join(SIDES)}")
+    return tuple(dict.fromkeys(str(name).strip() for name in names))
+
+
+def _norm(value: object) -> str:
+    """Whether the vectors of distances are normalised; only "layer_norm" among names with | between them counts."""
+    names = [name.strip() for name in str(value or "none").lower().split("|")]
+    return "layer_norm" if "layer_norm" in names else "|".join(names)
+
+
+LAYER = "deberta.encoder.layer.{}.attention.self"
+WEIGHTS = WeightTable(
+    {
+        **encoder_parts("deberta."),
+        "encoder.distances": Part("deberta.encoder.rel_embeddings", turned=False),
+        "encoder.distances_norm": "deberta.encoder.LayerNorm",
+        "encoder.{}.self_attention.query": f"{LAYER}.query_proj",
+        "encoder.{}.self_attention.key": f"{LAYER}.key_proj",
+        "encoder.{}.self_attention.value": f"{LAYER}.value_proj",
+        "encoder.{}.self_attention.distance_key": f"{LAYER}.pos_key_proj",
+        "encoder.{}.self_attention.distance_query": f"{LAYER}.pos_query_proj",
+        "output.transform.hidden": Part(("cls.predictions.transform.dense", "lm_predictions.lm_head.dense")),
+        "output.transform.norm": Part(("cls.predictions.transform.LayerNorm", "lm_predictions.lm_head.LayerNorm")),
+        "output.logits": Part(("cls.predictions.decoder", "cls.predictions", "lm_predictions.lm_head")),
+    },
+    prefix="deberta.",
+)
+DEBERTA_V2 = Family(
+    "deberta-v2", DebertaConfig.from_json, described, WEIGHTS, fitted=partial(fitted, WEIGHTS), copies=WEIGHTS.copies
+)

@@ -1,0 +1,200 @@
+"""ModernBERT (Warner et al. 2024): pre-norm, rotary positions, gated feed-forward, local and global attention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+from tui_transformer.errors import UsageError
+from tui_transformer.model.checks import Check, shown, truth
+from tui_transformer.model.description import (
+    ACTIVATION_NAMES,
+    ATTENTION_MATRICES,
+    FEED_FORWARD_MATRICES,
+    NO_MATRICES,
+    Attention,
+    Embedding,
+    FeedForward,
+    Head,
+    Layer,
+    Norm,
+    Transform,
+    Transformer,
+)
+from tui_transformer.model.families.base import Family
+from tui_transformer.model.families.bert import KEYS
+from tui_transformer.model.families.layer_kinds import FULL, SLIDING, check_layer_kinds, layer_kinds
+from tui_transformer.model.families.masked_words import MaskedWordConfig, fitted
+from tui_transformer.model.families.rope import Rope, read_rope
+from tui_transformer.model.families.settings import a_size, an_activation, described, optional
+from tui_transformer.model.weight_table import Part, WeightTable, cut
+
+THETAS: Mapping[str, tuple[str, float]] = {FULL: ("global_rope_theta", 160_000.0), SLIDING: ("local_rope_theta", 1e4)}
+"""Kind of layer → what its θ is called in old files, and its default."""
+
+
+@dataclass(frozen=True)
+class ModernBertConfig(MaskedWordConfig):
+    """Sizes and choices of a ModernBERT.
+
+    Attributes:
+        global_attn_every_n_layers: One layer of so many sees all keys, the first among them.
+        layer_types: The kind of every layer, where the file lists them.
+        local_attention: Keys that a local layer sees on both sides together.
+        full_rope: Rotary positions of the layers that see all keys.
+        local_rope: Those of the others.
+    """
+
+    model_type: ClassVar[str] = "modernbert"
+    title: ClassVar[str] = "ModernBERT"
+    keys: ClassVar[Mapping[str, str]] = {
+        **{field: key for field, key in KEYS.items() if field != "segments"},
+        "activation": "hidden_activation",
+        "norm_epsilon": "norm_eps",
+    }
+    of_the_file: ClassVar[frozenset[str]] = MaskedWordConfig.of_the_file | {"sinusoidal", "segments"}
+    checks: ClassVar[Mapping[str, Check]] = {
+        **MaskedWordConfig.checks,
+        **dict.fromkeys(("norm_bias", "attention_bias", "mlp_bias", "decoder_bias", "classifier_bias"), truth),
+        **dict.fromkeys(("global_attn_every_n_layers", "local_attention"), a_size),
+        "classifier_activation": an_activation,
+        "layer_types": optional(layer_kinds),
+    }
+
+    vocab_size: int = 50368
+    d_ff: int = 1152
+    layers: int = 22
+    position_rows: int = 8192
+    pad_id: int | None = 50283
+    norm_epsilon: float = 1e-5
+    norm_bias: bool = False
+    attention_bias: bool = False
+    mlp_bias: bool = False
+    decoder_bias: bool = True
+    classifier_bias: bool = False
+    classifier_activation: str = "gelu"
+    local_attention: int = 128
+    global_attn_every_n_layers: int = 3
+    layer_types: tuple[str, ...] | None = None
+    full_rope: Rope = field(default_factory=lambda: Rope(rope_theta=THETAS[FULL][1]))
+    local_rope: Rope = field(default_factory=Rope)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_layer_kinds(self.layer_types, self.layers, self.local_attention)
+        for rope in (self.full_rope, self.local_rope):
+            if rope.partial_rotary_factor != 1.0:
+                raise UsageError("partial_rotary_factor other than 1 is not supported in modernbert models")
+            rope.width(self.d_model // self.heads)
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The configuration that a `config.json` describes."""
+        kinds = raw.get("layer_types")
+        read = {"layer_types": tuple(map(str, kinds)) if isinstance(kinds, list) else kinds}
+        ropes = {"full_rope": _rope(raw, FULL), "local_rope": _rope(raw, SLIDING)}
+        return super().from_json({**raw, **read, **ropes})
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys of `config.json`, with a table of rotary settings for each kind of layer."""
+        values = super().to_json()
+        return values | {"rope_parameters": {FULL: values.pop("full_rope"), SLIDING: values.pop("local_rope")}}
+
+    @property
+    def head_activation(self) -> str:
+        """The head has one of its own."""
+        return self.classifier_activation
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kind of every layer."""
+        layers = range(self.layers)
+        return self.layer_types or tuple(SLIDING if i % self.global_attn_every_n_layers else FULL for i in layers)
+
+    def norm(self) -> Norm:
+        """Layer norm, mostly without β."""
+        return Norm(self.norm_epsilon, shift=self.norm_bias)
+
+    def describe(self) -> Transformer:
+        """With a norm after the last layer."""
+        what = super().describe()
+        assert what.encoder is not None  # noqa: S101 - as made above
+        return replace(what, encoder=replace(what.encoder, norm=self.norm()))
+
+    def embedding(self) -> Embedding:
+        """Words, normalised; positions turn queries and keys."""
+        return Embedding(norm=self.norm())
+
+    def layers_of_the_stack(self) -> tuple[Layer, ...]:
+        """Local and global layers (Warner et al. 2024, §2.1.1); the first has no norm before its attention."""
+        layers = [replace(self.layer(), attention=self.attention_of(kind)) for kind in self.kinds]
+        return (replace(layers[0], attention_place="none"), *layers[1:])
+
+    def attention_of(self, kind: str) -> Attention:
+        """With the positions and the window of a kind."""
+        width = self.d_model // self.heads
+        rope, window = (self.full_rope, None) if kind == FULL else (self.local_rope, self.local_attention // 2 + 1)
+        bias = ATTENTION_MATRICES if self.attention_bias else NO_MATRICES
+        return Attention(self.heads, width, bias=bias, rotary=rope.rotary(width), window=window)
+
+    def layer(self) -> Layer:
+        """Pre-norm and gated, as far as all layers are alike."""
+        bias = FEED_FORWARD_MATRICES if self.mlp_bias else NO_MATRICES
+        feed_forward = FeedForward(self.d_ff, ACTIVATION_NAMES[self.activation], gated=True, bias=bias)
+        return Layer(self.attention_of(FULL), feed_forward, self.norm(), "pre")
+
+    def word_head(self) -> Head:
+        """A matrix, activation and norm of its own, then a logit for every word."""
+        activation = ACTIVATION_NAMES[self.head_activation]
+        transform = Transform(activation=activation, norm=self.norm(), bias=self.classifier_bias)
+        return Head(Embedding.table if self.tie_output else None, bias=self.decoder_bias, transform=transform)
+
+
+def _rope(raw: Mapping[str, Any], kind: str) -> Rope:
+    """The rotary settings of a kind of layer: a table of its own, or θ beside `rope_scaling`, which is for both."""
+    theta, default = THETAS[kind]
+    tables = raw.get("rope_parameters")
+    if not isinstance(tables, Mapping | None) or not all(
+        isinstance(each, Mapping | None) for each in (tables or {}).values()
+    ):
+        raise UsageError(f"rope_parameters {shown(tables)} has no table for each kind of layer: {', '.join(THETAS)}")
+    scaling = raw.get("rope_scaling")
+    own = {**((tables or {}).get(kind) or {}), **(scaling if isinstance(scaling, Mapping) else {})}
+    own.setdefault("rope_theta", raw.get(theta, default))
+    return read_rope({**raw, "rope_scaling": None, "rope_parameters": own})
+
+
+def _widths(config: ModernBertConfig) -> tuple[int, ...]:
+    return (config.d_model,) * 3
+
+
+def _halves(config: ModernBertConfig) -> tuple[int, ...]:
+    return (config.d_ff,) * 2
+
+
+LAYER = "model.layers.{}"
+WEIGHTS = WeightTable(
+    {
+        "embedding.tokens": "model.embeddings.tok_embeddings",
+        "embedding.norm": "model.embeddings.norm",
+        "encoder.{}.self_attention.norm": f"{LAYER}.attn_norm",
+        "encoder.{}.self_attention.query": Part(f"{LAYER}.attn.Wqkv", cut(0, _widths)),
+        "encoder.{}.self_attention.key": Part(f"{LAYER}.attn.Wqkv", cut(1, _widths)),
+        "encoder.{}.self_attention.value": Part(f"{LAYER}.attn.Wqkv", cut(2, _widths)),
+        "encoder.{}.self_attention.output": f"{LAYER}.attn.Wo",
+        "encoder.{}.feed_forward.norm": f"{LAYER}.mlp_norm",
+        "encoder.{}.feed_forward.gate": Part(f"{LAYER}.mlp.Wi", cut(0, _halves)),
+        "encoder.{}.feed_forward.hidden": Part(f"{LAYER}.mlp.Wi", cut(1, _halves)),
+        "encoder.{}.feed_forward.output": f"{LAYER}.mlp.Wo",
+        "encoder.norm": "model.final_norm",
+        "output.transform.hidden": "head.dense",
+        "output.transform.norm": "head.norm",
+        "output.logits": "decoder",
+    },
+    prefix="model.",
+)
+MODERNBERT = Family(
+    "modernbert", ModernBertConfig.from_json, described, WEIGHTS, fitted=partial(fitted, WEIGHTS), copies=WEIGHTS.copies
+)
