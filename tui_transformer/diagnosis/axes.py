@@ -1,0 +1,166 @@
+"""Which axis of an array is which: the ways in which an array of a dump can be that of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.diagnosis.dumps.dump import Values
+from tui_transformer.diagnosis.naming.name import Target
+from tui_transformer.engine.axis import Axes, Shape
+from tui_transformer.engine.backend import Host
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """An array of a dump in the shape of a step.
+
+    Attributes:
+        array: Batch × the axes of the step.
+        known: True where a number is there; None where all are.
+        assumed: What was taken for granted; "" where the array has the shape of the step.
+        natural: Its shape says so; others are taken only where the values are right.
+    """
+
+    array: Host
+    known: Host | None = None
+    assumed: str = ""
+    natural: bool = True
+
+
+LETTERS = {"batch": "batch", "head": "heads", "token": "tokens", "query": "queries", "key": "keys", "head width": "d_k"}
+
+
+def layouts(values: Values, axes: Axes, batch: int, target: Target, *, fastest_first: bool) -> list[Layout]:
+    """The ways in which an array can be that of a step, the plainest first; none where it does not fit."""
+    if target.columns is not None:
+        values = _columns(values, axes, batch, target.columns)
+        if values is None:
+            return []
+    if target.head is not None and len(axes) == 3:
+        inner = _whole(values, axes[1:], batch, fastest_first=fastest_first)
+        return [_in_head(layout, axes[0].size, target.head) for layout in inner]
+    return list(_whole(values, axes, batch, fastest_first=fastest_first))
+
+
+def _columns(values: Values, axes: Axes, batch: int, columns: Host) -> Values | None:
+    """The columns of a fused matrix that are the step's, as batch × tokens × columns."""
+    tokens = axes[1].size if len(axes) == 3 else axes[0].size
+    width = values.array.size // max(1, batch * tokens)
+    if batch * tokens * width != values.array.size or columns.max() >= width:
+        return None
+    picked = values.array.reshape(batch, tokens, width)[..., columns]
+    known = None if values.known is None else values.known.reshape(batch, tokens, width)[..., columns]
+    return Values(picked, values.precision, known)
+
+
+def _in_head(layout: Layout, heads: int, head: int) -> Layout:
+    """One head of a step, the others unknown."""
+    batch, *rest = layout.array.shape
+    array = np.full((batch, heads, *rest), np.nan)
+    known = np.zeros(array.shape, dtype=np.bool_)
+    array[:, head] = layout.array
+    known[:, head] = True if layout.known is None else layout.known
+    return Layout(array, known, layout.assumed, layout.natural)
+
+
+def _whole(values: Values, axes: Axes, batch: int, *, fastest_first: bool) -> Iterator[Layout]:
+    sizes: Shape = (batch, *(axis.size for axis in axes))
+    shape = _squeezed(values.array.shape)
+    fitting = list(_fitting(shape, axes, sizes, fastest_first=fastest_first))
+    for order, how, assumed in fitting:
+        moved = _moved(values.array, sizes, order, how)
+        known = None if values.known is None else _moved(values.known, sizes, order, how)
+        yield Layout(moved, known, assumed, natural=how != "transposed")
+    if not fitting and len(axes) == 2 and values.array.size == batch * axes[-1].size and sizes[1] > 1:
+        array = np.full(sizes, np.nan)
+        known = np.zeros(sizes, dtype=np.bool_)
+        array[:, -1], known[:, -1] = values.array.reshape(batch, -1), True
+        yield Layout(array, known, "only the last token is in the dump")
+
+
+def _squeezed(shape: Shape) -> Shape:
+    return tuple(size for size in shape if size != 1)
+
+
+def _orders(axes: Axes) -> Iterator[tuple[int, ...]]:
+    """Orders of batch (0) and axes (1, 2, 3) that are found in the wild."""
+    count = len(axes) + 1
+    yield tuple(range(count))
+    if len(axes) == 3:
+        yield (0, 2, 1, 3)
+        if axes[0].name == "head" and axes[2].name == "head width":
+            yield (2, 0, 1, 3)
+    if len(axes) == 2:
+        yield (1, 0, 2)
+
+
+def _fitting(shape: Shape, axes: Axes, sizes: Shape, *, fastest_first: bool) -> Iterator[tuple[tuple[int, ...], str, str]]:
+    """Orders of the axes that give the shape, how the numbers lie, and what that assumes."""
+    seen = set()
+    for order in _orders(axes):
+        ordered = tuple(sizes[i] for i in order)
+        for merged in _merged(ordered, axes):
+            plain = _squeezed(merged)
+            ways = []
+            if shape == plain and not fastest_first:
+                ways.append("as it is")
+            if shape == plain[::-1] and len(plain) > 1:
+                ways += ["reversed"] if fastest_first else ["reversed", "transposed"]
+            elif shape == plain and fastest_first:
+                ways.append("reversed")
+            for how in ways:
+                key = _key(order, sizes, how)
+                if key not in seen:
+                    seen.add(key)
+                    yield order, how, _assumption(order, how, axes, sizes, fastest_first=fastest_first)
+
+
+def _key(order: tuple[int, ...], sizes: Shape, how: str) -> tuple[tuple[int, ...], str]:
+    """Orders that differ in axes of one alone are the same."""
+    return tuple(i for i in order if sizes[i] != 1), how
+
+
+def _merged(ordered: Shape, axes: Axes) -> Iterator[Shape]:
+    """The sizes, and those with the heads side by side, or with the sentences below each other."""
+    yield ordered
+    if len(ordered) == 4:
+        yield (*ordered[:2], ordered[2] * ordered[3])
+    if len(ordered) > 2:
+        yield (ordered[0] * ordered[1], *ordered[2:])
+    if len(axes) == 2 and axes[-1].name == "heads · width":
+        for heads in range(2, ordered[-1]):
+            if ordered[-1] % heads == 0:
+                yield (*ordered[:-1], heads, ordered[-1] // heads)
+
+
+def _moved(array: Host, sizes: Shape, order: tuple[int, ...], how: str) -> Host:
+    """The array in the order of the step."""
+    ordered = tuple(sizes[i] for i in order)
+    if how == "transposed":
+        array = np.transpose(array)
+    found: Host = np.ascontiguousarray(array).reshape(ordered).transpose(np.argsort(order))
+    return found
+
+
+def _assumption(order: tuple[int, ...], how: str, axes: Axes, sizes: Shape, *, fastest_first: bool) -> str:
+    names = ["sentences", *(LETTERS.get(axis.name, axis.name) for axis in axes)]
+    words = " × ".join(names[i] for i in order if sizes[i] != 1 or i)
+    said = []
+    if order != tuple(range(len(order))) and _key(order, sizes, "") != _key(tuple(range(len(order))), sizes, ""):
+        said.append(f"axes are {words}")
+    if how == "reversed" and not fastest_first:
+        said.append("the shape names the fastest axis first")
+    if how == "transposed":
+        said.append("the matrix is transposed")
+    return ", ".join(said)
+
+
+def fits_nothing(shape: Shape, axes: Axes) -> str:
+    """Two shapes that do not fit, as they are shown."""
+    theirs, ours = (" × ".join(map(str, sizes)) or "1" for sizes in (shape, tuple(axis.size for axis in axes)))
+    return f"{theirs} does not fit {ours}"
+
+

@@ -1,0 +1,68 @@
+"""Sums around a sublayer that add something else than what enters it, or nothing (He et al. 2016)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tui_transformer.diagnosis.causes.cause import CPU, Cause, Function, changing, groups, instead, last
+from tui_transformer.diagnosis.evaluation import Segment
+from tui_transformer.engine.backend import Array
+from tui_transformer.engine.ops import Add
+from tui_transformer.engine.program import Program, Step
+
+NEAREST = 12
+"""So many steps before a sum are tried in its place."""
+
+
+def added_wrongly(segment: Segment) -> Iterator[Cause]:
+    """Nothing, twice, or another step of the same shape in place of what enters the sublayer."""
+    steps = [step for step in segment.steps if isinstance(step.op, Add) and last(step.name) == "residual"]
+    for group in groups(steps):
+        none = changing(instead(step, lambda *parts: sum(parts[2:], parts[1])) for step in group)
+        yield Cause("residual-missing", none, "without the residual: add what enters the sublayer to what leaves it")
+        twice = changing(instead(step, lambda *parts: sum(parts, parts[0])) for step in group)
+        yield Cause("residual-twice", twice, "when what enters the sublayer is added twice: add it once")
+        bare = changing(instead(step, lambda *parts: parts[0]) for step in group)
+        yield Cause("sublayer-missing", bare, "when what the sublayer computes is not added: add it")
+    for step in steps:
+        for name in _others(segment.program, step):
+            change = changing([replace(step, inputs=(name, *step.inputs[1:]))])
+            yield Cause("residual-place", change, f"when {name} is added: add {step.inputs[0]}")
+    yield from _all_from_norm(segment, steps)
+
+
+def _all_from_norm(segment: Segment, steps: list[Step]) -> Iterator[Cause]:
+    """Every sum adds what leaves the norm before the sublayer."""
+    found = []
+    for step in steps:
+        norm = f"{step.sublayer}.norm"
+        if norm in segment.program.by_name and segment.program.places[norm] < segment.program.places[step.name]:
+            found.append(replace(step, inputs=(norm, *step.inputs[1:])))
+    if len(found) > 1:
+        says = "when what leaves the norm is added: add what enters the norm"
+        yield Cause("residual-place", changing(found), says)
+
+
+def _others(program: Program, step: Step) -> list[str]:
+    """Steps before this of the same shape, nearest first, but for those that it adds already."""
+    before = program.steps[: program.places[step.name]]
+    found = [each.name for each in reversed(before) if each.axes == step.axes and each.name not in step.inputs]
+    return found[:NEAREST]
+
+
+def centred(segment: Segment) -> Iterator[Cause]:
+    """What is written to the residual stream has mean 0: some tools centre it when they load a model."""
+    steps = [step for step in segment.steps if step.name == segment.target]
+    if steps and steps[0].axes and steps[0].axes[-1].name == "model":
+        change = changing([instead(steps[0], _without_mean(steps[0]))])
+        says = "with the mean of each row taken off: load the model without processing its weights (from_pretrained_no_processing)"
+        yield Cause("residual-centred", change, says)
+
+
+def _without_mean(step: Step) -> Function:
+    def function(*inputs: Array) -> Array:
+        result = step.op.forward(CPU, *inputs)
+        return result - result.mean(axis=-1, keepdims=True)
+
+    return function

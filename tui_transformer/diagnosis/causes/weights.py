@@ -1,0 +1,69 @@
+"""Matrices that are read the wrong way round, and biases that are left out or added twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tui_transformer.diagnosis.causes.cause import MOST_ALONE, Cause, around, changing, groups, kind, last
+from tui_transformer.diagnosis.evaluation import Change, Segment
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.ops import Linear, Project, Unembed
+from tui_transformer.engine.program import Step
+
+MATRIX, BIAS = 1, 2
+"""Places among the inputs of a linear step."""
+
+
+def read_wrongly(segment: Segment) -> Iterator[Cause]:
+    """Every matrix of a segment transposed, one kind of them, one alone."""
+    steps = _linear(segment)
+    for group in groups(steps):
+        change = Change(weights={step.inputs[MATRIX]: _transposed for step in group})
+        says = f"when {_named(group, 'weight')} transposed: multiply x by the weight as in × out (x Wᵀ where out × in)"
+        yield Cause("weight-transposed", change, says)
+
+
+def biased_wrongly(segment: Segment) -> Iterator[Cause]:
+    """Without biases, or with every bias added twice."""
+    steps = [step for step in _linear(segment) if len(step.inputs) > BIAS]
+    for group in groups(steps):
+        names = _named(group, "bias")
+        without = changing(replace(step, inputs=step.inputs[:BIAS]) for step in group)
+        yield Cause("bias-missing", without, f"when {names} left out: add it after the product")
+        twice = changing(around(step, lambda x, w, b: (x, w, 2 * b)) for step in group)
+        yield Cause("bias-twice", twice, f"when {names} added twice: add it once")
+
+
+def exchanged(segment: Segment) -> Iterator[Cause]:
+    """Two matrices of a sublayer of the same shape in each other's place: query and key, key and value."""
+    steps = [step for step in segment.steps if isinstance(step.op, Project)]
+    if len(steps) > 3 * MOST_ALONE:
+        return
+    for first in steps:
+        for second in segment.program.steps:
+            if first.name == second.name or not isinstance(second.op, Project) or second.sublayer != first.sublayer:
+                continue
+            if first.shape == second.shape and len(first.inputs) == len(second.inputs):
+                step = replace(first, inputs=(first.inputs[0], *second.inputs[1:]))
+                says = f"with the weights of the {last(second.name)}: take those of the {last(first.name)}"
+                yield Cause("weight-exchanged", changing([step]), says)
+
+
+def _linear(segment: Segment) -> list[Step]:
+    matrices = (Linear, Project)
+    return [step for step in segment.steps if isinstance(step.op, matrices) and not isinstance(step.op, Unembed)]
+
+
+def _transposed(weight: Host) -> Host:
+    """What is read where a matrix lies out × in and is taken for in × out, or the other way round."""
+    found: Host = weight.T.reshape(weight.shape)
+    return found
+
+
+def _named(group: tuple[Step, ...], part: str) -> str:
+    """The weight or bias that is meant."""
+    kinds = list(dict.fromkeys(last(step.name) for step in group))
+    names = kinds[0] if len(kinds) == 1 else f"{', '.join(kinds[:-1])} and {kinds[-1]}" if len(kinds) < 4 else "every"
+    layers = len({kind(step.name) for step in group}) < len(group)
+    return f"the {part} of {names} is" if names != "every" else f"every {part} is" + (" (of all layers)" * layers)

@@ -1,0 +1,216 @@
+"""Diagnose a dump: which step is wrong, and what is wrong with it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tui_transformer.diagnosis.comparison import Difference, compare, tolerance_of
+from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict
+from tui_transformer.diagnosis.dumps.dump import IDS, MASKS, SEGMENTS, Dump
+from tui_transformer.diagnosis.dumps.precision import FLOAT32_UNIT
+from tui_transformer.diagnosis.isolation import Local, Report, cause_of, local
+from tui_transformer.diagnosis.matching import Entry, Matched, counted_cells, match
+from tui_transformer.diagnosis.naming import names_for
+from tui_transformer.diagnosis.right import Input, Right, right_values
+from tui_transformer.diagnosis.sentences import hint, inputs_said, said
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+from tui_transformer.text.display import visible
+
+SHOWN = 8
+NEAREST = 5
+"""Names that are listed, and guesses that are given, where nothing is called as expected."""
+
+
+def diagnose(
+    dump: Dump,
+    model: Model,
+    given: Input | None = None,
+    *,
+    names: str = "auto",
+    own: Mapping[str, str] | None = None,
+    tolerance: float | None = None,
+    report: Report = lambda _: None,
+) -> Diagnosis:
+    """Compare a dump with a model, find the first step that is wrong, and the mistake that explains it.
+
+    Args:
+        dump: What somebody else's program computed.
+        model: What is right.
+        given: What the model reads; by default what the dump says that it read.
+        names: The convention of the names in the dump, a key of `naming.CONVENTIONS`.
+        own: Names of the dump → steps, before any convention.
+        tolerance: Cells differ by |a − b| > tolerance · max(1, |a|, |b|); by default what rounding explains.
+        report: Told what is done next; may raise to end it.
+
+    Raises:
+        InputError: No array is a step, or the model cannot read the input.
+    """
+    right = right_values(model, input_of(dump, model) if given is None else given)
+    report("names")
+    matched = match(dump, names_for(model, right.program, names, own), right)
+    if not matched.entries:
+        raise InputError(_nothing(dump, matched, right.program))
+    differences = {entry.theirs: _difference(entry, right, tolerance) for entry in matched.entries}
+    first, verdicts = _isolated(matched.entries, differences, right, report)
+    if first is None and matched.misfits:
+        first = _misfit(matched.misfits[0])
+    compared = tuple(
+        Compared(entry.step, entry.theirs, differences[entry.theirs], right.noise(entry.step), verdicts[entry.theirs])
+        for entry in matched.entries
+    )
+    there = {entry.step for entry in matched.entries}
+    missing = tuple(step.name for step in right.program.steps if step.name not in there and not step.op.integer)
+    theirs = {entry.step: entry.array for entry in matched.entries}
+    return Diagnosis(compared, matched.unmatched, missing, _assumed(dump, matched), first, right.exact, theirs)
+
+
+def input_of(dump: Dump, model: Model) -> Input:
+    """What a dump says that the model read.
+
+    Raises:
+        InputError: It does not say it.
+    """
+    ids = dump.ids
+    if ids is None and model.config.vocab_size:
+        raise InputError(
+            f"{dump.path}: holds no token IDs ({', '.join(IDS[:2])}): give the sentence with --text, or --ids"
+        )
+    labels = next((name for name in ("labels", "targets") if name in dump.tensors), None)
+    found = None if labels is None else dump.whole_numbers(labels)
+    mask = dump.whole_numbers(*MASKS)
+    segments = dump.whole_numbers(*SEGMENTS) if getattr(model.config, "segments", 0) else None
+    decoder = dump.ids if model.has_decoder and dump.decoder_ids is None else dump.decoder_ids
+    return Input(
+        ids if model.config.vocab_size else None,
+        dump.decoder_ids if model.has_decoder else None,
+        segments,
+        None if mask is None else mask.astype(np.bool_),
+        found if "loss" in dump.tensors else None,
+        int(labels == "labels" and decoder is None and _predicts_next(model)),
+    )
+
+
+def _predicts_next(model: Model) -> bool:
+    """A decoder alone: the logits of a position are of the next token."""
+    return any(step.name.startswith("decoder.") for step in model.program(1).steps) and not model.has_decoder
+
+
+def _difference(entry: Entry, right: Right, tolerance: float | None) -> Difference:
+    """An array beside the right one, under a name of its own."""
+    ours = right.value(entry.step)
+    if tolerance is None:
+        limit = tolerance_of(entry.precision, entry.array, right.granted(entry.step, entry.precision))
+    else:
+        sizes = np.maximum(np.abs(entry.array), np.abs(ours))
+        limit = tolerance * np.maximum(1.0, np.where(np.isfinite(sizes), sizes, 1.0))
+    counted = counted_cells(right.counted(entry.step), entry.known)
+    return compare(entry.array, ours, counted, limit, shares=right.shares(entry.step))
+
+
+def _isolated(
+    entries: Sequence[Entry], differences: Mapping[str, Difference], right: Right, report: Report
+) -> tuple[First | None, dict[str, Verdict]]:
+    """The first step that is wrong, and what can be said of every step."""
+    verdicts: dict[str, Verdict] = {entry.theirs: "agrees" for entry in entries}
+    differing = [entry for entry in entries if differences[entry.theirs].beyond]
+    if not differing:
+        return None, verdicts
+    found: Local | None = None
+    for entry in entries[: 1 + max(i for i, entry in enumerate(entries) if differences[entry.theirs].beyond)]:
+        report(entry.step)
+        differs = differences[entry.theirs].beyond
+        if not differs and found is not None:
+            continue
+        where = local(entry, entries, right)
+        wrong = where.wrong
+        if found is None and wrong:
+            found = where
+            verdicts[entry.theirs] = "first"
+        elif differs:
+            verdicts[entry.theirs] = "wrong" if wrong else "follows"
+    if found is None:
+        if all(entry.precision.unit > FLOAT32_UNIT for entry in differing):
+            return None, verdicts  # every step is right for its inputs: coarse roundings add up
+        found = _from_the_start(differing[0], right)
+        verdicts[differing[0].theirs] = "first"
+    return _first(found, entries, differences, right, report), verdicts
+
+
+def _from_the_start(entry: Entry, right: Right) -> Local:
+    """A step beside the right one, where the inputs in the dump are too coarse to tell."""
+    return local(entry, [entry], right)
+
+
+def _first(
+    where: Local, entries: Sequence[Entry], differences: Mapping[str, Difference], right: Right, report: Report
+) -> First:
+    entry = where.entry
+    sources = [each for each in entries if each.step in where.segment.sources]
+    agree = all(not differences[each.theirs].beyond for each in sources)
+    relative = max((differences[each.theirs].relative for each in sources), default=None)
+    cause = cause_of(where, report)
+    difference = differences[entry.theirs]
+    known = bool(sources) or len(where.segment.steps) <= 2
+    words = inputs_said(relative, known=known) if agree else "its inputs differ too, but do not explain it"
+    guess = "" if cause else hint(entry, right.value(entry.step), where.counted)
+    index = difference.index if right.batch > 1 else difference.index[1:]
+    return First(
+        entry.step,
+        entry.theirs,
+        index,
+        difference.values,
+        difference.largest,
+        difference.relative,
+        right.noise(entry.step),
+        agree and known,
+        None if cause is None else cause.name,
+        said(entry.step, difference, words, cause, guess),
+    )
+
+
+def _misfit(misfit: tuple[str, str, str]) -> First:
+    """An array whose shape is wrong."""
+    step, theirs, reason = misfit
+    says = f"{step} has another shape: {theirs} is {reason}: was it computed for the same tokens and sizes?"
+    return First(step, theirs, (), (np.nan, np.nan), np.inf, np.inf, 0.0, False, None, says)  # noqa: FBT003
+
+
+def _assumed(dump: Dump, matched: Matched) -> tuple[str, ...]:
+    """Everything that was taken for granted."""
+    said = list(dump.notes)
+    coarse = dict.fromkeys(entry.precision.name for entry in matched.entries)
+    said += [f"numbers have {name}" for name in coarse if name not in ("float32", "float64")]
+    for entry in matched.entries:
+        said += entry.assumed
+        if entry.known is not None:
+            share = float(np.mean(entry.known))
+            said.append(f"{entry.theirs}: {share:.0%} of the cells are there")
+    return tuple(dict.fromkeys(said))
+
+
+def _nothing(dump: Dump, matched: Matched, program: Program) -> str:
+    """No array is a step: the names of both sides, and the nearest of them."""
+    if matched.misfits:
+        step, theirs, reason = matched.misfits[0]
+        return f"{dump.path}: {visible(theirs)} would be {step}, but {reason}: give the token IDs that it was computed for"
+    theirs, ours = list(dump.tensors), list(program.names)
+    guesses = []
+    for name in theirs[:SHOWN]:
+        near = difflib.get_close_matches(name.lower(), [each.lower() for each in ours], 1, 0.3)
+        guesses += [f"{visible(name)} ~ {near[0]}"] if near else []
+    nearest = f"; nearest: {', '.join(guesses[:NEAREST])}" if guesses else ""
+    return (
+        f"{dump.path}: no name in it is a step: it has {visible(_some(theirs))}; the model has {_some(ours)}{nearest}: "
+        "say what is what in a file of lines `name = step`, and give it with --map"
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+

@@ -1,0 +1,1 @@
+"""Files of arrays that people write, a file a format."""

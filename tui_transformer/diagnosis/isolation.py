@@ -1,0 +1,106 @@
+"""The first step that is wrong though its inputs are right, and the mistake that explains it.
+
+The inputs of a step are those of the dump: they are put through the right steps. So a step whose inputs are wrong
+already is not blamed, and a mistake is found however much follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.diagnosis.causes import CAUSES, Cause
+from tui_transformer.diagnosis.causes.dropout import NAME, dropped
+from tui_transformer.diagnosis.comparison import Difference, compare, tolerance_of
+from tui_transformer.diagnosis.dumps.precision import FLOAT32_UNIT
+from tui_transformer.diagnosis.evaluation import Change, Segment
+from tui_transformer.diagnosis.matching import Entry, counted_cells
+from tui_transformer.diagnosis.right import Right
+from tui_transformer.engine.backend import Host
+
+SPREAD = 8.0
+"""Roundings are granted so many times what two random ones made."""
+
+LEAST = 4.0
+ALIKE = 2.0
+"""Mistakes that leave up to so many times as much as the best are alike: the first of them is named."""
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """A step computed from the inputs that the dump has.
+
+    Attributes:
+        entry: The step in the dump.
+        segment: What lies between.
+        tolerance: How far the two may be apart, one number a cell.
+        counted: Cells that are compared.
+    """
+
+    entry: Entry
+    segment: Segment
+    tolerance: Host
+    counted: Host | None
+
+    @property
+    def wrong(self) -> bool:
+        """The right steps make something else of the same inputs."""
+        return self.difference(None).beyond
+
+    def difference(self, change: Change | None) -> Difference:
+        """What the dump holds beside what a changed program makes of its inputs."""
+        found = self.segment.value(change)
+        if found.shape != self.entry.array.shape:
+            return Difference(largest=np.inf, rms=np.inf, beyond=True)
+        return compare(self.entry.array, found, self.counted, self.tolerance, shares=False)
+
+
+def local(entry: Entry, entries: Sequence[Entry], right: Right) -> Local:
+    """A step beside what the right program makes of the nearest steps before it that the dump holds whole."""
+    given = {
+        each.step: (_finite(each.array, right.value(each.step)), each.precision)
+        for each in entries
+        if each.step != entry.step and each.known is None
+    }
+    segment = Segment(right.exact, entry.step, given)
+    unit = max(FLOAT32_UNIT, entry.precision.unit)
+    finite = np.abs(segment.value()[np.isfinite(segment.value())])
+    least = LEAST * unit * float(finite.max()) if finite.size else 0.0
+    noise = max(SPREAD * segment.noise(unit), least)
+    counted = counted_cells(right.counted(entry.step), entry.known)
+    return Local(entry, segment, tolerance_of(entry.precision, entry.array, noise), counted)
+
+
+def _finite(theirs: Host, ours: Host) -> Host:
+    """Scores whose hidden cells are −∞, whatever number stands for it."""
+    hidden = np.isneginf(ours)
+    found: Host = np.where(hidden & (theirs < -5000.0), -np.inf, theirs) if hidden.any() else theirs
+    return found
+
+
+def cause_of(where: Local, report: Report = lambda _: None) -> Cause | None:
+    """The mistake with which a step matches; None where none of those that are known does."""
+    fitting: list[tuple[float, Cause]] = []
+    for causes in CAUSES:
+        for cause in causes(where.segment):
+            report(cause.name)
+            difference = _tried(where, cause)
+            if difference is not None and not difference.beyond:
+                fitting.append((difference.rms, cause))
+    if fitting:
+        best = min(rms for rms, _ in fitting)
+        return next(cause for rms, cause in fitting if rms <= ALIKE * best)
+    says = dropped(where.segment, where.entry.array, where.counted)
+    return None if says is None else Cause(NAME, Change(), says)
+
+
+def _tried(where: Local, cause: Cause) -> Difference | None:
+    """What is left with a mistake; None where it cannot be made there."""
+    try:
+        return where.difference(cause.change)
+    except (ValueError, IndexError, FloatingPointError):
+        return None

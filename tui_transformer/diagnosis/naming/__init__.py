@@ -1,0 +1,112 @@
+"""What people call the steps, a file a convention: generated names, and the steps that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_transformer.diagnosis.naming.canonical import canonical
+from tui_transformer.diagnosis.naming.ggml import ggml
+from tui_transformer.diagnosis.naming.modules import modules
+from tui_transformer.diagnosis.naming.name import Convention, Table, Target, present, spelled
+from tui_transformer.diagnosis.naming.outputs import outputs
+from tui_transformer.diagnosis.naming.transformer_lens import transformer_lens
+from tui_transformer.diagnosis.naming.words import plain, words
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import InputError
+from tui_transformer.files import check_regular, read_json
+from tui_transformer.model import Model
+
+CONVENTIONS: Mapping[str, tuple[Convention, ...]] = {
+    "auto": (canonical, outputs, modules, transformer_lens, ggml, words),
+    "transformers": (canonical, outputs, modules),
+    "transformerlens": (canonical, transformer_lens),
+    "ggml": (canonical, ggml),
+}
+"""By `--names`; those first that say a name most exactly."""
+
+BEHIND = frozenset({"output", "outputs", "out", "result", "hook", "activation", "value", "tensor", "data", "0"})
+"""Words that may stand behind the name of a module and change nothing."""
+
+LARGEST_MAP = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """Finds what a name of a dump stands for."""
+
+    tables: tuple[Table, ...]
+    own: Mapping[str, Target]
+
+    def find(self, name: str) -> tuple[Target, ...]:
+        """The targets of a name; none where nobody calls a step so."""
+        if name in self.own:
+            return (self.own[name],)
+        for key in _variants(name):
+            for table in self.tables:
+                found = tuple(target for target in table.get(key, ()) if target.steps)
+                if found:
+                    return found
+        return ()
+
+
+def _variants(name: str) -> list[str]:
+    """A name as it is, without what stands behind it, without what stands in front of it."""
+    parts = spelled(name).split(".")
+    keys = [".".join(parts)]
+    trimmed = parts
+    while len(trimmed) > 1 and trimmed[-1] in BEHIND:
+        trimmed = trimmed[:-1]
+        keys.append(".".join(trimmed))
+    keys.append(plain(name))
+    for start in range(1, len(parts) - 1):
+        keys += [".".join(parts[start:]), ".".join(trimmed[start:])]
+    return [key for key in dict.fromkeys(keys) if key]
+
+
+def names_for(model: Model, program: Program, convention: str = "auto", own: Mapping[str, str] | None = None) -> Names:
+    """The names of a convention, for a program.
+
+    Args:
+        model: Whose tensors name the modules.
+        program: The steps.
+        convention: A key of `CONVENTIONS`.
+        own: Names of the dump → steps.
+
+    Raises:
+        InputError: One of these is no step.
+    """
+    tables = tuple(find(model, program) for find in CONVENTIONS[convention])
+    return Names(tables, {name: _own(program, step) for name, step in (own or {}).items()})
+
+
+def _own(program: Program, step: str) -> Target:
+    return Target(present(program, program.step(step).name))
+
+
+def read_map(path: Path) -> dict[str, str]:
+    """Names of a dump → steps: a JSON object, or lines `name = step`.
+
+    Raises:
+        InputError: The file cannot be read, or has a line without `=`.
+    """
+    if path.suffix == ".json":
+        raw = read_json(path, LARGEST_MAP)
+        if not all(isinstance(step, str) for step in raw.values()):
+            raise InputError(f"{path}: every name stands for one step: {{\"my_scores\": \"encoder.0.self_attention.scores\"}}")
+        return {str(name): str(step) for name, step in raw.items()}
+    check_regular(path)
+    found = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        text = line.partition("#")[0].strip()
+        if not text:
+            continue
+        name, sign, step = text.partition("=")
+        if not sign or not name.strip() or not step.strip():
+            raise InputError(f"{path}: line {number} is not `name = step`")
+        found[name.strip()] = step.strip()
+    return found
+
+
+__all__ = ["CONVENTIONS", "Names", "Target", "names_for", "read_map"]

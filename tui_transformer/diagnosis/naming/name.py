@@ -1,0 +1,90 @@
+"""Names of a dump, in one spelling, and the steps that they stand for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.program import Program
+from tui_transformer.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What a name of a dump stands for.
+
+    Attributes:
+        steps: The step; others after it are taken where the values are theirs and not those of the first.
+        head: The head that it holds, where it holds one alone.
+        columns: The columns of it that are the step's, where it holds several steps side by side.
+        note: What the name was taken for, where that is not plain.
+    """
+
+    steps: tuple[str, ...]
+    head: int | None = None
+    columns: Host | None = None
+    note: str = ""
+
+
+Table = Mapping[str, tuple[Target, ...]]
+"""Names, in the spelling of `spelled` → what they stand for; a fused matrix stands for several steps."""
+
+Convention = Callable[[Model, Program], Table]
+
+
+def spelled(name: str) -> str:
+    """A name in lower case, its words and numbers between points: `h.0.attn.c_attn` is `h.0.attn.c.attn`."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", ".", name)
+    return ".".join(re.findall(r"[a-z]+|\d+", words.lower()))
+
+
+def table(targets: Iterable[tuple[str, Target]]) -> dict[str, tuple[Target, ...]]:
+    """Names with what they stand for; the first that gives a name a meaning keeps it."""
+    found: dict[str, tuple[Target, ...]] = {}
+    for name, target in targets:
+        found.setdefault(spelled(name), (target,))
+    return found
+
+
+def present(program: Program, *steps: str) -> tuple[str, ...]:
+    """The steps among these that a program has, under their own names."""
+    own = (program.aliases.get(step, step) for step in steps)
+    return tuple(dict.fromkeys(step for step in own if step in program.by_name))
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The encoder or the decoder of a program.
+
+    Attributes:
+        name: "encoder" or "decoder".
+        layers: How many.
+        embedding: What is in front of the names of its embedding: "" or "decoder.".
+    """
+
+    name: str
+    layers: int
+    embedding: str
+
+    @property
+    def entrance(self) -> str:
+        """What enters layer 0."""
+        return f"{self.embedding}embedding.output"
+
+    @property
+    def exit(self) -> str:
+        """What leaves the last layer."""
+        return f"{self.name}.{self.layers - 1}.output"
+
+
+def stacks(program: Program) -> list[Stack]:
+    """The stacks of a program, in order."""
+    counts: dict[str, int] = {}
+    for step in program.steps:
+        parts = step.name.split(".")
+        if len(parts) > 2 and parts[0] in ("encoder", "decoder") and parts[1].isdigit():
+            counts[parts[0]] = max(counts.get(parts[0], 0), int(parts[1]) + 1)
+    prefix = "decoder." if len(counts) > 1 else ""
+    return [Stack(name, count, prefix if name == "decoder" else "") for name, count in counts.items()]
