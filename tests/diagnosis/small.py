@@ -48,7 +48,7 @@ class Small:
 
     def linear(self, x: np.ndarray, name: str) -> np.ndarray:
         weight = self.w(f"{name}.weight")
-        if self.has("weight-transposed") and name.endswith((".query", ".output")):
+        if self.has("weight-transposed") and name.endswith(".query"):
             weight = weight.T.reshape(weight.shape)
         y = x @ weight
         if f"{name}.bias" in self.weights and not self.has("bias-missing"):
@@ -133,7 +133,7 @@ class Small:
             n = s.shape[-1]
             hide = np.triu(np.ones((n, n), bool), 1) & causal | ~visible[None, :]
             s = keep("scaled", s * factor)
-            s = keep("masked", s + np.where(hide, -100.0, 0) * factor)
+            s = keep("masked", s + np.where(hide, -10.0, 0) * factor)
         else:
             s = keep("scaled", s * factor)
             s = keep("masked", self.mask(s, causal, visible))

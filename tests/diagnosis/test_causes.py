@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import zlib
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -13,14 +15,15 @@ from diagnosis.small import Arrays, encoder, llama
 from tui_transformer.diagnosis import Diagnosis, diagnose
 from tui_transformer.diagnosis.dumps.dump import Dump, held
 from tui_transformer.diagnosis.dumps.precision import FLOAT32
+from tui_transformer.engine.weights import Reader, Weights
 from tui_transformer.model import Model
 
 REFERENCES = Path(__file__).parent.parent / "references"
-IDS = [5, 9, 3, 17, 9, 21, 4]
+IDS = [5, 1, 3, 7, 1, 2, 4]
 
 MODELS = {
-    "post": {"where": "encoder", "layers": 2, "d_model": 16, "heads": 4, "d_ff": 24},
-    "pre": {"where": "decoder", "layers": 2, "d_model": 16, "heads": 4, "d_ff": 24, "norm": "pre", "activation": "gelu", "positions": "learned"},
+    "post": {"where": "encoder", "layers": 2, "d_model": 16, "heads": 2, "d_ff": 24, "bias": True, "scale_embedding": True},
+    "pre": {"where": "decoder", "layers": 2, "d_model": 16, "heads": 2, "d_ff": 24, "bias": True, "norm": "pre", "activation": "gelu", "positions": "learned"},
 }
 
 
@@ -30,14 +33,19 @@ def model_of(name: str) -> Model:
         return Model.load(REFERENCES / "llama")
     settings = dict(MODELS[name])
     model = Model.load(settings.pop("where"), **settings)
-    generator = np.random.default_rng(1)
-    for key, axes in model.program(1).weights.items():
-        if ".norm." in key:  # γ and β that are neither 1 nor 0, so that leaving them out is seen
-            model.weights.held[key] = generator.normal(1.0, 0.3, [axis.size for axis in axes]).astype(np.float32)
-    read = model.weights.read
-    held_weights = dict(model.weights.held)
-    object.__setattr__(model.weights, "read", lambda key, shape: held_weights[key] if key in held_weights else read(key, shape))
-    return model
+    return dataclasses.replace(model, weights=Weights(model.backend, _with_norms(model.weights.read)))
+
+
+def _with_norms(read: Reader) -> Reader:
+    """γ and β that are neither 1 nor 0, so that leaving them out is seen."""
+
+    def reader(name: str, shape: tuple[int, ...]) -> np.ndarray:
+        if ".norm." not in name:
+            return read(name, shape)
+        generator = np.random.default_rng(zlib.crc32(name.encode()))
+        return generator.normal(1.0, 0.3, shape).astype(np.float32)
+
+    return reader
 
 
 def computed(name: str, fault: str, dtype: type = np.float32) -> Arrays:
@@ -76,18 +84,25 @@ COMMON = (
 )
 OF = {
     "post": (*COMMON, "bias-missing", "bias-twice", "norm-beta-missing", "norm-variance", "position-off-by-one", "position-halves", "position-missing", "position-exponent", "embedding-unscaled"),
-    "pre": (*COMMON, "bias-missing", "bias-twice", "norm-beta-missing", "norm-variance", "position-off-by-one", "position-missing", "gelu-tanh", "mask-missing", "mask-flipped", "mask-finite", "mask-before-scale"),
+    "pre": (*COMMON, "bias-missing", "bias-twice", "norm-beta-missing", "norm-variance", "position-off-by-one", "position-missing", "gelu-tanh", "mask-missing", "mask-flipped", "mask-finite", "mask-before-scale", "embedding-scaled"),
     "llama": (*COMMON, "mask-missing", "mask-flipped", "keys-tiled", "rotary-interleaved", "rotary-theta", "position-off-by-one", "gate-swapped"),
 }
-CASES = [(name, fault) for name, faults in OF.items() for fault in faults]
+UNSEEN = {("llama", "position-off-by-one")}
+"""Scores depend on the distance alone: where all places are one more, only what is turned is another."""
+CASES = [
+    (name, fault, part)
+    for name, faults in OF.items()
+    for fault in faults
+    for part in PARTS
+    if part == "every step" or (name, fault) not in UNSEEN
+]
 
 
 def found(name: str, fault: str, part: str) -> Diagnosis:
     return diagnose(dumped(PARTS[part](computed(name, fault))), model_of(name))
 
 
-@pytest.mark.parametrize(("name", "fault"), CASES)
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(("name", "fault", "part"), CASES)
 def test_the_planted_mistake_is_named(name: str, fault: str, part: str) -> None:
     first = found(name, fault, part).first
     assert first is not None

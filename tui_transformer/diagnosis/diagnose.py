@@ -23,6 +23,7 @@ from tui_transformer.text.display import visible
 
 SHOWN = 8
 NEAREST = 5
+MOST_LATER = 4
 """Names that are listed, and guesses that are given, where nothing is called as expected."""
 
 
@@ -121,6 +122,7 @@ def _isolated(
     if not differing:
         return None, verdicts
     found: Local | None = None
+    later: list[Local] = []
     for entry in entries[: 1 + max(i for i, entry in enumerate(entries) if differences[entry.theirs].beyond)]:
         report(entry.step)
         differs = differences[entry.theirs].beyond
@@ -133,12 +135,13 @@ def _isolated(
             verdicts[entry.theirs] = "first"
         elif differs:
             verdicts[entry.theirs] = "wrong" if wrong else "follows"
+            later += [where] if wrong else []
     if found is None:
         if all(entry.precision.unit > FLOAT32_UNIT for entry in differing):
             return None, verdicts  # every step is right for its inputs: coarse roundings add up
         found = _from_the_start(differing[0], right)
         verdicts[differing[0].theirs] = "first"
-    return _first(found, entries, differences, right, report), verdicts
+    return _first(found, later[:MOST_LATER], entries, differences, right, report), verdicts
 
 
 def _from_the_start(entry: Entry, right: Right) -> Local:
@@ -147,13 +150,18 @@ def _from_the_start(entry: Entry, right: Right) -> Local:
 
 
 def _first(
-    where: Local, entries: Sequence[Entry], differences: Mapping[str, Difference], right: Right, report: Report
+    where: Local,
+    later: Sequence[Local],
+    entries: Sequence[Entry],
+    differences: Mapping[str, Difference],
+    right: Right,
+    report: Report,
 ) -> First:
     entry = where.entry
     sources = [each for each in entries if each.step in where.segment.sources]
     agree = all(not differences[each.theirs].beyond for each in sources)
     relative = max((differences[each.theirs].relative for each in sources), default=None)
-    cause = cause_of(where, report)
+    cause = cause_of(where, later, report)
     difference = differences[entry.theirs]
     known = bool(sources) or len(where.segment.steps) <= 2
     words = inputs_said(relative, known=known) if agree else "its inputs differ too, but do not explain it"

@@ -6,6 +6,7 @@ already is not blamed, and a mistake is found however much follows from it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -82,8 +83,24 @@ def _finite(theirs: Host, ours: Host) -> Host:
     return found
 
 
-def cause_of(where: Local, report: Report = lambda _: None) -> Cause | None:
-    """The mistake with which a step matches; None where none of those that are known does."""
+def cause_of(where: Local, later: Sequence[Local] = (), report: Report = lambda _: None) -> Cause | None:
+    """The mistake with which a step matches; None where none of those that are known does.
+
+    Several may leave the same numbers there; then the one is named that explains most of the later wrong steps too.
+    """
+    fitting = _fitting(where, report)
+    if not fitting:
+        says = dropped(where.segment, where.entry.array, where.counted)
+        return None if says is None else Cause(NAME, Change(), says)
+    names = {cause.name for cause in fitting}
+    if len(names) == 1:
+        return fitting[0]
+    also = Counter(cause for each in later for cause in {found.name for found in _fitting(each, report)} & names)
+    return max(fitting, key=lambda cause: also[cause.name])
+
+
+def _fitting(where: Local, report: Report) -> list[Cause]:
+    """The mistakes with which a step matches about as well as with the best of them, in their order."""
     fitting: list[tuple[float, Cause]] = []
     for causes in CAUSES:
         for cause in causes(where.segment):
@@ -91,11 +108,8 @@ def cause_of(where: Local, report: Report = lambda _: None) -> Cause | None:
             difference = _tried(where, cause)
             if difference is not None and not difference.beyond:
                 fitting.append((difference.rms, cause))
-    if fitting:
-        best = min(rms for rms, _ in fitting)
-        return next(cause for rms, cause in fitting if rms <= ALIKE * best)
-    says = dropped(where.segment, where.entry.array, where.counted)
-    return None if says is None else Cause(NAME, Change(), says)
+    best = min((rms for rms, _ in fitting), default=0.0)
+    return [cause for rms, cause in fitting if rms <= ALIKE * best]
 
 
 def _tried(where: Local, cause: Cause) -> Difference | None:

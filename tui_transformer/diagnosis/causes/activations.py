@@ -18,6 +18,7 @@ EXACT: Mapping[str, tuple[str, Op]] = {
     "relu": ("ReLU", Relu()),
     "silu": ("SiLU", Silu()),
 }
+SWAPPED = "when the activation is that of the up projection: activate the gate, and multiply by the up projection"
 GELUS = (Gelu, GeluTanh)
 
 
@@ -57,6 +58,7 @@ def activated_otherwise(segment: Segment) -> Iterator[Cause]:
 def gated_wrongly(segment: Segment) -> Iterator[Cause]:
     """The activation of the product that is to be gated, in place of that of the gate."""
     program = segment.program
+    yield from _active_on_the_other(segment)
     for group in groups([step for step in segment.steps if isinstance(step.op, Gate)]):
         changed = []
         for step in group:
@@ -65,10 +67,18 @@ def gated_wrongly(segment: Segment) -> Iterator[Cause]:
                 return
             gate, up = active.inputs[0], step.inputs[1]
             changed.append(replace(instead(step, _swapped(active.op)), inputs=(gate, up)))
-        says = "when the activation is that of the up projection: activate the gate, and multiply by the up projection"
-        yield Cause("gate-swapped", changing(changed), says)
+        yield Cause("gate-swapped", changing(changed), SWAPPED)
         bare = changing(instead(step, lambda active, *_: active) for step in group)
         yield Cause("gate-missing", bare, "without the up projection: multiply the activated gate by it")
+
+
+def _active_on_the_other(segment: Segment) -> Iterator[Cause]:
+    """The activation itself, where it is in the dump."""
+    target = segment.steps[-1]
+    for gate in segment.program.readers(target.name):
+        if isinstance(gate.op, Gate) and len(gate.inputs) == 2 and gate.inputs[0] == target.name:
+            change = changing([replace(target, inputs=(gate.inputs[1],))])
+            yield Cause("gate-swapped", change, SWAPPED)
 
 
 def _swapped(op: Op) -> Function:

@@ -106,11 +106,12 @@ def kind(name: str) -> str:
 
 
 def groups(steps: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
-    """Steps that one mistake in the code reaches: all, those of each kind, each alone."""
+    """Steps that one mistake in the code reaches: all, those of the layers, those of each kind, each alone."""
     seen: set[tuple[str, ...]] = set()
     kinds = dict.fromkeys(kind(step.name) for step in steps)
     alone = [(step,) for step in steps] if len(steps) <= MOST_ALONE else []
-    for group in (tuple(steps), *(tuple(s for s in steps if kind(s.name) == each) for each in kinds), *alone):
+    layers = tuple(step for step in steps if kind(step.name) != step.name)
+    for group in (tuple(steps), layers, *(tuple(s for s in steps if kind(s.name) == each) for each in kinds), *alone):
         names = tuple(step.name for step in group)
         if group and names not in seen:
             seen.add(names)

@@ -11,6 +11,9 @@ from tui_transformer.engine.backend import Array
 from tui_transformer.engine.ops import Add, LayerNorm, RmsNorm
 from tui_transformer.engine.program import Program, Step
 
+FRONT = "when the norm comes before the sublayer: here it comes after the sum, norm(x + f(x))"
+BACK = "when the norm comes after the sum: here it comes before the sublayer, x + f(norm(x))"
+
 
 @dataclass(frozen=True)
 class Sublayer:
@@ -32,13 +35,27 @@ class Sublayer:
 def placed_wrongly(segment: Segment) -> Iterator[Cause]:
     """Every sublayer of the segment with its norm on the other side, the kinds of them, each alone."""
     before, after = _before(segment), _after(segment)
-    for sublayers, move, says in (
-        (after, _to_front, "when the norm comes before the sublayer: here it comes after the sum, norm(x + f(x))"),
-        (before, _to_back, "when the norm comes after the sum: here it comes before the sublayer, x + f(norm(x))"),
-    ):
+    yield from _normed_late(segment, before)
+    for sublayers, move, says in ((after, _to_front, FRONT), (before, _to_back, BACK)):
         for group in _grouped(sublayers):
             steps = [step for sublayer in group for step in move(sublayer)]
             yield Cause("norm-place", changing(steps), says)
+
+
+def _normed_late(segment: Segment, sublayers: list[Sublayer]) -> Iterator[Cause]:
+    """What is called the norm comes after the sum: the sublayer works on x, and its sum is normalised."""
+    for sublayer in sublayers:
+        if sublayer.norm.name == segment.target:
+            inner = [step for step in segment.program.steps if step.sublayer == sublayer.norm.sublayer]
+            late = {step.name: f"{step.name}.late" for step in inner if step.name != sublayer.norm.name}
+            names = {**late, sublayer.norm.name: sublayer.x}
+            steps = [
+                replace(step, name=late[step.name], inputs=tuple(names.get(name, name) for name in step.inputs))
+                for step in inner
+                if step.name in late
+            ]
+            norm = replace(sublayer.norm, inputs=(late[sublayer.residual.name], *sublayer.norm.inputs[1:]))
+            yield Cause("norm-place", changing([*steps, norm]), BACK)
 
 
 def _grouped(sublayers: list[Sublayer]) -> Iterator[list[Sublayer]]:
@@ -74,7 +91,9 @@ def _before(segment: Segment) -> list[Sublayer]:
         x = norm.inputs[0]
         residual = next((s for s in program.readers(x) if isinstance(s.op, Add) and s.sublayer == norm.sublayer), None)
         readers = _readers(program, norm.name, norm.sublayer, residual)
-        if residual is not None and any(step in segment.steps for step in readers):
+        if residual is None or not readers:
+            continue
+        if norm.name == segment.target or any(step in segment.steps for step in (*readers, residual)):
             found.append(Sublayer(norm, residual, x, readers))
     return found
 

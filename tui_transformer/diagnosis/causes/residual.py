@@ -25,23 +25,16 @@ def added_wrongly(segment: Segment) -> Iterator[Cause]:
         yield Cause("residual-twice", twice, "when what enters the sublayer is added twice: add it once")
         bare = changing(instead(step, lambda *parts: parts[0]) for step in group)
         yield Cause("sublayer-missing", bare, "when what the sublayer computes is not added: add it")
-    for step in steps:
-        for name in _others(segment.program, step):
-            change = changing([replace(step, inputs=(name, *step.inputs[1:]))])
-            yield Cause("residual-place", change, f"when {name} is added: add {step.inputs[0]}")
-    yield from _all_from_norm(segment, steps)
+        yield from _from_elsewhere(segment.program, group)
 
 
-def _all_from_norm(segment: Segment, steps: list[Step]) -> Iterator[Cause]:
-    """Every sum adds what leaves the norm before the sublayer."""
-    found = []
-    for step in steps:
-        norm = f"{step.sublayer}.norm"
-        if norm in segment.program.by_name and segment.program.places[norm] < segment.program.places[step.name]:
-            found.append(replace(step, inputs=(norm, *step.inputs[1:])))
-    if len(found) > 1:
-        says = "when what leaves the norm is added: add what enters the norm"
-        yield Cause("residual-place", changing(found), says)
+def _from_elsewhere(program: Program, group: tuple[Step, ...]) -> Iterator[Cause]:
+    """Sums that add a step before, the same number of steps back in all of them."""
+    others = [_others(program, step) for step in group]
+    for names in zip(*others, strict=False):
+        steps = (replace(step, inputs=(name, *step.inputs[1:])) for step, name in zip(group, names, strict=True))
+        says = f"when {names[0]} is added: add {group[0].inputs[0]}, which enters the sublayer"
+        yield Cause("residual-place", changing(steps), says)
 
 
 def _others(program: Program, step: Step) -> list[str]:
