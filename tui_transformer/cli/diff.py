@@ -1,8 +1,9 @@
-"""`diff`: two traces step by step, and the first step where they part."""
+"""`diff`: a dump beside a model, or two traces step by step, and the first step where they part."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,10 +14,12 @@ import numpy as np
 import typer
 
 from tui_transformer.cli.blocks import cells, full_shape
+from tui_transformer.cli.diagnosis import how_to, run_diagnosis
 from tui_transformer.cli.names import listed
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Inputs, open_session
+from tui_transformer.diagnosis.dumps import is_dump_folder
 from tui_transformer.engine.axis import Region, Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
@@ -25,12 +28,14 @@ from tui_transformer.model.found import find_model
 from tui_transformer.model.loading import BUILT_IN
 from tui_transformer.report.differences import Difference, compare_blocks
 from tui_transformer.report.explained import place
-from tui_transformer.report.npz_reader import TraceFile, open_trace
+from tui_transformer.diagnosis.dumps.npz_reader import TraceFile, open_trace
 from tui_transformer.report.numbers import precise
 from tui_transformer.report.table import aligned
 from tui_transformer.text.display import visible
 
 DIFFERENT = 1
+TOLERANCE = 1e-5
+"""Between two traces, unless another is given."""
 RUN = 1 << 20
 """Cells that are compared at a time."""
 
@@ -69,19 +74,85 @@ class Computed:
         return cells(self.trace, name)
 
 
-def run(flags: Flags, first: str, second: str | None, tolerance: float) -> None:
-    """Compare two traces and exit with 1 where a step differs.
+@dataclass(frozen=True)
+class Request:
+    """What is to be compared; None where it was not said.
+
+    Attributes:
+        first: A dump, a trace, or a model.
+        second: The same.
+        names: Whose names the dump has.
+        map: A file that says what names stand for.
+        tolerance: Of cells.
+        format: "text" or "json".
+        how: For whom to print how a dump is written, in place of comparing.
+    """
+
+    first: str | None = None
+    second: str | None = None
+    names: str = "auto"
+    map: Path | None = None
+    tolerance: float | None = None
+    format: str = "text"
+    how: str | None = None
+
+
+def run(flags: Flags, request: Request) -> None:
+    """Compare a dump with a model, or two traces, and exit with 1 where a step differs.
 
     Raises:
         InputError: A file cannot be read, or no step is in both.
     """
-    if not 0 <= tolerance < math.inf:
+    if request.how is not None:
+        emit([how_to(request.how)])
+        return
+    if request.first is None:
+        raise UsageError("name a dump: `tui-transformer diff DUMP MODEL`; --how says how to write one")
+    tolerance = request.tolerance
+    if tolerance is not None and not 0 <= tolerance < math.inf:
         raise UsageError(f"--tolerance {tolerance} is not a number from 0")
-    a, b = _sides(flags, first, second)
-    found = list(_differences(a, b, tolerance))
-    emit(_report(found, a, b, tolerance))
-    if any(difference.beyond for difference in found):
+    places = [where for where in (request.first, request.second) if where]
+    dumps = [where for where in places if not _is_model(where)]
+    if len(dumps) == 1:
+        differs = run_diagnosis(_of_model(flags, places, dumps[0]), Path(dumps[0]), request)
+    else:
+        differs = _traces(flags, request, TOLERANCE if tolerance is None else tolerance)
+    if differs:
         raise typer.Exit(DIFFERENT)
+
+
+def _of_model(flags: Flags, places: Sequence[str], dump: str) -> Flags:
+    """The options with the model that is compared, where it was named beside the dump."""
+    model = next((where for where in places if where != dump), None)
+    return flags if model is None else dataclasses.replace(flags, model=model)
+
+
+def _traces(flags: Flags, request: Request, tolerance: float) -> bool:
+    """Compare two traces step by step; whether a step differs."""
+    a, b = _sides(flags, request.first or "", request.second)
+    found = list(_differences(a, b, tolerance))
+    if request.format == "json":
+        emit([json.dumps(_as_json(found, a, b), ensure_ascii=False, indent=2) + "\n"])
+    else:
+        emit(_report(found, a, b, tolerance))
+    return any(difference.beyond for difference in found)
+
+
+def _as_json(found: Sequence[Difference], a: Side, b: Side) -> dict[str, object]:
+    """The keys that `Diagnosis.to_json` has, of two traces."""
+    beyond = next((difference for difference in found if difference.beyond), None)
+    first = beyond and {
+        "step": beyond.name,
+        "theirs": beyond.name,
+        "index": list(beyond.index),
+        "difference": beyond.largest if math.isfinite(beyond.largest) else None,
+        "relative": beyond.relative if math.isfinite(beyond.relative) else None,
+        "noise": 0.0,
+        "inputs_agree": True,
+        "cause": None,
+        "says": f"first difference: {_where(beyond)}",
+    }
+    return {"compared": len(found), "unmatched": _rest(a, b), "missing": _rest(b, a), "assumed": [], "first": first}
 
 
 def _sides(flags: Flags, first: str, second: str | None) -> tuple[Side, Side]:
@@ -96,13 +167,15 @@ def _sides(flags: Flags, first: str, second: str | None) -> tuple[Side, Side]:
 
 
 def _is_model(where: str) -> bool:
-    """A name, or a folder; any other path that exists is a file with a trace."""
+    """A name, or a folder with a configuration; any other path that exists is a dump."""
     path = Path(where)
     try:
         there, folder = path.exists(), path.is_dir()
     except OSError:  # a name that no file can have
         return False
-    return where in BUILT_IN or folder or (not there and not path.suffix and find_model(where) is not None)
+    if folder:
+        return not is_dump_folder(path)
+    return where in BUILT_IN or (not there and not path.suffix and find_model(where) is not None)
 
 
 def _side(flags: Flags, where: str, held: Inputs) -> Side:

@@ -42,7 +42,18 @@ def layouts(values: Values, axes: Axes, batch: int, target: Target, *, fastest_f
     if target.head is not None and len(axes) == 3:
         inner = _whole(values, axes[1:], batch, fastest_first=fastest_first)
         return [_in_head(layout, axes[0].size, target.head) for layout in inner]
-    return list(_whole(values, axes, batch, fastest_first=fastest_first))
+    found = list(_whole(values, axes, batch, fastest_first=fastest_first))
+    return [*found, *(_unpaired(layout) for layout in found)] if target.paired else found
+
+
+def _unpaired(layout: Layout) -> Layout:
+    """Columns 2i and 2i + 1 of every head as columns i and i + d_k/2."""
+    width = layout.array.shape[-1]
+    order = np.concatenate([np.arange(0, width, 2), np.arange(1, width, 2)])
+    known = None if layout.known is None else layout.known[..., order]
+    words = "columns i and i + d_k/2 lie side by side, as in GGUF files"
+    assumed = f"{layout.assumed}, {words}" if layout.assumed else words
+    return Layout(layout.array[..., order], known, assumed, natural=False)
 
 
 def _columns(values: Values, axes: Axes, batch: int, columns: Host) -> Values | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tui_transformer.diagnosis.comparison import Difference, compare, tolerance_of
 from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict
-from tui_transformer.diagnosis.dumps.dump import IDS, MASKS, SEGMENTS, Dump
+from tui_transformer.diagnosis.dumps.dump import IDS, LABELS, MASKS, SEGMENTS, Dump
 from tui_transformer.diagnosis.dumps.precision import FLOAT32_UNIT
 from tui_transformer.diagnosis.isolation import Local, Report, cause_of, local
 from tui_transformer.diagnosis.matching import Entry, Matched, counted_cells, match
@@ -23,6 +23,7 @@ from tui_transformer.text.display import visible
 
 SHOWN = 8
 NEAREST = 5
+FEWER = 3
 MOST_LATER = 4
 """Names that are listed, and guesses that are given, where nothing is called as expected."""
 
@@ -42,7 +43,7 @@ def diagnose(
     Args:
         dump: What somebody else's program computed.
         model: What is right.
-        given: What the model reads; by default what the dump says that it read.
+        given: What the model reads; what is left out, as the dump says it.
         names: The convention of the names in the dump, a key of `naming.CONVENTIONS`.
         own: Names of the dump → steps, before any convention.
         tolerance: Cells differ by |a − b| > tolerance · max(1, |a|, |b|); by default what rounding explains.
@@ -51,7 +52,7 @@ def diagnose(
     Raises:
         InputError: No array is a step, or the model cannot read the input.
     """
-    right = right_values(model, input_of(dump, model) if given is None else given)
+    right = right_values(model, input_of(dump, model, given))
     report("names")
     matched = match(dump, names_for(model, right.program, names, own), right)
     if not matched.entries:
@@ -70,29 +71,30 @@ def diagnose(
     return Diagnosis(compared, matched.unmatched, missing, _assumed(dump, matched), first, right.exact, theirs)
 
 
-def input_of(dump: Dump, model: Model) -> Input:
-    """What a dump says that the model read.
+def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
+    """What the model reads: what is given, and the rest as the dump says it.
 
     Raises:
-        InputError: It does not say it.
+        InputError: The token IDs are said by neither.
     """
-    ids = dump.ids
+    ids = dump.ids if given is None or given.ids is None else given.ids
     if ids is None and model.config.vocab_size:
-        raise InputError(
-            f"{dump.path}: holds no token IDs ({', '.join(IDS[:2])}): give the sentence with --text, or --ids"
-        )
-    labels = next((name for name in ("labels", "targets") if name in dump.tensors), None)
-    found = None if labels is None else dump.whole_numbers(labels)
+        raise InputError(f"{dump.path}: holds no token IDs ({', '.join(IDS[:2])}): give the sentence with --text, or --ids")
+    decoder = None
+    if model.has_decoder:
+        decoder = dump.decoder_ids if given is None or given.decoder_ids is None else given.decoder_ids
+    segments = None if given is None else given.segments
+    if segments is None and getattr(model.config, "segments", 0):
+        segments = dump.whole_numbers(*SEGMENTS)
     mask = dump.whole_numbers(*MASKS)
-    segments = dump.whole_numbers(*SEGMENTS) if getattr(model.config, "segments", 0) else None
-    decoder = dump.ids if model.has_decoder and dump.decoder_ids is None else dump.decoder_ids
+    labels = next((name for name in LABELS if name in dump.tensors), "")
     return Input(
         ids if model.config.vocab_size else None,
-        dump.decoder_ids if model.has_decoder else None,
+        decoder,
         segments,
         None if mask is None else mask.astype(np.bool_),
-        found if "loss" in dump.tensors else None,
-        int(labels == "labels" and decoder is None and _predicts_next(model)),
+        dump.whole_numbers(labels) if labels and "loss" in dump.tensors else None,
+        int(labels == "labels" and _predicts_next(model)),
     )
 
 
@@ -193,11 +195,14 @@ def _assumed(dump: Dump, matched: Matched) -> tuple[str, ...]:
     said = list(dump.notes)
     coarse = dict.fromkeys(entry.precision.name for entry in matched.entries)
     said += [f"numbers have {name}" for name in coarse if name not in ("float32", "float64")]
+    about: dict[str, list[str]] = {}
     for entry in matched.entries:
-        said += entry.assumed
+        for each in entry.assumed:
+            name, _, words = each.partition(": ")
+            about.setdefault(words or each, []).extend([name] if words else [])
         if entry.known is not None:
-            share = float(np.mean(entry.known))
-            said.append(f"{entry.theirs}: {share:.0%} of the cells are there")
+            about.setdefault(f"{np.mean(entry.known):.0%} of the cells are there", []).append(entry.theirs)
+    said += [f"{_some(names, FEWER)}: {words}" if names else words for words, names in about.items()]
     return tuple(dict.fromkeys(said))
 
 
@@ -218,7 +223,7 @@ def _nothing(dump: Dump, matched: Matched, program: Program) -> str:
     )
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+def _some(names: Sequence[str], most: int = SHOWN) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 

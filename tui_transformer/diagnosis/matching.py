@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -56,10 +57,10 @@ def match(dump: Dump, names: Names, right: Right) -> Matched:
     entries: list[Entry] = []
     unmatched, misfits = [], []
     layout_of: Counter[tuple[str, str]] = Counter()
-    for tensor in _single(dump, names):
+    for tensor in _single(_numbered(dump, names, right), names):
         if tensor.name in NOT_STEPS or tensor.name.startswith(GRADIENT):
             continue
-        targets = _by_op(tensor, names)
+        targets = names.find(tensor.name)
         if not targets:
             unmatched.append(tensor.name)
             continue
@@ -76,9 +77,9 @@ def match(dump: Dump, names: Names, right: Right) -> Matched:
     return Matched(tuple(ordered), tuple(unmatched), tuple(misfits))
 
 
-def _single(dump: Dump, names: Names) -> Iterator[Tensor]:
+def _single(tensors: Iterable[Tensor], names: Names) -> Iterator[Tensor]:
     """The arrays, those that hold a layer each along their first axis taken apart."""
-    for tensor in dump.tensors.values():
+    for tensor in tensors:
         parts = tensor.shape[0] if tensor.shape else 0
         if len(tensor.shape) > 2 and not names.find(tensor.name) and all(
             names.find(f"{tensor.name}.{i}") for i in range(parts)
@@ -86,6 +87,31 @@ def _single(dump: Dump, names: Names) -> Iterator[Tensor]:
             yield from (_part(tensor, i) for i in range(parts))
         else:
             yield tensor
+
+
+def _numbered(dump: Dump, names: Names, right: Right) -> Iterator[Tensor]:
+    """The arrays; where one heading comes again and again, with the layer and the head that it is of."""
+    bases = Counter(base for name in dump.tensors if (base := _repeated(name)[0]))
+    for tensor in dump.tensors.values():
+        base, number = _repeated(tensor.name)
+        if not base and tensor.name in bases:
+            base, number = tensor.name, 1
+        targets = names.find(base) if base else ()
+        if not targets:
+            yield tensor
+            continue
+        axes = right.program.by_name[targets[0].steps[0]].axes
+        heads = axes[0].size if len(axes) == 3 else 1
+        each = heads > 1 and sum(size != 1 for size in tensor.shape) < 3 and (bases[base] + 1) % heads == 0
+        layer, head = divmod(number - 1, heads if each else 1)
+        name = f"layer {layer} {base} head {head}" if each else f"layer {layer} {base}"
+        yield replace(tensor, name=name)
+
+
+def _repeated(name: str) -> tuple[str, int]:
+    """A heading and how often it came: "Scores (2)"; "" where it came once."""
+    found = re.fullmatch(r"(.*\S) \((\d+)\)", name)
+    return (found[1], int(found[2])) if found else ("", 0)
 
 
 def _part(tensor: Tensor, i: int) -> Tensor:
@@ -96,15 +122,6 @@ def _part(tensor: Tensor, i: int) -> Tensor:
         )
 
     return Tensor(f"{tensor.name}[{i}]", tensor.shape[1:], read)
-
-
-def _by_op(tensor: Tensor, names: Names) -> tuple[Target, ...]:
-    """What a name stands for; a name that says what made it is looked up with that first."""
-    if tensor.op:
-        found = names.find(f"{tensor.name} ({tensor.op})")
-        if found:
-            return found
-    return names.find(tensor.name)
 
 
 def _entry(tensor: Tensor, target: Target, right: Right, seen: Counter[tuple[str, str]]) -> Entry | None:

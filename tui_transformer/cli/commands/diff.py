@@ -1,12 +1,15 @@
-"""Compare two traces step by step and name the first that differs.
+"""Compare a dump with a model: name the first wrong step, and the mistake that explains it.
 
-Exit code 0: every step that both have is the same; 1: one differs. Where no input is given, a model is traced on
-the token IDs that the file holds.
+A dump is what another program computed: npz, safetensors, a folder of npy, raw or text files, a log of printed
+matrices, the JSON of transformers' debugger, the log of llama.cpp's callback. Two traces or two models are compared
+step by step. Exit code 0: all that can be compared is the same; 1: a step differs. Token IDs are those of the dump,
+unless a sentence or IDs are given.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
@@ -20,15 +23,35 @@ app = single()
 @takes_flags
 def _diff(
     *,
-    first: Annotated[str, typer.Argument(metavar="A", help="An npz trace, or a model's name or folder.")],
+    first: Annotated[
+        str | None, typer.Argument(metavar="DUMP", help="A dump, a trace, or a model's name or folder.")
+    ] = None,
     second: Annotated[
-        str | None, typer.Argument(metavar="B", help="The same; without it, the model that the options name.")
+        str | None, typer.Argument(metavar="MODEL", help="The same; without it, the model that the options name.")
+    ] = None,
+    names: Annotated[
+        Literal["auto", "transformers", "transformerlens", "ggml"],
+        typer.Option("--names", help="Whose names of steps the dump has."),
+    ] = "auto",
+    map: Annotated[
+        Path | None,
+        typer.Option("--map", metavar="FILE", help="Lines `name = step` (or JSON): what names of the dump stand for."),
     ] = None,
     tolerance: Annotated[
-        float, typer.Option("--tolerance", help="Cells differ by |a − b| > tolerance · max(1, |a|, |b|).")
-    ] = 1e-5,
+        float | None,
+        typer.Option(
+            "--tolerance",
+            help="Cells differ by |a − b| > tolerance · max(1, |a|, |b|); by default, by more than rounding explains, "
+            "1e-5 between two traces.",
+        ),
+    ] = None,
+    format: Annotated[Literal["text", "json"], typer.Option("--format", help="How to write it.")] = "text",
+    how: Annotated[
+        Literal["pytorch", "transformers", "jax", "numpy", "cpp", "llama.cpp"] | None,
+        typer.Option("--how", help="Print lines that write a dump, with the names that are looked for."),
+    ] = None,
     flags: Flags,
 ) -> None:
-    from tui_transformer.cli.diff import run
+    from tui_transformer.cli.diff import Request, run
 
-    run(flags, first, second, tolerance)
+    run(flags, Request(first, second, names, map, tolerance, format, how))

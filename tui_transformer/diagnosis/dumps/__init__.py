@@ -1,1 +1,65 @@
 """Files of arrays that people write, a file a format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tui_transformer.diagnosis.dumps.debugger import read_debugger
+from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, Values
+from tui_transformer.diagnosis.dumps.folder import is_dump_folder, read_folder
+from tui_transformer.diagnosis.dumps.llama_cpp import callback_log, is_callback_log
+from tui_transformer.diagnosis.dumps.log import log_of, read_text
+from tui_transformer.diagnosis.dumps.npz import npy_tensor, read_npz
+from tui_transformer.diagnosis.dumps.safetensors import read_safetensors
+from tui_transformer.errors import InputError
+from tui_transformer.files import check_regular
+from tui_transformer.text.files import shown_path
+
+PICKLED = frozenset({".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib"})
+
+
+def open_dump(path: Path) -> Dump:
+    """The arrays of a file or folder, whatever its format.
+
+    Raises:
+        InputError: There is no such file, or its format is not known, or it is damaged.
+    """
+    if path.is_dir():
+        return read_folder(path)
+    check_regular(path)
+    if path.suffix in PICKLED:
+        raise InputError(_conversion(path))
+    return READERS.get(path.suffix.lower(), _read_text)(path)
+
+
+def _read_text(path: Path) -> Dump:
+    """A text: the log of a callback, or matrices under headings."""
+    text = read_text(path)
+    return callback_log(path, text) if is_callback_log(text) else log_of(path, text)
+
+
+def _read_npy(path: Path) -> Dump:
+    tensor = npy_tensor(path)
+    return Dump(path, {tensor.name: tensor})
+
+
+def _conversion(path: Path) -> str:
+    """Why a pickled file is not read, and the two lines that convert it."""
+    target = f"{path.stem}.safetensors"
+    return (
+        f"{shown_path(path)}: reading it can run code, so it is not read: where you trust it, convert it in Python, in two "
+        f"lines: `import torch; from safetensors.torch import save_file` and `save_file({{k: v.clone().contiguous() for "
+        f"k, v in torch.load({path.name!r}, map_location='cpu', weights_only=True).items()}}, {target!r})`"
+    )
+
+
+READERS: Mapping[str, Callable[[Path], Dump]] = {
+    ".npz": read_npz,
+    ".npy": _read_npy,
+    ".safetensors": read_safetensors,
+    ".json": read_debugger,
+}
+"""By the ending of the file; anything else is a text."""
+
+__all__ = ["Dump", "Tensor", "Values", "is_dump_folder", "open_dump"]

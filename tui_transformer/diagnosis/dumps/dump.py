@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tui_transformer.diagnosis.dumps.precision import Precision
+from tui_transformer.diagnosis.dumps.precision import BFLOAT16, Precision, stored_precision
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 
@@ -46,14 +46,12 @@ class Tensor:
         shape: As the dump has it.
         read: Gives the values.
         fastest_first: The shape names the axis that runs fastest first, as ggml does.
-        op: What made it, where the dump says so.
     """
 
     name: str
     shape: Shape
     read: Callable[[], Values] = field(repr=False)
     fastest_first: bool = False
-    op: str = ""
 
     @cached_property
     def values(self) -> Values:
@@ -99,3 +97,17 @@ class Dump:
 def held(name: str, array: Host, precision: Precision, known: Host | None = None) -> Tensor:
     """A tensor whose values are there already."""
     return Tensor(name, array.shape, lambda: Values(array, precision, known))
+
+
+def of_numbers(array: Host) -> Values:
+    """The values of an array that was stored as it was in memory; of bf16, what NumPy has of it."""
+    if array.dtype.itemsize == 2 and array.dtype.kind == "V":
+        return Values(bfloat16(array.view(np.uint16)), BFLOAT16)
+    return Values(array, stored_precision(array.dtype))
+
+
+def bfloat16(halves: Host) -> Host:
+    """Upper halves of float32 numbers, as float32."""
+    wide = halves.astype(np.uint32) << 16
+    found: Host = wide.view(np.float32)
+    return found

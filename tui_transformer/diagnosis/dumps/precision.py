@@ -48,18 +48,33 @@ def stored_precision(dtype: np.dtype[Any]) -> Precision:
     return _BY_TYPE.get(dtype.str[1:], WHOLE)
 
 
-def printed_precision(words: Collection[str]) -> Precision:
+def printed_precision(words: Collection[str], digits: int = 0) -> Precision:
     """The precision of printed numbers, from the digits that they have.
 
-    As many decimals in all (`%.4f`): half a unit of the last. Else (`cout`, `%g`): as many digits as the longest has,
-    since these leave out zeros at the end.
+    As many decimals in all (`%.4f`): half a unit of the last. Else (`cout`, `%g`) as many digits as the longest has,
+    since these leave out zeros at the end; `digits` where other numbers of the same program have more.
     """
-    mantissas = [word.lower().lstrip("+-").partition("e")[0] for word in words]
-    decimals = {len(mantissa.partition(".")[2]) for mantissa in mantissas}
-    if decimals == {0} and not any("e" in word.lower() for word in words):
+    finite = [word.lower().lstrip("+-") for word in words if word[-1:].isdigit() or word.endswith(".")]
+    decimals = {len(word.partition(".")[2]) for word in finite}
+    powers = any("e" in word for word in finite)
+    if decimals <= {0} and not powers:
         return WHOLE
-    if len(decimals) == 1 and not any("e" in word.lower() for word in words):
+    if len(decimals) == 1 and not powers and len(finite) > 1:
         places = decimals.pop()
         return Precision(f"{places} decimals", FLOAT32_UNIT, 0.5 * 10.0**-places)
-    digits = max(len(mantissa.replace(".", "").lstrip("0")) for mantissa in mantissas)
-    return Precision(f"{digits} digits", max(FLOAT32_UNIT, 0.5 * 10.0 ** (1 - max(1, digits))))
+    digits = max(digits, significant(finite), 1)
+    return Precision(f"{digits} digits", max(FLOAT32_UNIT, 0.5 * 10.0 ** (1 - digits)))
+
+
+def significant(words: Collection[str]) -> int:
+    """The most digits that a printed number has; at least the six of `cout`, where there are few numbers."""
+    mantissas = (word.lower().lstrip("+-").partition("e")[0] for word in words)
+    most = max((len(mantissa.replace(".", "").lstrip("0")) for mantissa in mantissas), default=0)
+    return most if len(words) > FEW else max(most, USUAL)
+
+
+USUAL = 6
+"""Digits that `cout` and `%g` print."""
+
+FEW = 20
+"""So few numbers may all be short by chance."""

@@ -29,6 +29,9 @@ CONVENTIONS: Mapping[str, tuple[Convention, ...]] = {
 BEHIND = frozenset({"output", "outputs", "out", "result", "hook", "activation", "value", "tensor", "data", "0"})
 """Words that may stand behind the name of a module and change nothing."""
 
+DEEPEST = 6
+"""So many words may stand in front of the path of a module."""
+
 LARGEST_MAP = 1 << 22
 
 
@@ -45,7 +48,7 @@ class Names:
             return (self.own[name],)
         for key in _variants(name):
             for table in self.tables:
-                found = tuple(target for target in table.get(key, ()) if target.steps)
+                found = tuple(target for target in table.get(key) or () if target.steps)
                 if found:
                     return found
         return ()
@@ -60,7 +63,7 @@ def _variants(name: str) -> list[str]:
         trimmed = trimmed[:-1]
         keys.append(".".join(trimmed))
     keys.append(plain(name))
-    for start in range(1, len(parts) - 1):
+    for start in range(1, min(len(parts) - 1, DEEPEST)):
         keys += [".".join(parts[start:]), ".".join(trimmed[start:])]
     return [key for key in dict.fromkeys(keys) if key]
 

@@ -50,6 +50,9 @@ TENSORS = {
 }
 """Tensors of a layer → steps of it."""
 
+PAIRED = frozenset({"Qcur", "Kcur", "q", "k"})
+"""Tensors whose columns may be in the order of GGUF files."""
+
 OUTSIDE = {
     "inp_embd": ("embedding.tokens", "embedding.output"),
     "inp_scaled": ("embedding.tokens",),
@@ -77,4 +80,4 @@ def _names(program: Program) -> Iterator[tuple[str, Target]]:
             for name, steps in TENSORS.items():
                 base, _, op = name.partition("-")
                 found = present(program, *(f"{stack.name}.{i}.{step}" for step in steps))
-                yield f"{base}-{i}{f' ({op})' if op else ''}", Target(found)
+                yield f"{base}-{i}{f' ({op})' if op else ''}", Target(found, paired=base in PAIRED)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
@@ -19,17 +20,23 @@ class Target:
         steps: The step; others after it are taken where the values are theirs and not those of the first.
         head: The head that it holds, where it holds one alone.
         columns: The columns of it that are the step's, where it holds several steps side by side.
+        paired: Columns i and i + d_k/2 of a head may lie side by side, as in GGUF files.
         note: What the name was taken for, where that is not plain.
     """
 
     steps: tuple[str, ...]
     head: int | None = None
     columns: Host | None = None
+    paired: bool = False
     note: str = ""
 
 
-Table = Mapping[str, tuple[Target, ...]]
-"""Names, in the spelling of `spelled` → what they stand for; a fused matrix stands for several steps."""
+class Table(Protocol):
+    """Names, in the spelling of `spelled`, and what they stand for; a fused matrix stands for several steps."""
+
+    def get(self, key: str, default: tuple[Target, ...] = (), /) -> tuple[Target, ...]:
+        """What a name stands for."""
+
 
 Convention = Callable[[Model, Program], Table]
 

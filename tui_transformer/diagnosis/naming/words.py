@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from tui_transformer.diagnosis.naming.name import Table, Target, present, spelled, stacks, table
+from tui_transformer.diagnosis.naming.name import Stack, Target, present, spelled, stacks
 from tui_transformer.engine.program import Program
 from tui_transformer.model import Model
 
@@ -61,61 +62,82 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
 }
 """Headings → steps of the embedding."""
 
-LAYER_WORDS = r"(?:(?:encoder|decoder)\.)?(?:layer|block|encoder|decoder|l)"
+LOGITS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("logits", "output logits", "final logits"), ("output.logits",)),
+    **dict.fromkeys(("probabilities", "output probabilities", "token probabilities"), ("output.probabilities",)),
+}
+"""Headings → steps of the output."""
+
+LAYER_NUMBER = re.compile(r"\b(?:(encoder|decoder)\.)?(?:layer|block|l|encoder|decoder)\.(\d+)\b")
+HEAD_NUMBER = re.compile(r"\bheads?\.(\d+)\b")
+SILENT = frozenset({"matrix", "of", "the", "for", "in", "after", "before", "shape", "self", "step", "result", "final", "x"})
+"""Words of a heading that say nothing."""
 
 
-def words(model: Model, program: Program) -> Table:
-    """Every heading, with and without the number of the layer and of the head, before or behind."""
+@dataclass(frozen=True, eq=False)
+class Headings:
+    """Finds what a heading stands for: the layer and the head by their numbers, the step by the words around them."""
+
+    program: Program
+    stacks: Mapping[str, Stack]
+    steps: Mapping[str, tuple[str, ...]]
+
+    def get(self, key: str, default: tuple[Target, ...] = ()) -> tuple[Target, ...]:
+        """The step of a heading in the spelling of `spelled`."""
+        layer, head = LAYER_NUMBER.search(key), HEAD_NUMBER.search(key)
+        rest = HEAD_NUMBER.sub("", LAYER_NUMBER.sub("", key))
+        words = [word for word in rest.split(".") if word]
+        stack = self._stack(layer, words)
+        templates = self._meant([word for word in words if word not in self.stacks] or words)
+        if stack is None or not templates:
+            return default
+        number = int(layer[2]) if layer else 0
+        named = (each.format(stack=stack.name, i=number, embedding=stack.embedding) for each in templates)
+        steps = present(self.program, *named)
+        if not steps:
+            return default
+        headed = head is not None and len(self.program.by_name[steps[0]].axes) == 3
+        return (Target(steps, head=int(head[1]) if head and headed else None),)
+
+    def _stack(self, layer: re.Match[str] | None, words: Sequence[str]) -> Stack | None:
+        """The stack that the heading names, else the first."""
+        text = layer[0] if layer else ""
+        named = (stack for name, stack in self.stacks.items() if name in text or name in words)
+        return next(named, next(iter(self.stacks.values()), None))
+
+    def _meant(self, words: Sequence[str]) -> tuple[str, ...]:
+        """The steps of the longest known heading among the words, where the others say nothing else."""
+        for kept in (list(words), [word for word in words if word not in SILENT]):
+            for size in range(len(kept), 0, -1):
+                for start in range(len(kept) - size + 1):
+                    found = self.steps.get(" ".join(kept[start : start + size]), ())
+                    rest = kept[:start] + kept[start + size :]
+                    if found and self._same(rest, found):
+                        return found
+        return ()
+
+    def _same(self, rest: Sequence[str], steps: tuple[str, ...]) -> bool:
+        """Whether words beside a heading say the same again, or nothing."""
+        said = [word for word in rest if word not in SILENT]
+        return not said or bool(set(self.steps.get(" ".join(said), ())) & set(steps))
+
+
+def words(model: Model, program: Program) -> Headings:
+    """Headings with the number of the layer and of the head in them, or of the first layer."""
     del model
-    return table(_names(program))
-
-
-def _names(program: Program) -> Iterator[tuple[str, Target]]:
-    for stack in stacks(program):
-        for i in range(stack.layers):
-            layer = f"{stack.name}.{i}"
-            for heading, steps in _headings(layer, stack.embedding):
-                found = present(program, *steps)
-                if found:
-                    heads = program.by_name[found[0]].shape[0] if len(program.by_name[found[0]].axes) == 3 else 0
-                    yield from _numbered(heading, i, stack.name, found, heads)
-    for heading in ("logits", "output logits", "final logits"):
-        yield heading, Target(present(program, "output.logits"))
-    for heading in ("probabilities", "output probabilities", "softmax logits", "next token probabilities"):
-        yield heading, Target(present(program, "output.probabilities"))
-
-
-def _headings(layer: str, embedding: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Headings of a layer and of the embedding before it, with the steps that they may mean."""
-    for heading, steps in SUBLAYER.items():
-        yield heading, tuple(f"{layer}.self_attention.{step}" for step in steps)
-    for heading, steps in FEED_FORWARD.items():
-        yield heading, tuple(f"{layer}.feed_forward.{step}" for step in steps)
-    for heading, steps in LAYER.items():
-        yield heading, tuple(f"{layer}.{step}" for step in steps)
-    if layer.endswith(".0"):
-        for heading, steps in OUTSIDE.items():
-            yield heading, tuple(f"{embedding}embedding.{step}" for step in steps)
-
-
-def _numbered(heading: str, layer: int, stack: str, steps: tuple[str, ...], heads: int) -> Iterator[tuple[str, Target]]:
-    whole = Target(steps)
-    places = [f"layer {layer}", f"{stack} {layer}", f"{stack} layer {layer}", f"block {layer}", f"l {layer}"]
-    if layer == 0:
-        places.append("")
-    for place in places:
-        yield f"{place} {heading}", whole
-        yield f"{heading} {place}", whole
-        for head in range(heads):
-            target = Target(steps, head=head)
-            for said in (f"{place} {heading} head {head}", f"{place} head {head} {heading}", f"{heading} {place} head {head}"):
-                yield said, target
-            yield f"head {head} {place} {heading}", target
+    templates: dict[str, tuple[str, ...]] = {}
+    for table, place in (
+        (SUBLAYER, "{{stack}}.{{i}}.self_attention.{}"),
+        (FEED_FORWARD, "{{stack}}.{{i}}.feed_forward.{}"),
+        (LAYER, "{{stack}}.{{i}}.{}"),
+        (OUTSIDE, "{{embedding}}embedding.{}"),
+        (LOGITS, "{}"),
+    ):
+        for heading, steps in table.items():
+            templates.setdefault(heading, tuple(place.format(step) for step in steps))
+    return Headings(program, {stack.name: stack for stack in stacks(program)}, templates)
 
 
 def plain(name: str) -> str:
-    """A heading without what says nothing: "Matrix", "of", "shape 3x4", articles."""
-    text = re.sub(r"[(\[{]?\s*\d+\s*[x×,]\s*\d+\s*[)\]}]?", " ", name)
-    skipped = {"matrix", "of", "the", "for", "in", "after", "shape", "self", "attention"}
-    found = [word for word in spelled(text).split(".") if word not in skipped]
-    return ".".join(found)
+    """A heading without sizes in it, as "3x4"."""
+    return spelled(re.sub(r"[(\[{]?\s*\d+\s*[x×,]\s*\d+\s*[)\]}]?", " ", name))

@@ -26,6 +26,9 @@ VALUE = "value/"
 RUN = 1 << 20
 """Numbers that are read at a time."""
 
+BFLOAT16 = np.dtype("V2")
+"""How NumPy writes bf16, which it does not know."""
+
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
@@ -146,7 +149,7 @@ def _header(member: IO[bytes], size: int, where: str) -> Header:
         raise ValueError(f"NPY version {version[0]}.{version[1]} is not known")
     header = Header(*_HEADERS[version](member))
     dtype = header.dtype
-    if dtype.kind not in "biuf":
+    if dtype.kind not in "biuf" and dtype != BFLOAT16:
         raise InputError(f"{where}: holds {visible(str(dtype))}, not numbers: nothing is unpickled")
     if member.tell() + math.prod(header.shape) * dtype.itemsize != size:
         raise ValueError("its header says another size than it has")

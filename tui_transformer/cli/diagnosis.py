@@ -1,0 +1,136 @@
+"""A dump beside a model, as text or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from tui_transformer.cli.names import listed
+from tui_transformer.cli.options import Flags
+from tui_transformer.cli.output import emit
+from tui_transformer.cli.progress import show
+from tui_transformer.cli.session import open_session
+from tui_transformer.diagnosis import Compared, Diagnosis, Input, diagnose
+from tui_transformer.diagnosis.dumps import Dump, open_dump
+from tui_transformer.diagnosis.naming import read_map
+from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.trace import Trace
+from tui_transformer.model import Model
+from tui_transformer.report.table import aligned
+from tui_transformer.text.display import visible
+
+VERDICTS = {
+    "agrees": "",
+    "first": "differs first",
+    "follows": "follows",
+    "wrong": "wrong itself",
+    "differs": "differs",
+}
+
+
+class Wanted(Protocol):
+    """How a dump is to be read and what was found to be written."""
+
+    @property
+    def names(self) -> str:
+        """Whose names the dump has."""
+
+    @property
+    def map(self) -> Path | None:
+        """A file that says what names stand for."""
+
+    @property
+    def tolerance(self) -> float | None:
+        """Of cells."""
+
+    @property
+    def format(self) -> str:
+        """ "text" or "json"."""
+
+
+def how_to(subject: str) -> str:
+    """The lines that write a dump, for users of a tool."""
+    name = f"{subject.replace('.', '_')}.txt"
+    return (files("tui_transformer.diagnosis") / "how" / name).read_text(encoding="utf-8")
+
+
+def run_diagnosis(flags: Flags, path: Path, wanted: Wanted) -> bool:
+    """Write what was found; whether a step is wrong.
+
+    Raises:
+        InputError: The dump or the model cannot be read, or no array is a step.
+    """
+    dump = open_dump(path)
+    own = None if wanted.map is None else read_map(wanted.map)
+    model, given, notes = _input(flags, dump)
+    try:
+        found = diagnose(dump, model, given, names=wanted.names, own=own, tolerance=wanted.tolerance, report=show)
+    finally:
+        show(None)
+    if wanted.format == "json":
+        emit([json.dumps(found.to_json() | {"assumed": [*notes, *found.assumed]}, ensure_ascii=False, indent=2) + "\n"])
+    else:
+        emit(_report(found, notes))
+    return found.first is not None
+
+
+def _input(flags: Flags, dump: Dump) -> tuple[Model, Input | None, tuple[str, ...]]:
+    """The model, what it reads where the dump does not say it, and what that assumes."""
+    said = any(each is not None for each in (flags.text, flags.ids, flags.decoder_text, flags.decoder_ids))
+    if not said and dump.ids is not None:
+        return flags.options().load(), None, ()
+    session = open_session(flags)
+    if not session.model.config.vocab_size:
+        return session.model, None, ()
+    assumed = () if said else ("the dump names no token IDs: the example sentence of the model is taken",)
+    return session.model, _given(session.trace), assumed
+
+
+def _given(trace: Trace) -> Input:
+    """What a trace was computed for."""
+    givens = trace.givens
+    return Input(givens["input.ids"], givens.get("decoder.input.ids"), givens.get("input.segments"))
+
+
+# The report
+
+
+def _report(found: Diagnosis, notes: Sequence[str]) -> Iterator[str]:
+    yield from aligned([HEADINGS, *(_row(each, found) for each in found.steps)])
+    for title, names in (("not compared, of the dump", found.unmatched), ("not in the dump", found.missing)):
+        if names:
+            yield f"{title}: {visible(listed(names))}\n"
+    for assumption in (*notes, *found.assumed):
+        yield f"assumed: {visible(assumption)}\n"
+    yield _verdict(found) + "\n"
+
+
+HEADINGS = ("step", "in the dump", "shape", "largest", "relative", "RMS", "cosine", "KL", "")
+
+
+def _row(each: Compared, found: Diagnosis) -> tuple[str, ...]:
+    difference = each.difference
+    theirs = "" if each.theirs == each.step else visible(each.theirs)
+    divergence = "" if difference.divergence is None else f"{max(0.0, difference.divergence):.1e}"
+    sizes = (f"{value:.2e}" for value in (difference.largest, difference.relative, difference.rms))
+    shape = shape_text(found.trace.program.shape(each.step)) or "1"
+    return each.step, theirs, shape, *sizes, f"{difference.cosine:.6f}", divergence, VERDICTS[each.verdict]
+
+
+def _verdict(found: Diagnosis) -> str:
+    first = found.first
+    if first is None:
+        return f"same: {len(found.steps)} arrays agree as far as rounding goes"
+    place = f"[{', '.join(map(str, first.index))}]" if first.index else ""
+    values = ""
+    if not np.isnan(first.values).all():
+        theirs, ours = (f"{value:.6g}" for value in first.values)
+        values = f"{visible(first.theirs)}{place} is {theirs}, and should be {ours}.\n"
+    count = sum(each.verdict in ("follows", "wrong", "differs") for each in found.steps)
+    rest = f" {count} more differ after it." if count else ""
+    return f"{values}{visible(first.says)}{rest}"

@@ -1,0 +1,106 @@
+"""What transformers' `model_addition_debugger` writes: a tree of modules with what went in and came out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, held
+from tui_transformer.diagnosis.dumps.numbers import NUMBER
+from tui_transformer.diagnosis.dumps.precision import printed_precision
+from tui_transformer.diagnosis.dumps.safetensors import read_safetensors
+from tui_transformer.errors import InputError
+from tui_transformer.files import check_regular
+from tui_transformer.text.files import shown_path
+
+LARGEST = 1 << 29
+TREE = "module_path"
+INPUTS = ("input_ids", "attention_mask", "token_type_ids", "decoder_input_ids", "labels", "position_ids")
+
+
+def read_debugger(path: Path) -> Dump:
+    """The outputs of the modules whose values are there whole, under the paths of the modules.
+
+    Raises:
+        InputError: It is not such a file, or holds no whole values.
+    """
+    tree = _tree(path)
+    tensors: dict[str, Tensor] = {}
+    cut = 0
+    for name, node in _nodes(tree):
+        tensor = _tensor(path, name, node)
+        cut += tensor is None
+        if tensor is not None:
+            tensors.setdefault(name, tensor)
+    if not tensors:
+        raise InputError(
+            f"{shown_path(path)}: shows only the corners of its arrays: write them whole, with "
+            "model_addition_debugger_context(model, debug_path=…, do_prune_layers=False, use_repr=False)"
+        )
+    notes = (f"{cut} arrays show only their corners and are left out",) if cut else ()
+    return Dump(path, tensors, notes)
+
+
+def _tree(path: Path) -> dict[str, Any]:
+    check_regular(path)
+    if path.stat().st_size > LARGEST:
+        raise InputError(f"{shown_path(path)}: too large for such a file: write the arrays with use_repr=False")
+    try:
+        raw = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{shown_path(path)}: not JSON: {str(error).splitlines()[0]}") from error
+    if not isinstance(raw, dict) or TREE not in raw:
+        raise InputError(f"{shown_path(path)}: not a dump that is known: its JSON has no {TREE}")
+    return raw
+
+
+def _nodes(tree: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every array with its name: what the whole model was given, and what left each module."""
+    for name in INPUTS:
+        given = (tree.get("inputs") or {}).get("kwargs", {})
+        if isinstance(given, dict) and _is_array(given.get(name)):
+            yield name, given[name]
+    outputs = tree.get("outputs")
+    for key, value in outputs.items() if isinstance(outputs, dict) and not _is_array(outputs) else ():
+        yield from _arrays(str(key), value)
+    waiting = list(tree.get("children") or [])
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, dict):
+            yield from _arrays(str(node.get(TREE, "")), node.get("outputs"))
+            waiting = [*(node.get("children") or []), *waiting]
+
+
+def _arrays(name: str, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """An array, or those of a tuple: the first under the name itself."""
+    if _is_array(value):
+        yield name, value
+    elif isinstance(value, list):
+        for i, part in enumerate(value):
+            yield from _arrays(name if i == 0 and len(value) == 1 else f"{name}.{i}", part)
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, dict) and "shape" in value and "value" in value
+
+
+def _tensor(path: Path, name: str, node: Mapping[str, Any]) -> Tensor | None:
+    """An array; None where it is not whole."""
+    value, shape = node["value"], tuple(int(size) for size in re.findall(r"\d+", str(node["shape"])))
+    if isinstance(value, str):
+        file = (path.parent / value).resolve()
+        if path.parent.resolve() not in file.parents or not file.exists():
+            return None
+        data = read_safetensors(file).tensors.get("data")
+        return None if data is None else Tensor(name, data.shape, data.read)
+    text = " ".join(map(str, value)) if isinstance(value, list) else ""
+    text = re.sub(r"tensor\(|,\s*(?:dtype|device|grad_fn)=.*", " ", text)
+    words = NUMBER.findall(re.sub(r"[\[\](),]", " ", text))
+    if "..." in text or len(words) != int(np.prod(shape)):
+        return None
+    return held(name, np.array([float(word) for word in words]).reshape(shape), printed_precision(words))

@@ -1,0 +1,121 @@
+"""Logs with a heading before each matrix, as a program prints them with `cout` or `printf`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tui_transformer.diagnosis.dumps.dump import Dump
+from tui_transformer.diagnosis.dumps.numbers import NUMBER, OTHER_SPELLINGS, SEPARATORS, Printed, Row, printed, row, with_precision
+from tui_transformer.errors import InputError
+from tui_transformer.files import check_regular
+from tui_transformer.text.display import visible
+from tui_transformer.text.files import shown_path
+
+LARGEST = 1 << 28
+"""Bytes of a text that is read."""
+
+LONGEST = 120
+"""Letters of a heading."""
+
+LAYER = re.compile(r"(?:encoder|decoder|layer|block)[\s_#.:-]*(?:layer[\s_#.:-]*)?(\d+)", re.I)
+HEAD = re.compile(r"heads?[\s_#.:-]*(\d+)", re.I)
+
+
+@dataclass
+class Reading:
+    """What was read so far: the heading, its rows, and the layer and head that earlier headings named."""
+
+    name: str = ""
+    rows: list[Row] = field(default_factory=list)
+    layer: str = ""
+    head: str = ""
+    matrices: dict[str, Printed] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def begin(self, heading: str) -> None:
+        """A new heading; one that names a layer or a head and nothing else counts for those that follow."""
+        self.end()
+        layer, head = LAYER.search(heading), HEAD.search(heading)
+        if layer:
+            self.layer, self.head = layer[0], self.head if head else ""
+        if head:
+            self.head = head[0]
+        rest = HEAD.sub("", LAYER.sub("", heading)).strip(" \t-=:#*_.,()[]")
+        self.name = " ".join(filter(None, (self.layer, rest, self.head))) if rest else ""
+
+    def end(self) -> None:
+        """The matrix that was being read is there."""
+        if any(self.rows):
+            self._add(self.name or "numbers", self.rows)
+        self.name, self.rows = "", []
+
+    def _add(self, name: str, rows: list[Row]) -> None:
+        name = name[:LONGEST]
+        found = printed(rows)
+        if found is None:
+            self.notes.append(f"{name}: rows of different lengths are left out")
+            return
+        count = sum(_base(other) == name for other in self.matrices)
+        name = f"{name} ({count + 1})" if count else name
+        self.matrices[name] = found
+
+
+def _base(name: str) -> str:
+    return re.sub(r" \(\d+\)$", "", name)
+
+
+def read_log(path: Path) -> Dump:
+    """The matrices of a text, each under the line before it.
+
+    Raises:
+        InputError: It is no text, too large, or has no numbers.
+    """
+    return log_of(path, read_text(path))
+
+
+def read_text(path: Path) -> str:
+    """A text file.
+
+    Raises:
+        InputError: It is too large to be one, or holds what is no text.
+    """
+    check_regular(path)
+    if path.stat().st_size > LARGEST:
+        raise InputError(f"{shown_path(path)}: too large for a text: write the arrays as npz")
+    data = path.read_bytes()
+    if b"\0" in data[: 1 << 16]:
+        raise InputError(f"{shown_path(path)}: not a text, nor a file of arrays whose ending is known")
+    return data.decode("utf-8", errors="replace")
+
+
+def log_of(path: Path, text: str) -> Dump:
+    """The matrices of a text."""
+    reading = Reading()
+    for line in text.splitlines():
+        words = row(line)
+        if words is not None:
+            reading.rows.append(words)
+            continue
+        for heading, first in _headings(line):
+            reading.begin(heading)
+            reading.rows += [first] if first else []
+    reading.end()
+    if not reading.matrices:
+        raise InputError(f"{shown_path(path)}: has no numbers under a heading: print each matrix below a line with its name")
+    return Dump(path, with_precision(reading.matrices), tuple(visible(note) for note in reading.notes))
+
+
+def _headings(line: str) -> Iterator[tuple[str, Row]]:
+    """A heading, and the numbers that stand behind it in the same line."""
+    text = line.strip()
+    for theirs, ours in OTHER_SPELLINGS.items():
+        text = text.replace(theirs, ours)
+    before, sign, after = text.partition(":") if ":" in text else text.partition("=")
+    words = after.translate(SEPARATORS).split()
+    if sign and words and all(NUMBER.fullmatch(word) for word in words):
+        yield before, words
+    else:
+        yield text.rstrip(":= "), []
