@@ -43,7 +43,14 @@ def layouts(values: Values, axes: Axes, batch: int, target: Target, *, fastest_f
         inner = _whole(values, axes[1:], batch, fastest_first=fastest_first)
         return [_in_head(layout, axes[0].size, target.head) for layout in inner]
     found = list(_whole(values, axes, batch, fastest_first=fastest_first))
+    if target.scale != 1.0:
+        return [*found, *(_scaled(layout, target.scale) for layout in found)]
     return [*found, *(_unpaired(layout) for layout in found)] if target.paired else found
+
+
+def _scaled(layout: Layout, scale: float) -> Layout:
+    words = f"rows before they are multiplied by {scale:.4g}"
+    return Layout(scale * layout.array, layout.known, words, natural=False)
 
 
 def _unpaired(layout: Layout) -> Layout:

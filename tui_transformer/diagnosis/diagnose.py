@@ -202,7 +202,7 @@ def _assumed(dump: Dump, matched: Matched) -> tuple[str, ...]:
             about.setdefault(words or each, []).extend([name] if words else [])
         if entry.known is not None:
             about.setdefault(f"{np.mean(entry.known):.0%} of the cells are there", []).append(entry.theirs)
-    said += [f"{_some(names, FEWER)}: {words}" if names else words for words, names in about.items()]
+    said += [f"{_some(list(dict.fromkeys(names)), FEWER)}: {words}" if names else words for words, names in about.items()]
     return tuple(dict.fromkeys(said))
 
 

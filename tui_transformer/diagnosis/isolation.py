@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tui_transformer.diagnosis.causes import CAUSES, Cause
+from tui_transformer.diagnosis.causes.cause import kind
 from tui_transformer.diagnosis.causes.dropout import NAME, dropped
 from tui_transformer.diagnosis.comparison import Difference, compare, tolerance_of
 from tui_transformer.diagnosis.dumps.precision import FLOAT32_UNIT
@@ -92,15 +93,15 @@ def cause_of(where: Local, later: Sequence[Local] = (), report: Report = lambda 
     if not fitting:
         says = dropped(where.segment, where.entry.array, where.counted)
         return None if says is None else Cause(NAME, Change(), says)
-    names = {cause.name for cause in fitting}
-    if len(names) == 1:
+    if len(fitting) == 1:
         return fitting[0]
+    names = {cause.name for cause in fitting}
     also = Counter(cause for each in later for cause in {found.name for found in _fitting(each, report)} & names)
     return max(fitting, key=lambda cause: also[cause.name])
 
 
 def _fitting(where: Local, report: Report) -> list[Cause]:
-    """The mistakes with which a step matches about as well as with the best of them, in their order."""
+    """The mistakes with which a step matches about as well as with the best of them, one a name, in their order."""
     fitting: list[tuple[float, Cause]] = []
     for causes in CAUSES:
         for cause in causes(where.segment):
@@ -109,7 +110,13 @@ def _fitting(where: Local, report: Report) -> list[Cause]:
             if difference is not None and not difference.beyond:
                 fitting.append((difference.rms, cause))
     best = min((rms for rms, _ in fitting), default=0.0)
-    return [cause for rms, cause in fitting if rms <= ALIKE * best]
+    alike = [cause for rms, cause in fitting if rms <= ALIKE * best]
+    return [min((other for other in alike if other.name == name), key=_reach) for name in dict.fromkeys(c.name for c in alike)]
+
+
+def _reach(cause: Cause) -> int:
+    """How many kinds of steps and weights a mistake changes: fewer explain the same better."""
+    return len({kind(name) for name in (*cause.change.steps, *cause.change.weights)})
 
 
 def _tried(where: Local, cause: Cause) -> Difference | None:

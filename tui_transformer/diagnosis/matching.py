@@ -15,6 +15,7 @@ from tui_transformer.diagnosis.comparison import compare, tolerance_of
 from tui_transformer.diagnosis.dumps.dump import NOT_STEPS, Dump, Tensor, Values
 from tui_transformer.diagnosis.dumps.precision import Precision
 from tui_transformer.diagnosis.naming import Names, Target
+from tui_transformer.diagnosis.naming.name import spelled
 from tui_transformer.diagnosis.right import Right
 from tui_transformer.engine.backend import Host
 
@@ -72,7 +73,8 @@ def match(dump: Dump, names: Names, right: Right) -> Matched:
             shape = right.program.by_name[target.steps[0]].axes
             reason = fits_nothing(tensor.shape, shape)
             unmatched.append(f"{tensor.name}: {reason}")
-            misfits.append((target.steps[0], tensor.name, reason))
+            if spelled(tensor.name).endswith(spelled(target.steps[0])):
+                misfits.append((target.steps[0], tensor.name, reason))
     ordered = sorted(_joined(entries), key=lambda entry: right.program.places[entry.step])
     return Matched(tuple(ordered), tuple(unmatched), tuple(misfits))
 
@@ -81,12 +83,16 @@ def _single(tensors: Iterable[Tensor], names: Names) -> Iterator[Tensor]:
     """The arrays, those that hold a layer each along their first axis taken apart."""
     for tensor in tensors:
         parts = tensor.shape[0] if tensor.shape else 0
-        if len(tensor.shape) > 2 and not names.find(tensor.name) and all(
-            names.find(f"{tensor.name}.{i}") for i in range(parts)
-        ):
+        if len(tensor.shape) > 2 and parts > 1 and not names.find(tensor.name) and _a_layer_each(tensor, names):
             yield from (_part(tensor, i) for i in range(parts))
         else:
             yield tensor
+
+
+def _a_layer_each(tensor: Tensor, names: Names) -> bool:
+    """Whether every part along the first axis is a step of its own."""
+    found = [names.find(f"{tensor.name}.{i}") for i in range(tensor.shape[0])]
+    return all(found) and len({targets[0].steps for targets in found}) == len(found)
 
 
 def _numbered(dump: Dump, names: Names, right: Right) -> Iterator[Tensor]:

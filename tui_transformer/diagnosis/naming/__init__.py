@@ -64,6 +64,8 @@ def _variants(name: str) -> list[str]:
         keys.append(".".join(trimmed))
     keys.append(plain(name))
     for start in range(1, min(len(parts) - 1, DEEPEST)):
+        if parts[start - 1] in ("encoder", "decoder"):
+            break
         keys += [".".join(parts[start:]), ".".join(trimmed[start:])]
     return [key for key in dict.fromkeys(keys) if key]
 

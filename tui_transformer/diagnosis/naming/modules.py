@@ -14,6 +14,7 @@ import numpy as np
 from tui_transformer.diagnosis.naming.name import Table, Target, present, spelled, stacks
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.ops import Embed, LayerNorm, Linear, NormOfSum, Project, RmsNorm, Unembed
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -28,6 +29,9 @@ TORCH = {
     "norm1": "self_attention.norm",
 }
 """Modules of `torch.nn.TransformerEncoderLayer` and `TransformerDecoderLayer` → steps of a layer."""
+
+WEIGHTED = (Linear, Project, Embed, LayerNorm, RmsNorm, NormOfSum, Unembed)
+"""Operations that are what a module computes, and not more."""
 
 INSIDE = (
     ("self_attention.output", "self_attention.query", "self_attention.output"),
@@ -47,8 +51,9 @@ AROUND = {
         for module in ("", "mlp.", "ffn.", "intermediate.", "feed_forward.")
         for act in ("act", "act_fn", "activation", "activation_fn", "intermediate_act_fn", "gelu_impl")
     },
-    "layer.0": ("self_attention.residual",),
-    "layer.0.layer_norm": ("self_attention.norm",),
+    **dict.fromkeys(("attention.output.dropout", "attn.resid_dropout", "self_attn.dropout"), ("self_attention.output",)),
+    **dict.fromkeys(("output.dropout", "mlp.dropout", "ffn.dropout"), ("feed_forward.output",)),
+    **dict.fromkeys(("attention.self.dropout", "attn.attn_dropout", "attention.dropout"), ("self_attention.weights",)),
     "layer.1.DenseReluDense.act": ("feed_forward.activation",),
     "layer.2.DenseReluDense.act": ("feed_forward.activation",),
 }
@@ -76,15 +81,21 @@ def _paths(model: Model, program: Program) -> dict[str, tuple[Target, ...]]:
         columns = _columns(place, program, step)
         path = place.name.rpartition(".")[0]
         if not any(target.steps == (step,) for target in own.setdefault(path, [])):
-            own[path].append(Target((step,), columns=columns))
+            own[path].append(Target((step,), columns=columns, scale=_scale(program, step)))
     paths = {path: tuple(targets) for path, targets in own.items()}
     for path, step in _containers(program, {step: place.name.rpartition(".")[0] for step, place in stored.items()}):
-        paths.setdefault(path, (Target((step,)),))
+        paths.setdefault(path, (Target((step,), scale=_scale(program, step)),))
     logits = present(program, "output.logits")
     for path in ("lm_head", "embed_out", "cls", "cls.predictions", "generator_lm_head", "vocab_projector"):
         if logits:
             paths.setdefault(path, (Target(logits),))
     return paths
+
+
+def _scale(program: Program, step: str) -> float:
+    """What the rows of an embedding are multiplied by after they leave its module."""
+    op = program.by_name[step].op
+    return op.scale if isinstance(op, Embed) else 1.0
 
 
 def _stored(model: Model, program: Program) -> dict[str, Stored]:
@@ -94,7 +105,7 @@ def _stored(model: Model, program: Program) -> dict[str, Stored]:
     found: dict[str, Stored] = {}
     for name in program.weights:
         step, _, kind = name.rpartition(".")
-        if kind != "weight" or step not in program.by_name or "{" in step:
+        if kind != "weight" or step not in program.by_name or not isinstance(program.by_name[step].op, WEIGHTED):
             continue
         try:
             found[step] = model.family.stored(model.config, name, tensors)
@@ -145,26 +156,37 @@ def _containers(program: Program, paths: dict[str, str]) -> Iterator[tuple[str, 
     for stack in stacks(program):
         for i in range(stack.layers):
             layer = f"{stack.name}.{i}"
+            root = _root(layer, i, paths)
             for first, second, leaves in INSIDE:
                 one, other = paths.get(f"{layer}.{first}", ""), paths.get(f"{layer}.{second}", "")
                 shared = one.rpartition(".")[0]
-                if shared and shared == other.rpartition(".")[0]:
+                if shared not in ("", root) and shared == other.rpartition(".")[0]:
                     yield from ((shared, step) for step in present(program, f"{layer}.{leaves}"))
-            root = _root(layer, i, paths)
             if root:
                 yield from ((root, step) for step in present(program, f"{layer}.output"))
                 for module, steps in AROUND.items():
                     found = present(program, *(f"{layer}.{step}" for step in steps))
                     yield from ((f"{root}.{module}", step) for step in found)
-                last = present(program, f"{layer}.feed_forward.residual")
-                yield from ((f"{root}.layer.{len(_sublayers(program, layer)) - 1}", step) for step in last)
+                for number, sublayer in enumerate(_sublayers(program, layer)):
+                    for step in present(program, f"{sublayer}.residual"):
+                        yield f"{root}.layer.{number}", step
+                    for step in present(program, f"{sublayer}.output"):
+                        yield f"{root}.layer.{number}.dropout", step
+    for stack in stacks(program):
+        for part in ("tokens", "positions"):
+            for step in present(program, f"{stack.embedding}embedding.{part}"):
+                yield from ((f"{prefix}{stack.name}.embed_{part}", step) for prefix in ("", "model."))
     embedding = paths.get("embedding.tokens", "").rpartition(".")[0]
     if embedding.endswith("embeddings"):
-        yield from ((embedding, step) for step in present(program, "embedding.output"))
+        for step in present(program, "embedding.output"):
+            yield from ((path, step) for path in (embedding, f"{embedding}.dropout"))
+    for step in present(program, "embedding.output"):
+        yield from ((path, step) for path in ("transformer.drop", "gpt_neox.emb_dropout"))
 
 
-def _sublayers(program: Program, layer: str) -> set[str]:
-    return {step.sublayer for step in program.steps if step.layer == layer}
+def _sublayers(program: Program, layer: str) -> list[str]:
+    """The sublayers of a layer, in order."""
+    return list(dict.fromkeys(step.sublayer for step in program.steps if step.layer == layer))
 
 
 def _root(layer: str, i: int, paths: dict[str, str]) -> str:

@@ -21,6 +21,7 @@ class Target:
         head: The head that it holds, where it holds one alone.
         columns: The columns of it that are the step's, where it holds several steps side by side.
         paired: Columns i and i + d_k/2 of a head may lie side by side, as in GGUF files.
+        scale: The step is these values times so much, or these values.
         note: What the name was taken for, where that is not plain.
     """
 
@@ -28,6 +29,7 @@ class Target:
     head: int | None = None
     columns: Host | None = None
     paired: bool = False
+    scale: float = 1.0
     note: str = ""
 
 
