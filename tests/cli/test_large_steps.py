@@ -14,11 +14,11 @@ from command_line import Run, of_the_encoder
 
 from tui_transformer.cli import blocks, diff
 from tui_transformer.cli.diff import together
+from tui_transformer.diagnosis.dumps import npz_reader
 from tui_transformer.engine import backend as backend_module
 from tui_transformer.engine.pool import Pool
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
-from tui_transformer.diagnosis.dumps import npz_reader
 from tui_transformer.report import as_npz
 
 WORDS, LENGTH = 20_000, 64

@@ -119,7 +119,9 @@ class Small:
             q, k = keep("query_rotated", self.rotate(q, theta)), keep("key_rotated", self.rotate(k, theta))
         share, width = self.heads // self.kv_heads, q.shape[-1]
         if share > 1:
-            spread = (lambda a: np.tile(a, (share, 1, 1))) if self.has("keys-tiled") else (lambda a: np.repeat(a, share, 0))
+            spread = (
+                (lambda a: np.tile(a, (share, 1, 1))) if self.has("keys-tiled") else (lambda a: np.repeat(a, share, 0))
+            )
             k, v = spread(k), spread(v)
         s = keep("scores", q @ k.transpose(0, 2, 1))
         factor = 1 / math.sqrt(width)
@@ -225,12 +227,23 @@ def encoder(model: Model, ids: list[int], faults: frozenset[str] = frozenset(), 
     for i in range(c.layers):
         at = f"{c.stack}.{i}"
         net.entrance = x
-        x = net.sublayer(x, f"{at}.self_attention", c.norm, lambda y, at=at: net.attention(y, f"{at}.self_attention", c.masks_future, visible, None))
-        x = net.sublayer(x, f"{at}.feed_forward", c.norm, lambda y, at=at: net.feed_forward(y, f"{at}.feed_forward", c.activation))
+        x = net.sublayer(
+            x,
+            f"{at}.self_attention",
+            c.norm,
+            lambda y, at=at: net.attention(y, f"{at}.self_attention", c.masks_future, visible, None),
+        )
+        x = net.sublayer(
+            x, f"{at}.feed_forward", c.norm, lambda y, at=at: net.feed_forward(y, f"{at}.feed_forward", c.activation)
+        )
         net.keep(f"{at}.output", x)
     if c.norm == "pre":
         x = net.keep(f"{c.stack}.norm", net.norm(x, f"{c.stack}.norm"))
-    table = net.w("embedding.tokens.weight").T if "output.logits.weight" not in net.weights else net.w("output.logits.weight")
+    table = (
+        net.w("embedding.tokens.weight").T
+        if "output.logits.weight" not in net.weights
+        else net.w("output.logits.weight")
+    )
     logits = x @ table
     if "output.logits.bias" in net.weights:
         logits = logits + net.w("output.logits.bias")
@@ -257,10 +270,21 @@ def llama(model: Model, ids: list[int], faults: frozenset[str] = frozenset(), dt
     for i in range(c.num_hidden_layers):
         at = f"decoder.{i}"
         net.entrance = x
-        x = net.sublayer(x, f"{at}.self_attention", "pre", lambda y, at=at: net.attention(y, f"{at}.self_attention", True, visible, theta))
-        x = net.sublayer(x, f"{at}.feed_forward", "pre", lambda y, at=at: net.feed_forward(y, f"{at}.feed_forward", "silu"))
+        x = net.sublayer(
+            x,
+            f"{at}.self_attention",
+            "pre",
+            lambda y, at=at: net.attention(y, f"{at}.self_attention", True, visible, theta),
+        )
+        x = net.sublayer(
+            x, f"{at}.feed_forward", "pre", lambda y, at=at: net.feed_forward(y, f"{at}.feed_forward", "silu")
+        )
         net.keep(f"{at}.output", x)
     x = net.keep("decoder.norm", net.norm(x, "decoder.norm"))
-    table = net.w("embedding.tokens.weight").T if "output.logits.weight" not in net.weights else net.w("output.logits.weight")
+    table = (
+        net.w("embedding.tokens.weight").T
+        if "output.logits.weight" not in net.weights
+        else net.w("output.logits.weight")
+    )
     net.keep("output.logits", x @ table)
     return net.kept

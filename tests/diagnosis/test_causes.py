@@ -3,89 +3,90 @@
 from __future__ import annotations
 
 import dataclasses
-import zlib
-from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from diagnosis.small import Arrays, encoder, llama
+from diagnosis.dumping import (
+    GGML,
+    IDS,
+    LENS,
+    MODULES,
+    batched,
+    computed,
+    dumped,
+    hidden_states,
+    logits,
+    model_of,
+    projections,
+    renamed,
+)
+from diagnosis.small import encoder
 
 from tui_transformer.diagnosis import Diagnosis, diagnose
 from tui_transformer.diagnosis.dumps.dump import Dump, held
-from tui_transformer.diagnosis.dumps.precision import FLOAT32
-from tui_transformer.engine.weights import Reader, Weights
+from tui_transformer.diagnosis.dumps.precision import BFLOAT16, FLOAT16, FLOAT32
 from tui_transformer.model import Model
 
-REFERENCES = Path(__file__).parent.parent / "references"
-IDS = [5, 1, 3, 7, 1, 2, 4]
-
-MODELS = {
-    "post": {"where": "encoder", "layers": 2, "d_model": 16, "heads": 2, "d_ff": 24, "bias": True, "scale_embedding": True},
-    "pre": {"where": "decoder", "layers": 2, "d_model": 16, "heads": 2, "d_ff": 24, "bias": True, "norm": "pre", "activation": "gelu", "positions": "learned"},
+PARTS = {
+    "every step": lambda arrays: arrays,
+    "hidden states": hidden_states,
+    "projections": projections,
+    "logits": logits,
 }
 
-
-@lru_cache
-def model_of(name: str) -> Model:
-    if name == "llama":
-        return Model.load(REFERENCES / "llama")
-    settings = dict(MODELS[name])
-    model = Model.load(settings.pop("where"), **settings)
-    return dataclasses.replace(model, weights=Weights(model.backend, _with_norms(model.weights.read)))
-
-
-def _with_norms(read: Reader) -> Reader:
-    """γ and β that are neither 1 nor 0, so that leaving them out is seen."""
-
-    def reader(name: str, shape: tuple[int, ...]) -> np.ndarray:
-        if ".norm." not in name:
-            return read(name, shape)
-        generator = np.random.default_rng(zlib.crc32(name.encode()))
-        return generator.normal(1.0, 0.3, shape).astype(np.float32)
-
-    return reader
-
-
-def computed(name: str, fault: str, dtype: type = np.float32) -> Arrays:
-    faults = frozenset({fault} - {""})
-    return (llama if name == "llama" else encoder)(model_of(name), IDS, faults, dtype)
-
-
-def dumped(arrays: Mapping[str, np.ndarray], ids: list[int] = IDS) -> Dump:
-    tensors = {name: held(name, np.asarray(array, np.float32), FLOAT32) for name, array in arrays.items()}
-    return Dump(Path("dump.npz"), tensors | {"input_ids": held("input_ids", np.array(ids), FLOAT32)})
-
-
-def hidden_states(arrays: Arrays) -> Arrays:
-    """What `output_hidden_states` gives: what enters each layer, and what leaves the last."""
-    outputs = [name for name in arrays if name.endswith(".output") and name.count(".") == 2]
-    entrance = "embedding.output" if "embedding.output" in arrays else "embedding.tokens"
-    found = {"hidden_states_0": arrays[entrance]}
-    for i, name in enumerate(outputs, 1):
-        found[f"hidden_states_{i}"] = arrays[name]
-    last = next((name for name in arrays if name.count(".") == 1 and name.endswith(".norm") and "embedding" not in name), None)
-    if last:
-        found[f"hidden_states_{len(outputs)}"] = arrays[last]
-    return found
-
-
-def projections(arrays: Arrays) -> Arrays:
-    """What hooks on the linear modules give."""
-    return {name: array for name, array in arrays.items() if name.endswith((".query", ".key", ".value", "self_attention.output", ".hidden", "feed_forward.output", ".gate", "embedding.output", "embedding.tokens"))}
-
-
-PARTS = {"every step": lambda arrays: arrays, "hidden states": hidden_states, "projections": projections, "logits": lambda arrays: {"logits": arrays["output.logits"]}}
-
 COMMON = (
-    "scale-missing", "scale-d_model", "scale-d_k", "softmax-axis", "weight-transposed", "heads-order", "norm-epsilon",
-    "norm-gamma-missing", "norm-place", "residual-missing", "residual-place", "activation",
+    "scale-missing",
+    "scale-d_model",
+    "scale-d_k",
+    "softmax-axis",
+    "weight-transposed",
+    "heads-order",
+    "norm-epsilon",
+    "norm-gamma-missing",
+    "norm-place",
+    "residual-missing",
+    "residual-place",
+    "activation",
 )
 OF = {
-    "post": (*COMMON, "bias-missing", "bias-twice", "norm-beta-missing", "norm-variance", "position-off-by-one", "position-halves", "position-missing", "position-exponent", "embedding-unscaled"),
-    "pre": (*COMMON, "bias-missing", "bias-twice", "norm-beta-missing", "norm-variance", "position-off-by-one", "position-missing", "gelu-tanh", "mask-missing", "mask-flipped", "mask-finite", "mask-before-scale", "embedding-scaled"),
-    "llama": (*COMMON, "mask-missing", "mask-flipped", "keys-tiled", "rotary-interleaved", "rotary-theta", "position-off-by-one", "gate-swapped"),
+    "post": (
+        *COMMON,
+        "bias-missing",
+        "bias-twice",
+        "norm-beta-missing",
+        "norm-variance",
+        "position-off-by-one",
+        "position-halves",
+        "position-missing",
+        "position-exponent",
+        "embedding-unscaled",
+    ),
+    "pre": (
+        *COMMON,
+        "bias-missing",
+        "bias-twice",
+        "norm-beta-missing",
+        "norm-variance",
+        "position-off-by-one",
+        "position-missing",
+        "gelu-tanh",
+        "mask-missing",
+        "mask-flipped",
+        "mask-finite",
+        "mask-before-scale",
+        "embedding-scaled",
+    ),
+    "llama": (
+        *COMMON,
+        "mask-missing",
+        "mask-flipped",
+        "keys-tiled",
+        "rotary-interleaved",
+        "rotary-theta",
+        "position-off-by-one",
+        "gate-swapped",
+    ),
 }
 UNSEEN = {("llama", "position-off-by-one")}
 """Scores depend on the distance alone: where all places are one more, only what is turned is another."""
@@ -115,3 +116,110 @@ def test_a_right_dump_gives_nothing(name: str, part: str) -> None:
     diagnosis = found(name, "", part)
     assert diagnosis.first is None, diagnosis.first
     assert all(step.verdict == "agrees" for step in diagnosis.steps)
+
+
+NAMES = {"modules": MODULES, "TransformerLens": LENS, "ggml": GGML}
+
+
+@pytest.mark.parametrize("names", NAMES)
+@pytest.mark.parametrize("fault", ["", *OF["llama"]])
+def test_the_planted_mistake_is_named_in_every_convention(names: str, fault: str) -> None:
+    if fault == "position-off-by-one" and names == "modules":
+        pytest.skip("no module leaves rotated queries")
+    dump = dumped(batched(renamed(computed("llama", fault), NAMES[names])))
+    first = diagnose(dump, model_of("llama")).first
+    assert (first and first.cause) == (fault or None), first
+
+
+@pytest.mark.parametrize(("precision", "dtype"), [(FLOAT16, "float16"), (BFLOAT16, "bfloat16")])
+@pytest.mark.parametrize("name", OF)
+@pytest.mark.parametrize("fault", ["", "scale-d_model"])
+def test_coarse_dumps_are_not_blamed_for_their_rounding(precision, dtype: str, name: str, fault: str) -> None:
+    arrays = {key: coarse(array, dtype) for key, array in computed(name, fault).items()}
+    first = diagnose(dumped(arrays, precision), model_of(name)).first
+    assert (first and first.cause) == (fault or None), first
+
+
+def coarse(array: np.ndarray, dtype: str) -> np.ndarray:
+    if dtype == "float16":
+        return array.astype(np.float16).astype(np.float32)
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+
+PADDED = [5, 1, 3, 7, 2, 0, 0]
+
+
+@pytest.mark.parametrize("fault", ["", "mask-missing"])
+@pytest.mark.parametrize("key", ["input_ids", "attention_mask"])
+def test_padding_is_masked_and_its_rows_are_not_compared(fault: str, key: str) -> None:
+    model = dataclasses.replace(model_of("post"), config=dataclasses.replace(model_of("post").config, pad_id=0))
+    arrays = encoder(model, PADDED, frozenset({fault} - {""}), np.float32)
+    rows = {name: np.where(np.arange(7)[:, None] < 5, array, 9.0) for name, array in arrays.items() if array.ndim == 2}
+    dump = dumped(arrays | rows)
+    ids = {"input_ids": held("input_ids", np.array(PADDED), FLOAT32)}
+    if key == "attention_mask":
+        model = model_of("post")
+        ids[key] = held(key, np.array([[1, 1, 1, 1, 1, 0, 0]]), FLOAT32)
+    found = diagnose(Dump(dump.path, {**dump.tensors, **ids}), model).first
+    assert (found and found.cause) == (fault or None), found
+
+
+@pytest.mark.parametrize(("shift", "cause"), [(1, None), (0, "label-shift"), (2, "label-shift")])
+def test_a_loss_of_labels_that_are_not_shifted_is_seen(shift: int, cause: str | None) -> None:
+    arrays = computed("pre")
+    scores = arrays["output.logits"].astype(np.float64)[: len(IDS) - shift]
+    shares = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    loss = -np.log(shares[np.arange(len(scores)), IDS[shift:]]).mean()
+    dump = dumped({"logits": arrays["output.logits"], "loss": np.array(loss)})
+    labels = {"labels": held("labels", np.array([IDS]), FLOAT32)}
+    first = diagnose(Dump(dump.path, {**dump.tensors, **labels}), model_of("pre")).first
+    assert (first and first.cause) == cause, first
+
+
+@pytest.mark.parametrize("part", ["every step", "weights"])
+def test_dropout_that_was_left_on_is_seen(part: str) -> None:
+    arrays = computed("post", "dropout-on")
+    kept = arrays if part == "every step" else {k: v for k, v in arrays.items() if k.endswith(("weights", "scores"))}
+    first = diagnose(dumped(kept), model_of("post")).first
+    assert first is not None
+    assert first.cause == "dropout-on", first
+
+
+def test_what_follows_from_a_mistake_is_not_blamed() -> None:
+    arrays = computed("post", "scale-d_model")
+    diagnosis = diagnose(dumped(arrays), model_of("post"))
+    verdicts = {step.step: step.verdict for step in diagnosis.steps}
+    assert verdicts["encoder.0.self_attention.scaled"] == "first"
+    assert verdicts["encoder.0.self_attention.output"] == "follows"
+    assert verdicts["encoder.1.self_attention.scaled"] == "wrong"
+    assert "encoder.0.self_attention.output" in diagnosis.following
+    assert "encoder.0.self_attention.query" not in diagnosis.following
+
+
+def test_the_sentence_says_what_to_mend() -> None:
+    first = found("post", "scale-d_model", "every step").first
+    assert first is not None
+    assert first.says.startswith("encoder.0.self_attention.scaled differs first (relative ")
+    assert first.says.endswith("It matches when divided by √d_model: divide by √d_k = √8 instead of √16.")
+    assert first.inputs_agree
+
+
+def test_what_no_mistake_explains_is_described() -> None:
+    arrays = computed("post")
+    arrays["encoder.0.self_attention.value"] = arrays["encoder.0.self_attention.value"] * np.float32(1.25)
+    first = diagnose(dumped(arrays), model_of("post")).first
+    assert first is not None
+    assert first.cause is None
+    assert "every cell is 1.25 times the right one" in first.says
+
+
+@pytest.mark.parametrize("name", ["question", "copy", "dates"])
+def test_right_dumps_of_the_trained_models_give_nothing(name: str) -> None:
+    model = Model.load(name)
+    ids = [5, 6, 7, 8, 9]
+    trace = model.trace(ids=ids)
+    arrays = {step.name: np.array(trace[step.name]) for step in trace.program.steps}
+    tensors = {step: held(step, array, FLOAT32) for step, array in arrays.items()}
+    given = {"input_ids": held("input_ids", np.array(ids), FLOAT32)}
+    assert diagnose(Dump(Path("trace.npz"), tensors | given), model).first is None

@@ -50,7 +50,7 @@ class Wanted(Protocol):
 
     @property
     def format(self) -> str:
-        """ "text" or "json"."""
+        """As "text" or "json"."""
 
 
 def how_to(subject: str) -> str:

@@ -20,6 +20,7 @@ from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Inputs, open_session
 from tui_transformer.diagnosis.dumps import is_dump_folder
+from tui_transformer.diagnosis.dumps.npz_reader import TraceFile, open_trace
 from tui_transformer.engine.axis import Region, Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
@@ -28,7 +29,6 @@ from tui_transformer.model.found import find_model
 from tui_transformer.model.loading import BUILT_IN
 from tui_transformer.report.differences import Difference, compare_blocks
 from tui_transformer.report.explained import place
-from tui_transformer.diagnosis.dumps.npz_reader import TraceFile, open_trace
 from tui_transformer.report.numbers import precise
 from tui_transformer.report.table import aligned
 from tui_transformer.text.display import visible

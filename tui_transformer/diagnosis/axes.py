@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,13 +36,20 @@ LETTERS = {"batch": "batch", "head": "heads", "token": "tokens", "query": "queri
 def layouts(values: Values, axes: Axes, batch: int, target: Target, *, fastest_first: bool) -> list[Layout]:
     """The ways in which an array can be that of a step, the plainest first; none where it does not fit."""
     if target.columns is not None:
-        values = _columns(values, axes, batch, target.columns)
-        if values is None:
+        part = _columns(values, axes, batch, target.columns)
+        if part is None:
             return []
+        values = part
     if target.head is not None and len(axes) == 3:
         inner = _whole(values, axes[1:], batch, fastest_first=fastest_first)
         return [_in_head(layout, axes[0].size, target.head) for layout in inner]
     found = list(_whole(values, axes, batch, fastest_first=fastest_first))
+    if target.offset is not None:
+        words = "before the bias is added"
+        return [
+            *found,
+            *(replace(each, array=each.array + target.offset, assumed=words, natural=False) for each in found),
+        ]
     if target.scale != 1.0:
         return [*found, *(_scaled(layout, target.scale) for layout in found)]
     return [*found, *(_unpaired(layout) for layout in found)] if target.paired else found
@@ -115,7 +122,9 @@ def _orders(axes: Axes) -> Iterator[tuple[int, ...]]:
         yield (1, 0, 2)
 
 
-def _fitting(shape: Shape, axes: Axes, sizes: Shape, *, fastest_first: bool) -> Iterator[tuple[tuple[int, ...], str, str]]:
+def _fitting(
+    shape: Shape, axes: Axes, sizes: Shape, *, fastest_first: bool
+) -> Iterator[tuple[tuple[int, ...], str, str]]:
     """Orders of the axes that give the shape, how the numbers lie, and what that assumes."""
     seen = set()
     for order in _orders(axes):
@@ -180,5 +189,3 @@ def fits_nothing(shape: Shape, axes: Axes) -> str:
     """Two shapes that do not fit, as they are shown."""
     theirs, ours = (" × ".join(map(str, sizes)) or "1" for sizes in (shape, tuple(axis.size for axis in axes)))
     return f"{theirs} does not fit {ours}"
-
-

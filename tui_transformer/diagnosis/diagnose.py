@@ -79,12 +79,14 @@ def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
     """
     ids = dump.ids if given is None or given.ids is None else given.ids
     if ids is None and model.config.vocab_size:
-        raise InputError(f"{dump.path}: holds no token IDs ({', '.join(IDS[:2])}): give the sentence with --text, or --ids")
+        raise InputError(
+            f"{dump.path}: holds no token IDs ({', '.join(IDS[:2])}): give the sentence with --text, or --ids"
+        )
     decoder = None
     if model.has_decoder:
         decoder = dump.decoder_ids if given is None or given.decoder_ids is None else given.decoder_ids
     segments = None if given is None else given.segments
-    if segments is None and getattr(model.config, "segments", 0):
+    if segments is None and "input.segments" in model.program(1).givens:
         segments = dump.whole_numbers(*SEGMENTS)
     mask = dump.whole_numbers(*MASKS)
     labels = next((name for name in LABELS if name in dump.tensors), "")
@@ -202,15 +204,17 @@ def _assumed(dump: Dump, matched: Matched) -> tuple[str, ...]:
             about.setdefault(words or each, []).extend([name] if words else [])
         if entry.known is not None:
             about.setdefault(f"{np.mean(entry.known):.0%} of the cells are there", []).append(entry.theirs)
-    said += [f"{_some(list(dict.fromkeys(names)), FEWER)}: {words}" if names else words for words, names in about.items()]
+    said += [
+        f"{_some(list(dict.fromkeys(names)), FEWER)}: {words}" if names else words for words, names in about.items()
+    ]
     return tuple(dict.fromkeys(said))
 
 
 def _nothing(dump: Dump, matched: Matched, program: Program) -> str:
     """No array is a step: the names of both sides, and the nearest of them."""
     if matched.misfits:
-        step, theirs, reason = matched.misfits[0]
-        return f"{dump.path}: {visible(theirs)} would be {step}, but {reason}: give the token IDs that it was computed for"
+        step, name, reason = matched.misfits[0]
+        return f"{dump.path}: {visible(name)} would be {step}, but {reason}: give the token IDs that it is of"
     theirs, ours = list(dump.tensors), list(program.names)
     guesses = []
     for name in theirs[:SHOWN]:
@@ -226,4 +230,3 @@ def _nothing(dump: Dump, matched: Matched, program: Program) -> str:
 def _some(names: Sequence[str], most: int = SHOWN) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
-

@@ -111,7 +111,10 @@ def _fitting(where: Local, report: Report) -> list[Cause]:
                 fitting.append((difference.rms, cause))
     best = min((rms for rms, _ in fitting), default=0.0)
     alike = [cause for rms, cause in fitting if rms <= ALIKE * best]
-    return [min((other for other in alike if other.name == name), key=_reach) for name in dict.fromkeys(c.name for c in alike)]
+    return [
+        min((other for other in alike if other.name == name), key=_reach)
+        for name in dict.fromkeys(c.name for c in alike)
+    ]
 
 
 def _reach(cause: Cause) -> int:

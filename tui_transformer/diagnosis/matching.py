@@ -123,9 +123,7 @@ def _repeated(name: str) -> tuple[str, int]:
 def _part(tensor: Tensor, i: int) -> Tensor:
     def read() -> Values:
         values = tensor.values
-        return values._replace(
-            array=values.array[i], known=None if values.known is None else values.known[i]
-        )
+        return values._replace(array=values.array[i], known=None if values.known is None else values.known[i])
 
     return Tensor(f"{tensor.name}[{i}]", tensor.shape[1:], read)
 

@@ -134,7 +134,8 @@ def right_values(model: Model, given: Input) -> Right:
         givens[VISIBLE] = given.mask.astype(np.bool_)
     if given.labels is not None:
         program, givens = _with_loss(program, givens, given)
-    return Right(*(_trace(model, program, givens, dtype) for dtype in ("float64", "float32")))
+    exact, rough = (_trace(model, program, givens, dtype) for dtype in ("float64", "float32"))
+    return Right(exact, rough)
 
 
 def _with_loss(program: Program, givens: dict[str, Host], given: Input) -> tuple[Program, dict[str, Host]]:

@@ -1,4 +1,4 @@
-"""Mistakes that people make, a file a subject: each is a change of the program, tried between what agrees and what not."""
+"""Mistakes that people make, a file a subject: changes of the program, tried between what agrees and what does not."""
 
 from tui_transformer.diagnosis.causes.activations import activated_otherwise, gated_wrongly
 from tui_transformer.diagnosis.causes.cause import Cause, Causes

@@ -22,7 +22,11 @@ def embedded_wrongly(segment: Segment) -> Iterator[Cause]:
         root = f"√d_model = √{width}"
         for name, factor, says in (
             ("embedding-unscaled", 1.0, f"when embedding rows are taken as they are: multiply them by {root}"),
-            ("embedding-scaled", math.sqrt(width), f"when embedding rows are multiplied by {root}: take them as they are"),
+            (
+                "embedding-scaled",
+                math.sqrt(width),
+                f"when embedding rows are multiplied by {root}: take them as they are",
+            ),
             ("embedding-scaled", 1 / math.sqrt(width), f"when embedding rows are divided by {root}: do not divide"),
         ):
             if not math.isclose(factor, scale):
@@ -30,5 +34,7 @@ def embedded_wrongly(segment: Segment) -> Iterator[Cause]:
                     replace(step, op=replace(step.op, scale=factor)) for step in group if isinstance(step.op, Embed)
                 )
                 yield Cause(name, change, says)
-        moved = changing(around(step, lambda ids, table: (np.minimum(ids + 1, len(table) - 1), table)) for step in group)
+        moved = changing(
+            around(step, lambda ids, table: (np.minimum(ids + 1, len(table) - 1), table)) for step in group
+        )
         yield Cause("embedding-row", moved, "with the row after each token's: rows count from 0")

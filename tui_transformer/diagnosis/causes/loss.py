@@ -19,7 +19,7 @@ from tui_transformer.engine.ops.base import Gradients
 
 LOSS, LABELS = "loss", "input.labels"
 SAYS = {
-    0: "when the label of a position is compared with the prediction there: the logits of position i predict token i + 1",
+    0: "when labels are not shifted: the logits of position i predict token i + 1",
     1: "when labels are shifted: they are there already, so compare the logits of position i with label i",
     2: "when labels are shifted twice: the logits of position i predict token i + 1",
     -1: "when labels are shifted the other way: the logits of position i predict token i + 1",
@@ -43,10 +43,12 @@ class CrossEntropy(Op):
 
     def axes(self, *inputs: Axes) -> Axes:
         """A single number."""
+        del inputs
         return ()
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """One number for the whole batch."""
+        del out
         logits, labels = inputs
         length, shift = logits.shape[1], self.shift
         logits = logits[:, max(0, -shift) : length - max(0, shift)]

@@ -114,7 +114,7 @@ def _to_front(sublayer: Sublayer) -> Iterator[Step]:
 
 
 def _to_back(sublayer: Sublayer) -> Iterator[Step]:
-    """x + f(norm(x)) as norm(x + f(x))."""
+    """X + f(norm(x)) as norm(x + f(x))."""
     norm, residual = sublayer.norm, sublayer.residual
     yield instead(norm, lambda x, *_: x)
     weights = norm.inputs[1:]

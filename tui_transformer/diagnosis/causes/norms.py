@@ -91,7 +91,8 @@ def _norm(step: Step, recipe: Recipe) -> Function:
     parts = _parts(step)
 
     def function(*inputs: Array) -> Array:
-        x, weights = sum(inputs[1:parts], inputs[0]), inputs[parts:]
+        x: Array = sum(inputs[1:parts], inputs[0])
+        weights = inputs[parts:]
         if recipe.centred:
             x = x - x.mean(axis=-1, keepdims=True)
         variance = (x**2).sum(axis=-1, keepdims=True) / (x.shape[-1] - recipe.degrees)

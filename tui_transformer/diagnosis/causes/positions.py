@@ -23,7 +23,9 @@ def encoded_wrongly(segment: Segment) -> Iterator[Cause]:
         for offset in (1, -1):
             says = f"when positions count from {offset}: the first token is at position 0"
             if isinstance(group[0].op, Embed):
-                says = f"when positions are {'one more' if offset > 0 else 'one less'} than here: check where they begin"
+                says = (
+                    f"when positions are {'one more' if offset > 0 else 'one less'} than here: check where they begin"
+                )
             yield Cause("position-off-by-one", changing(_moved(step, offset) for step in group), says)
         none = changing(instead(step, _nothing(step)) for step in group)
         yield Cause("position-missing", none, "without the positions: add them to the embedding of the tokens")

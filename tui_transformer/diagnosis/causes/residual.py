@@ -49,7 +49,7 @@ def centred(segment: Segment) -> Iterator[Cause]:
     steps = [step for step in segment.steps if step.name == segment.target]
     if steps and steps[0].axes and steps[0].axes[-1].name == "model":
         change = changing([instead(steps[0], _without_mean(steps[0]))])
-        says = "with the mean of each row taken off: load the model without processing its weights (from_pretrained_no_processing)"
+        says = "with the mean of each row taken off: load the model as it is (from_pretrained_no_processing)"
         yield Cause("residual-centred", change, says)
 
 

@@ -49,7 +49,9 @@ def read_folder(path: Path) -> Dump:
             tensors[file.stem] = _raw(file, shapes, fastest_first=reversed_ones)
     tensors |= _texts([file for file in files if file.suffix in TEXT and not file.name.startswith(".")])
     if not tensors:
-        raise InputError(f"{shown_path(path)}: no array is in this folder: name.npy, name.f32 or name.txt, a file a step")
+        raise InputError(
+            f"{shown_path(path)}: no array is in this folder: name.npy, name.f32 or name.txt, a file a step"
+        )
     return Dump(path, tensors)
 
 
@@ -116,5 +118,3 @@ def _texts(files: Sequence[Path]) -> dict[str, Tensor]:
         if matrix is not None:
             found[file.stem] = matrix
     return with_precision(found)
-
-

@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_transformer.diagnosis.dumps.dump import Dump
-from tui_transformer.diagnosis.dumps.numbers import NUMBER, OTHER_SPELLINGS, SEPARATORS, Printed, Row, printed, row, with_precision
+from tui_transformer.diagnosis.dumps.numbers import (
+    NUMBER,
+    OTHER_SPELLINGS,
+    SEPARATORS,
+    Printed,
+    Row,
+    printed,
+    row,
+    with_precision,
+)
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular
 from tui_transformer.text.display import visible
@@ -104,7 +113,9 @@ def log_of(path: Path, text: str) -> Dump:
             reading.rows += [first] if first else []
     reading.end()
     if not reading.matrices:
-        raise InputError(f"{shown_path(path)}: has no numbers under a heading: print each matrix below a line with its name")
+        raise InputError(
+            f"{shown_path(path)}: has no numbers under a heading: print each matrix below a line with its name"
+        )
     return Dump(path, with_precision(reading.matrices), tuple(visible(note) for note in reading.notes))
 
 

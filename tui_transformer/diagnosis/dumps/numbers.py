@@ -13,9 +13,13 @@ from tui_transformer.diagnosis.dumps.precision import printed_precision, signifi
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 
-NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|inf(?:inity)?|nan)(?![A-Za-z_\d.])", re.I)
+NUMBER = re.compile(
+    r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|inf(?:inity)?|nan)(?![A-Za-z_\d.])", re.I
+)
 SEPARATORS = str.maketrans(dict.fromkeys("[](){},;|\t", " "))
-LABEL = re.compile(r"\s*(?:row|token|pos(?:ition)?|r|i|t|line)?\s*[\[(]?\d+[\])]?\s*[:=]|\s*\[\d+\](?=\s*[-+.\d])", re.I)
+LABEL = re.compile(
+    r"\s*(?:row|token|pos(?:ition)?|r|i|t|line)?\s*[\[(]?\d+[\])]?\s*[:=]|\s*\[\d+\](?=\s*[-+.\d])", re.I
+)
 """The number of a row in front of it: `row 0:`, `[3]`."""
 
 OTHER_SPELLINGS = {"−": "-", "∞": "inf", "1.#INF": "inf", "1.#QNAN": "nan", "1.#IND": "nan", "-nan(ind)": "nan"}
@@ -56,9 +60,7 @@ class Printed(NamedTuple):
 def with_precision(printed: Mapping[str, Printed]) -> dict[str, Tensor]:
     """Arrays that one program printed, as exact as the digits say that it prints."""
     digits = significant([word for each in printed.values() for word in each.words if "." in word])
-    return {
-        name: held(name, array, printed_precision(words, digits)) for name, (array, words) in printed.items()
-    }
+    return {name: held(name, array, printed_precision(words, digits)) for name, (array, words) in printed.items()}
 
 
 def printed(rows: Sequence[Row]) -> Printed | None:

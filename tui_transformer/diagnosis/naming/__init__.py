@@ -99,7 +99,9 @@ def read_map(path: Path) -> dict[str, str]:
     if path.suffix == ".json":
         raw = read_json(path, LARGEST_MAP)
         if not all(isinstance(step, str) for step in raw.values()):
-            raise InputError(f"{path}: every name stands for one step: {{\"my_scores\": \"encoder.0.self_attention.scores\"}}")
+            raise InputError(
+                f'{path}: every name stands for one step: {{"my_scores": "encoder.0.self_attention.scores"}}'
+            )
         return {str(name): str(step) for name, step in raw.items()}
     check_regular(path)
     found = {}

@@ -51,7 +51,9 @@ AROUND = {
         for module in ("", "mlp.", "ffn.", "intermediate.", "feed_forward.")
         for act in ("act", "act_fn", "activation", "activation_fn", "intermediate_act_fn", "gelu_impl")
     },
-    **dict.fromkeys(("attention.output.dropout", "attn.resid_dropout", "self_attn.dropout"), ("self_attention.output",)),
+    **dict.fromkeys(
+        ("attention.output.dropout", "attn.resid_dropout", "self_attn.dropout"), ("self_attention.output",)
+    ),
     **dict.fromkeys(("output.dropout", "mlp.dropout", "ffn.dropout"), ("feed_forward.output",)),
     **dict.fromkeys(("attention.self.dropout", "attn.attn_dropout", "attention.dropout"), ("self_attention.weights",)),
     "layer.1.DenseReluDense.act": ("feed_forward.activation",),
@@ -88,8 +90,14 @@ def _paths(model: Model, program: Program) -> dict[str, tuple[Target, ...]]:
     logits = present(program, "output.logits")
     for path in ("lm_head", "embed_out", "cls", "cls.predictions", "generator_lm_head", "vocab_projector"):
         if logits:
-            paths.setdefault(path, (Target(logits),))
+            paths.setdefault(path, (Target(logits, offset=_last_bias(model, program)),))
     return paths
+
+
+def _last_bias(model: Model, program: Program) -> Host | None:
+    """The bias of the logits, which some models add after the module."""
+    name = "output.logits.bias"
+    return np.array(model.weights.get(name, program.shape(name))) if name in program.weights else None
 
 
 def _scale(program: Program, step: str) -> float:
@@ -101,7 +109,7 @@ def _scale(program: Program, step: str) -> float:
 def _stored(model: Model, program: Program) -> dict[str, Stored]:
     """Where the weight of every step is in a file: the step by its own name."""
     file = model.weights.file
-    tensors = getattr(getattr(file, "tensors", None), "names", frozenset())
+    tensors: frozenset[str] = getattr(getattr(file, "tensors", None), "names", frozenset())
     found: dict[str, Stored] = {}
     for name in program.weights:
         step, _, kind = name.rpartition(".")
@@ -132,7 +140,9 @@ def _taken(place: Stored, rows: int, out: int, *, stored_out_first: bool) -> Hos
         taken: Host = place.take(cells.T if stored_out_first else cells)
     except (ValueError, IndexError, AttributeError):
         return None
-    return taken if taken.ndim == 2 and bool((taken == taken[:1]).all()) else None
+    if taken.ndim != 2 or not bool((taken == taken[:1]).all()):
+        return None
+    return taken
 
 
 def _uneven(place: Stored, program: Program, step: str) -> Host | None:
@@ -141,7 +151,8 @@ def _uneven(place: Stored, program: Program, step: str) -> Host | None:
     widths = [
         shape_of(axes)[-1]
         for name, axes in program.weights.items()
-        if name.rpartition(".")[0].rpartition(".")[0] == sublayer and name.endswith(("query.weight", "key.weight", "value.weight"))
+        if name.rpartition(".")[0].rpartition(".")[0] == sublayer
+        and name.endswith(("query.weight", "key.weight", "value.weight"))
     ]
     rows, out = shape_of(program.weights[f"{step}.weight"])
     for stored_out_first in (True, False):
@@ -200,7 +211,9 @@ def _root(layer: str, i: int, paths: dict[str, str]) -> str:
 def _torch(program: Program) -> Iterator[tuple[str, str]]:
     for stack in stacks(program):
         cross = bool(present(program, f"{stack.name}.0.cross_attention.norm"))
-        norms = {"norm2": "cross_attention.norm", "norm3": "feed_forward.norm"} if cross else {"norm2": "feed_forward.norm"}
+        norms = (
+            {"norm2": "cross_attention.norm", "norm3": "feed_forward.norm"} if cross else {"norm2": "feed_forward.norm"}
+        )
         for i in range(stack.layers):
             for path, step in (TORCH | norms).items():
                 for found in present(program, f"{stack.name}.{i}.{step}"):

@@ -22,6 +22,7 @@ class Target:
         columns: The columns of it that are the step's, where it holds several steps side by side.
         paired: Columns i and i + d_k/2 of a head may lie side by side, as in GGUF files.
         scale: The step is these values times so much, or these values.
+        offset: The step is these values plus so much, or these values.
         note: What the name was taken for, where that is not plain.
     """
 
@@ -30,14 +31,15 @@ class Target:
     columns: Host | None = None
     paired: bool = False
     scale: float = 1.0
+    offset: Host | None = None
     note: str = ""
 
 
 class Table(Protocol):
     """Names, in the spelling of `spelled`, and what they stand for; a fused matrix stands for several steps."""
 
-    def get(self, key: str, default: tuple[Target, ...] = (), /) -> tuple[Target, ...]:
-        """What a name stands for."""
+    def get(self, key: str, /) -> tuple[Target, ...] | None:
+        """What a name stands for; None where nobody calls a step so."""
 
 
 Convention = Callable[[Model, Program], Table]

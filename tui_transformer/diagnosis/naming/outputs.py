@@ -36,7 +36,11 @@ def _names(program: Program) -> Iterator[tuple[str, Target]]:
     for i in range(found[-1].layers if found else 0):
         target = Target(present(program, f"decoder.{i}.cross_attention.weights"))
         yield from ((f"cross_{name}.{i}", target) for name in ATTENTION)
-    for name, step in (("logits", "output.logits"), ("prediction_logits", "output.logits"), ("lm_logits", "output.logits")):
+    for name, step in (
+        ("logits", "output.logits"),
+        ("prediction_logits", "output.logits"),
+        ("lm_logits", "output.logits"),
+    ):
         yield name, Target(present(program, step))
     for name in ("probabilities", "probs", "output_probs"):
         yield name, Target(present(program, "output.probabilities"))

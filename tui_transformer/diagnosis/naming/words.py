@@ -23,7 +23,9 @@ SUBLAYER: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("masked", "masked scores", "scores masked", "after mask", "masked attention scores"), ("masked",)),
     **dict.fromkeys(("softmax", "after softmax", "attention weights", "weights", "attn weights"), ("weights",)),
     **dict.fromkeys(("attention", "probs", "attention probs", "softmax scores", "softmax output"), ("weights",)),
-    **dict.fromkeys(("context", "attention output", "weights v", "head output", "z", "attn output"), ("context", "output", "concat")),
+    **dict.fromkeys(
+        ("context", "attention output", "weights v", "head output", "z", "attn output"), ("context", "output", "concat")
+    ),
     **dict.fromkeys(("concat", "concatenated", "concatenated heads", "concat heads"), ("concat",)),
     **dict.fromkeys(("output projection", "multi head", "multi head output", "mha output"), ("output",)),
     **dict.fromkeys(("multi head attention", "multihead attention", "mha", "attention out"), ("output",)),
@@ -70,7 +72,9 @@ LOGITS: dict[str, tuple[str, ...]] = {
 
 LAYER_NUMBER = re.compile(r"\b(?:(encoder|decoder)\.)?(?:layer|block|l|encoder|decoder)\.(\d+)\b")
 HEAD_NUMBER = re.compile(r"\bheads?\.(\d+)\b")
-SILENT = frozenset({"matrix", "of", "the", "for", "in", "after", "before", "shape", "self", "step", "result", "final", "x"})
+SILENT = frozenset(
+    {"matrix", "of", "the", "for", "in", "after", "before", "shape", "self", "step", "result", "final", "x"}
+)
 """Words of a heading that say nothing."""
 
 
@@ -82,7 +86,7 @@ class Headings:
     stacks: Mapping[str, Stack]
     steps: Mapping[str, tuple[str, ...]]
 
-    def get(self, key: str, default: tuple[Target, ...] = ()) -> tuple[Target, ...]:
+    def get(self, key: str, /) -> tuple[Target, ...] | None:
         """The step of a heading in the spelling of `spelled`."""
         layer, head = LAYER_NUMBER.search(key), HEAD_NUMBER.search(key)
         rest = HEAD_NUMBER.sub("", LAYER_NUMBER.sub("", key))
@@ -90,12 +94,12 @@ class Headings:
         stack = self._stack(layer, words)
         templates = self._meant([word for word in words if word not in self.stacks] or words)
         if stack is None or not templates:
-            return default
+            return None
         number = int(layer[2]) if layer else 0
         named = (each.format(stack=stack.name, i=number, embedding=stack.embedding) for each in templates)
         steps = present(self.program, *named)
         if not steps:
-            return default
+            return None
         headed = head is not None and len(self.program.by_name[steps[0]].axes) == 3
         return (Target(steps, head=int(head[1]) if head and headed else None),)
 

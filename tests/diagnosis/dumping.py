@@ -1,0 +1,158 @@
+"""Arrays of the small models as dumps, in the names and shapes that people give them."""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from diagnosis.small import Arrays, encoder, llama
+
+from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, held
+from tui_transformer.diagnosis.dumps.precision import FLOAT32, Precision
+from tui_transformer.engine.weights import Reader, Weights
+from tui_transformer.model import Model
+
+REFERENCES = Path(__file__).parent.parent / "references"
+IDS = [5, 1, 3, 7, 1, 2, 4]
+SIZES = {"layers": 2, "d_model": 16, "heads": 2, "d_ff": 24, "bias": True}
+MODELS = {
+    "post": ("encoder", {"scale_embedding": True}),
+    "pre": ("decoder", {"norm": "pre", "activation": "gelu", "positions": "learned"}),
+}
+
+
+@lru_cache
+def model_of(name: str) -> Model:
+    if name == "llama":
+        return Model.load(REFERENCES / "llama")
+    where, settings = MODELS[name]
+    model = Model.load(where, **SIZES, **settings)
+    return dataclasses.replace(model, weights=Weights(model.backend, _with_norms(model.weights.read)))
+
+
+def _with_norms(read: Reader) -> Reader:
+    """γ and β that are neither 1 nor 0, so that leaving them out is seen."""
+
+    def reader(name: str, shape: tuple[int, ...]) -> np.ndarray:
+        if ".norm." not in name:
+            return read(name, shape)
+        generator = np.random.default_rng(zlib.crc32(name.encode()))
+        return generator.normal(1.0, 0.3, shape).astype(np.float32)
+
+    return reader
+
+
+def computed(name: str, fault: str = "", dtype: type = np.float32) -> Arrays:
+    faults = frozenset({fault} - {""})
+    return (llama if name == "llama" else encoder)(model_of(name), IDS, faults, dtype)
+
+
+def dumped(arrays: Mapping[str, np.ndarray], precision: Precision = FLOAT32) -> Dump:
+    tensors: dict[str, Tensor] = {
+        name: held(name, np.asarray(array, np.float32), precision) for name, array in arrays.items()
+    }
+    return Dump(Path("dump.npz"), tensors | {"input_ids": held("input_ids", np.array(IDS), FLOAT32)})
+
+
+def hidden_states(arrays: Arrays) -> Arrays:
+    """What `output_hidden_states` gives: what enters each layer, and what leaves the last."""
+    outputs = [name for name in arrays if name.endswith(".output") and name.count(".") == 2]
+    entrance = "embedding.output" if "embedding.output" in arrays else "embedding.tokens"
+    found = {"hidden_states_0": arrays[entrance]}
+    for i, name in enumerate(outputs, 1):
+        found[f"hidden_states_{i}"] = arrays[name]
+    last = next((name for name in arrays if name in ("encoder.norm", "decoder.norm")), None)
+    return found | ({f"hidden_states_{len(outputs)}": arrays[last]} if last else {})
+
+
+HOOKED = (".query", ".key", ".value", "self_attention.output", ".hidden", "feed_forward.output", ".gate")
+
+
+def projections(arrays: Arrays) -> Arrays:
+    """What hooks on the linear modules give."""
+    beside = ("embedding.output", "embedding.tokens")
+    return {name: array for name, array in arrays.items() if name.endswith((*HOOKED, *beside))}
+
+
+def logits(arrays: Arrays) -> Arrays:
+    return {"logits": arrays["output.logits"]}
+
+
+def merged(array: np.ndarray) -> np.ndarray:
+    """heads × n × d_k → n × heads · d_k."""
+    return array.transpose(1, 0, 2).reshape(array.shape[1], -1)
+
+
+def batched(arrays: Arrays) -> Arrays:
+    return {name: array[None] for name, array in arrays.items()}
+
+
+LENS = {
+    "embedding.tokens": "hook_embed",
+    "decoder.{}.output": "blocks.{}.hook_resid_post",
+    "decoder.{}.self_attention.norm": "blocks.{}.ln1.hook_normalized",
+    "decoder.{}.self_attention.query": "blocks.{}.attn.hook_q",
+    "decoder.{}.self_attention.key": "blocks.{}.attn.hook_k",
+    "decoder.{}.self_attention.value": "blocks.{}.attn.hook_v",
+    "decoder.{}.self_attention.query_rotated": "blocks.{}.attn.hook_rot_q",
+    "decoder.{}.self_attention.masked": "blocks.{}.attn.hook_attn_scores",
+    "decoder.{}.self_attention.weights": "blocks.{}.attn.hook_pattern",
+    "decoder.{}.self_attention.context": "blocks.{}.attn.hook_z",
+    "decoder.{}.self_attention.output": "blocks.{}.hook_attn_out",
+    "decoder.{}.self_attention.residual": "blocks.{}.hook_resid_mid",
+    "decoder.{}.feed_forward.gate": "blocks.{}.mlp.hook_pre",
+    "decoder.{}.feed_forward.hidden": "blocks.{}.mlp.hook_pre_linear",
+    "decoder.{}.feed_forward.output": "blocks.{}.hook_mlp_out",
+    "decoder.norm": "ln_final.hook_normalized",
+}
+GGML = {
+    "embedding.tokens": "inp_embd",
+    "decoder.{}.self_attention.norm": "attn_norm-{}",
+    "decoder.{}.self_attention.query": "Qcur-{}",
+    "decoder.{}.self_attention.key": "Kcur-{}",
+    "decoder.{}.self_attention.value": "Vcur-{}",
+    "decoder.{}.self_attention.query_rotated": "Qcur-{} (rope)",
+    "decoder.{}.self_attention.scores": "kq-{}",
+    "decoder.{}.self_attention.weights": "kq_soft_max-{}",
+    "decoder.{}.self_attention.context": "kqv-{}",
+    "decoder.{}.self_attention.concat": "kqv_out-{}",
+    "decoder.{}.self_attention.residual": "ffn_inp-{}",
+    "decoder.{}.feed_forward.norm": "ffn_norm-{}",
+    "decoder.{}.feed_forward.hidden": "ffn_up-{}",
+    "decoder.{}.feed_forward.gate": "ffn_gate-{}",
+    "decoder.{}.feed_forward.gated": "ffn_gate_par-{}",
+    "decoder.{}.feed_forward.output": "ffn_out-{}",
+    "decoder.{}.output": "l_out-{}",
+    "decoder.norm": "result_norm",
+    "output.logits": "result_output",
+}
+MODULES = {
+    "embedding.tokens": "model.embed_tokens",
+    "decoder.{}.self_attention.norm": "model.layers.{}.input_layernorm",
+    "decoder.{}.self_attention.query": "model.layers.{}.self_attn.q_proj",
+    "decoder.{}.self_attention.key": "model.layers.{}.self_attn.k_proj",
+    "decoder.{}.self_attention.value": "model.layers.{}.self_attn.v_proj",
+    "decoder.{}.self_attention.output": "model.layers.{}.self_attn.o_proj",
+    "decoder.{}.feed_forward.norm": "model.layers.{}.post_attention_layernorm",
+    "decoder.{}.feed_forward.hidden": "model.layers.{}.mlp.up_proj",
+    "decoder.{}.feed_forward.gate": "model.layers.{}.mlp.gate_proj",
+    "decoder.{}.feed_forward.activation": "model.layers.{}.mlp.act_fn",
+    "decoder.{}.feed_forward.output": "model.layers.{}.mlp",
+    "decoder.{}.output": "model.layers.{}",
+    "decoder.norm": "model.norm",
+    "output.logits": "lm_head",
+}
+
+
+def renamed(arrays: Arrays, names: Mapping[str, str]) -> Arrays:
+    """The arrays that have a name in a convention, under it."""
+    found = {}
+    for ours, theirs in names.items():
+        for i in range(2 if "{}" in ours else 1):
+            if ours.format(i) in arrays:
+                found[theirs.format(i)] = arrays[ours.format(i)]
+    return found
