@@ -156,3 +156,9 @@ def renamed(arrays: Arrays, names: Mapping[str, str]) -> Arrays:
             if ours.format(i) in arrays:
                 found[theirs.format(i)] = arrays[ours.format(i)]
     return found
+
+
+def coarse_bits(array: np.ndarray) -> np.ndarray:
+    """bf16 as its 16 bits."""
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)

@@ -13,6 +13,7 @@ from diagnosis.dumping import (
     LENS,
     MODULES,
     batched,
+    coarse_bits,
     computed,
     dumped,
     hidden_states,
@@ -143,8 +144,7 @@ def test_coarse_dumps_are_not_blamed_for_their_rounding(precision, dtype: str, n
 def coarse(array: np.ndarray, dtype: str) -> np.ndarray:
     if dtype == "float16":
         return array.astype(np.float16).astype(np.float32)
-    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+    return (coarse_bits(array).astype(np.uint32) << 16).view(np.float32)
 
 
 PADDED = [5, 1, 3, 7, 2, 0, 0]

@@ -1,0 +1,238 @@
+"""Every format is read to the same numbers, and what cannot be read is refused with what to do."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from diagnosis.dumping import coarse_bits
+from safetensors.numpy import save_file
+
+from tui_transformer.diagnosis.dumps import Dump, open_dump
+from tui_transformer.errors import InputError
+
+X = np.array([[0.5, -1.25, 3.0], [1e-3, 2.0, -np.inf]], np.float32)
+Y = np.arange(12, dtype=np.float32).reshape(2, 3, 2) / 7
+
+
+def npz(folder: Path) -> Path:
+    np.savez(folder / "a.npz", x=X, y=Y)
+    return folder / "a.npz"
+
+
+def safetensors(folder: Path) -> Path:
+    save_file({"x": X, "y": Y}, folder / "a.safetensors")
+    return folder / "a.safetensors"
+
+
+def npy_folder(folder: Path) -> Path:
+    np.save(folder / "x.npy", X)
+    np.save(folder / "y.npy", Y)
+    return folder
+
+
+def raw_folder(folder: Path) -> Path:
+    X.tofile(folder / "x.f32")
+    Y.tofile(folder / "y.f32")
+    (folder / "shapes.json").write_text(json.dumps({"x": [2, 3], "y.f32": {"shape": [2, 3, 2]}}))
+    return folder
+
+
+def lines(array: np.ndarray) -> str:
+    return "\n".join(" ".join(format(value, ".9g") for value in row) for row in array) + "\n"
+
+
+def text_folder(folder: Path) -> Path:
+    (folder / "x.txt").write_text(lines(X))
+    (folder / "y.txt").write_text("\n".join(map(lines, Y)))
+    return folder
+
+
+def log(folder: Path) -> Path:
+    (folder / "run.log").write_text(f"starting\nx:\n{lines(X)}\n\ny (2 blocks)\n{lines(Y[0])}\n{lines(Y[1])}done\n")
+    return folder / "run.log"
+
+
+def debugger(folder: Path) -> Path:
+    def node(name: str, array: np.ndarray) -> dict[str, object]:
+        value = str(array.tolist()).replace("-inf", "    -inf")
+        output = {"shape": f"torch.Size({list(array.shape)})", "dtype": "torch.float32", "value": [f"tensor({value})"]}
+        return {"module_path": name, "inputs": {}, "outputs": output}
+
+    tree = {"module_path": "Net", "children": [node("x", X), node("y", Y)]}
+    (folder / "tree.json").write_text(json.dumps(tree))
+    return folder / "tree.json"
+
+
+FORMATS = [npz, safetensors, npy_folder, raw_folder, text_folder, log, debugger]
+
+
+@pytest.mark.parametrize("write", FORMATS)
+def test_every_format_gives_the_same_numbers(write, tmp_path: Path) -> None:
+    dump = open_dump(write(tmp_path))
+    y = next(name for name in dump.tensors if name.startswith("y"))
+    for name, expected in (("x", X), (y, Y)):
+        values = dump.tensors[name].values
+        np.testing.assert_allclose(values.array, expected, rtol=1e-7)
+        assert values.array.shape == expected.shape
+
+
+def numbers(text: str, tmp_path: Path) -> Dump:
+    path = tmp_path / "run.log"
+    path.write_text(text)
+    return open_dump(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Q:\n1.5 2.25\n-3 4\n",
+        "Q =\n[[1.5, 2.25],\n [-3.0, 4.0]]\n",
+        "Q\n| 1.5 | 2.25 |\n| -3 | 4 |\n",
+        "Q:\nrow 0: 1.5 2.25\nrow 1: -3 4\n",
+        "Q:\n1.5;2.25\n-3;4\n",
+        "Q\n2 2\n1.5 2.25\n-3 4\n",
+    ],
+)
+def test_matrices_are_read_however_they_are_printed(text: str, tmp_path: Path) -> None:
+    dump = numbers(text, tmp_path)
+    np.testing.assert_array_equal(dump.tensors["Q"].values.array, [[1.5, 2.25], [-3, 4]])
+
+
+def test_headings_of_layers_and_heads_count_for_those_after_them(tmp_path: Path) -> None:
+    dump = numbers("== Layer 0 ==\nHead 1\nscores:\n1 2\n3 4\nlayer 1\nscores:\n5 6\n7 8\n", tmp_path)
+    assert list(dump.tensors) == ["Layer 0 scores Head 1", "layer 1 scores"]
+
+
+def test_a_heading_that_comes_again_is_counted(tmp_path: Path) -> None:
+    assert list(numbers("Q:\n1 2\nQ:\n3 4\nQ:\n5 6\n", tmp_path).tensors) == ["Q", "Q (2)", "Q (3)"]
+
+
+def test_numbers_that_are_infinite_or_none_are_read(tmp_path: Path) -> None:
+    array = numbers("Q:\n-inf nan\ninf -nan\n", tmp_path).tensors["Q"].values.array
+    np.testing.assert_array_equal(array, [[-np.inf, np.nan], [np.inf, np.nan]])
+
+
+def test_digits_say_how_exact_printed_numbers_are(tmp_path: Path) -> None:
+    dump = numbers("a:\n0.1235 1.2346\nb:\n0.25 1.234567\n", tmp_path)
+    assert dump.tensors["a"].values.precision.absolute == pytest.approx(5e-5)
+    assert dump.tensors["b"].values.precision.relative == pytest.approx(5e-7)
+
+
+def test_bf16_is_read_from_npz_and_safetensors_and_raw_files(tmp_path: Path) -> None:
+    bits = coarse_bits(X)
+    np.savez(tmp_path / "a.npz", x=bits.view("V2"))
+    bits.tofile(tmp_path / "x.bf16")
+    (tmp_path / "shapes.json").write_text('{"x": [2, 3]}')
+    for path in (tmp_path / "a.npz", tmp_path):
+        values = open_dump(path).tensors["x"].values
+        np.testing.assert_allclose(values.array, X, rtol=2**-8)
+        assert values.precision.name == "bf16"
+
+
+CALLBACK = """main: something
+ggml_debug:                   Qcur-0 = (f32)    MUL_MAT(blk.0.attn_q.weight{8, 8, 1, 1}, attn_norm-0{8, 2, 1, 1}}) = {8, 2, 1, 1}
+                                     [
+                                      [
+                                       [      0.0000,       0.1000,       0.2000, ...,       0.5000,       0.6000,       0.7000],
+                                       [      1.0000,       1.1000,       1.2000, ...,       1.5000,       1.6000,       1.7000],
+                                      ],
+                                     ]
+                                     sum = 8.0
+common_debug_cb_eval:         Qcur-0 = (f32)       ROPE(Qcur-0{4, 2, 2, 1}, inp_pos{2, 1, 1, 1}}) = {4, 2, 2, 1}
+                                     [
+                                      [
+                                       [      0.0000,       0.1000,       0.2000,       0.3000],
+                                       [      0.4000,       0.5000,       0.6000,       0.7000],
+                                      ],
+                                      [
+                                       [      1.0000,       1.1000,       1.2000,       1.3000],
+                                       [      1.4000,       1.5000,       1.6000,       1.7000],
+                                      ],
+                                     ]
+                                     sum = 13.6
+"""
+
+
+def test_the_log_of_llama_cpp_gives_what_it_shows(tmp_path: Path) -> None:
+    dump = numbers(CALLBACK, tmp_path)
+    assert list(dump.tensors) == ["Qcur-0", "Qcur-0 (rope)"]
+    values = dump.tensors["Qcur-0"].values
+    assert values.known is not None
+    assert values.known.reshape(2, 8)[0].tolist() == [True] * 3 + [False] * 2 + [True] * 3
+    assert values.array.reshape(2, 8)[1, 7] == 1.7
+    assert values.precision.absolute == pytest.approx(5e-5)
+    assert dump.tensors["Qcur-0 (rope)"].values.array[0, 1, 0, 2] == 1.2
+
+
+def test_a_pickled_file_is_not_read_but_said_how_to_convert(tmp_path: Path) -> None:
+    path = tmp_path / "dump.pt"
+    path.write_bytes(b"\x80\x04.")
+    with pytest.raises(InputError, match=r"import torch; .*save_file\(") as caught:
+        open_dump(path)
+    assert "dump.safetensors" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def broken(name: str, data: bytes, folder: Path) -> Path:
+    (folder / name).write_bytes(data)
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.npz", b"PK\x03\x04 not a zip"),
+        ("a.safetensors", b"\xff" * 40),
+        ("a.json", b"{]"),
+        ("a.json", b'{"module_path": "Net", "children": [3, {"outputs": {"shape": "x", "value": 7}}]}'),
+        ("a.txt", b"no numbers here\n"),
+        ("a.txt", b"\0\1\2\3"),
+        ("a.npy", b"\x93NUMPY\x01\x00"),
+        ("a.npy", b""),
+        ("a.txt", b""),
+    ],
+)
+def test_a_broken_file_is_one_line_that_names_it(name: str, data: bytes, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=name) as caught:
+        open_dump(broken(name, data, tmp_path))
+    assert "\n" not in str(caught.value)
+
+
+def test_objects_in_an_npz_are_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    data = io.BytesIO()
+    np.save(data, np.array([{}], dtype=object), allow_pickle=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("evil.npy", data.getvalue())
+    with pytest.raises(InputError, match="nothing is unpickled"):
+        open_dump(path).tensors["evil"].values  # noqa: B018 - reading is the test
+
+
+def test_a_raw_file_whose_size_is_not_its_shape_is_refused(tmp_path: Path) -> None:
+    X.tofile(tmp_path / "x.f32")
+    (tmp_path / "shapes.json").write_text('{"x": [2, 4]}')
+    with pytest.raises(InputError, match="2 × 4"):
+        open_dump(tmp_path)
+
+
+def test_a_debugger_that_shows_corners_alone_says_what_to_ask_for(tmp_path: Path) -> None:
+    output = {"shape": "torch.Size([2, 9])", "value": ["tensor([[1.0, 2.0, ..., 3.0]])"]}
+    path = tmp_path / "tree.json"
+    path.write_text(json.dumps({"module_path": "Net", "children": [{"module_path": "x", "outputs": output}]}))
+    with pytest.raises(InputError, match="use_repr=False"):
+        open_dump(path)
+
+
+def test_a_debugger_reads_no_file_outside_its_folder(tmp_path: Path) -> None:
+    save_file({"data": X}, tmp_path / "secret.safetensors")
+    (tmp_path / "in").mkdir()
+    output = {"shape": "torch.Size([2, 3])", "value": "../secret.safetensors"}
+    path = tmp_path / "in" / "tree.json"
+    path.write_text(json.dumps({"module_path": "Net", "children": [{"module_path": "x", "outputs": output}]}))
+    with pytest.raises(InputError, match="corners"):
+        open_dump(path)
