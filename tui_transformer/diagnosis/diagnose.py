@@ -9,7 +9,7 @@ import numpy as np
 
 from tui_transformer.diagnosis.comparison import Difference, compare, tolerance_of
 from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict
-from tui_transformer.diagnosis.dumps.dump import IDS, LABELS, MASKS, SEGMENTS, Dump
+from tui_transformer.diagnosis.dumps.dump import IDS, LABELS, MASKS, NOT_STEPS, SEGMENTS, Dump
 from tui_transformer.diagnosis.dumps.precision import FLOAT32_UNIT
 from tui_transformer.diagnosis.isolation import Local, Report, cause_of, local
 from tui_transformer.diagnosis.matching import Entry, Matched, counted_cells, match
@@ -215,7 +215,8 @@ def _nothing(dump: Dump, matched: Matched, program: Program) -> str:
     if matched.misfits:
         step, name, reason = matched.misfits[0]
         return f"{dump.path}: {visible(name)} would be {step}, but {reason}: give the token IDs that it is of"
-    theirs, ours = list(dump.tensors), list(program.names)
+    theirs = [name for name in dump.tensors if name not in NOT_STEPS]
+    ours = [name for name in program.names if not program.step(name).op.integer]
     guesses = []
     for name in theirs[:SHOWN]:
         near = difflib.get_close_matches(name.lower(), [each.lower() for each in ours], 1, 0.3)

@@ -1,0 +1,233 @@
+"""Names and axes: what is taken for which step, in which shape, and that it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from diagnosis.dumping import IDS, REFERENCES, computed, dumped, merged, model_of
+
+from tui_transformer.diagnosis import Diagnosis, Input, diagnose
+from tui_transformer.diagnosis.diagnose import input_of
+from tui_transformer.diagnosis.dumps import open_dump
+from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, Values, held
+from tui_transformer.diagnosis.dumps.precision import FLOAT32
+from tui_transformer.diagnosis.naming import names_for, read_map
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+
+AT = "encoder.0.self_attention"
+QUERY, SCORES = f"{AT}.query", f"{AT}.scores"
+
+
+def with_shape(step: str, change: Callable[[np.ndarray], np.ndarray], fault: str = "") -> Diagnosis:
+    arrays = computed("post", fault)
+    return diagnose(dumped(arrays | {step: change(arrays[step])}), model_of("post"))
+
+
+@pytest.mark.parametrize(
+    ("step", "change", "assumed"),
+    [
+        (QUERY, lambda x: x[None], ""),
+        (QUERY, merged, "tokens × heads × d_k"),
+        (QUERY, lambda x: merged(x)[None], "tokens × heads × d_k"),
+        (QUERY, lambda x: x.transpose(1, 0, 2)[None], "tokens × heads × d_k"),
+        (QUERY, lambda x: x.T, "transposed"),
+        (QUERY, lambda x: x.reshape(x.shape[::-1]), "fastest axis first"),
+        (SCORES, lambda x: x.transpose(1, 0, 2), "queries × heads × keys"),
+        (f"{AT}.output", lambda x: x.T, "transposed"),
+        (f"{AT}.concat", lambda x: x.reshape(7, 2, 8), ""),
+        (f"{AT}.output", lambda x: x[:, None, :], ""),
+    ],
+)
+def test_an_array_in_another_order_is_recognised_and_that_is_said(step: str, change, assumed: str) -> None:
+    found = with_shape(step, change)
+    assert found.first is None, found.first
+    assert len(found.steps) == len(computed("post"))
+    assert any(assumed in each and step in each for each in found.assumed) if assumed else not found.assumed
+
+
+def test_an_array_in_another_order_is_still_blamed_for_a_mistake() -> None:
+    found = with_shape(f"{AT}.scaled", lambda x: x[None], "scale-d_k")
+    assert found.first is not None
+    assert found.first.cause == "scale-d_k"
+
+
+def test_scores_may_be_those_after_dividing_and_masking() -> None:
+    arrays = computed("pre")
+    at = "decoder.0.self_attention"
+    del arrays[f"{at}.scaled"]
+    later = np.where(np.isneginf(arrays[f"{at}.masked"]), -1e9, arrays[f"{at}.masked"])
+    found = diagnose(dumped(arrays | {f"{at}.scores": later}), model_of("pre"))
+    assert found.first is None
+    assert any("masked, not scores" in each for each in found.assumed)
+    assert any("-1e+09 stands for −∞" in each for each in found.assumed)
+
+
+@pytest.mark.parametrize("number", [-1e4, -1e9, float(np.finfo(np.float32).min)])
+def test_numbers_that_stand_for_infinity_agree_with_it(number: float) -> None:
+    arrays = computed("pre")
+    masked = "decoder.0.self_attention.masked"
+    arrays[masked] = np.where(np.isneginf(arrays[masked]), number, arrays[masked])
+    assert diagnose(dumped(arrays), model_of("pre")).first is None
+
+
+def test_several_sentences_are_compared_together() -> None:
+    model = model_of("post")
+    rows = [[1, 2, 3, 4], [5, 6, 7, 1]]
+    trace = model.trace(ids=rows)
+    tensors = {name: held(name, np.array(trace[name]), FLOAT32) for name in trace.names}
+    wrong = np.array(trace[QUERY])
+    wrong[1, 0, 2, 3] += 1
+    given = {"input_ids": held("input_ids", np.array(rows), FLOAT32)}
+    assert diagnose(Dump(Path("a"), tensors | given), model).first is None
+    first = diagnose(Dump(Path("a"), tensors | given | {QUERY: held(QUERY, wrong, FLOAT32)}), model).first
+    assert first is not None
+    assert (first.step, first.index) == (QUERY, (1, 0, 2, 3))
+
+
+def test_fused_matrices_are_taken_apart(tmp_path: Path) -> None:
+    model = Model.load(REFERENCES / "gpt2")
+    trace = model.trace(ids=IDS)
+    at = "decoder.0.self_attention"
+    fused = np.concatenate([merged(trace[f"{at}.{name}"]) for name in ("query", "key", "value")], axis=-1)
+    found = diagnose(dumped({"transformer.h.0.attn.c_attn": fused[None]}), model)
+    assert [each.step for each in found.steps] == [f"{at}.query", f"{at}.key", f"{at}.value"]
+    assert found.first is None
+    wrong = fused.copy()
+    wrong[:, -1] += 1
+    first = diagnose(dumped({"h.0.attn.c_attn": wrong}), model).first
+    assert first is not None
+    assert first.step == f"{at}.value"
+
+
+def test_the_first_axis_may_count_layers() -> None:
+    arrays = computed("post")
+    states = [arrays["embedding.output"], arrays["encoder.0.output"], arrays["encoder.1.output"]]
+    found = diagnose(dumped({"hidden_states": np.stack(states)[:, None]}), model_of("post"))
+    assert [each.theirs for each in found.steps] == ["hidden_states[0]", "hidden_states[1]", "hidden_states[2]"]
+    assert found.first is None
+
+
+def test_ggml_sizes_name_the_fastest_axis_first() -> None:
+    model = model_of("llama")
+    trace = model.trace(ids=IDS)
+    query = np.array(trace["decoder.0.self_attention.query"])  # heads × tokens × d_k
+    flat = np.ascontiguousarray(query.transpose(1, 0, 2))  # in memory as ggml has it: {d_k, heads, tokens}
+    tensor = Tensor("Qcur-0", flat.shape[::-1], lambda: Values(flat.reshape(flat.shape[::-1]), FLOAT32), True)
+    given = {"input_ids": held("input_ids", np.array(IDS), FLOAT32), "Qcur-0": tensor}
+    assert diagnose(Dump(Path("a"), given), model, names="ggml").first is None
+
+
+def test_rows_in_the_order_of_gguf_files_are_recognised() -> None:
+    model = model_of("llama")
+    query = np.array(model.trace(ids=IDS)["decoder.0.self_attention.query"])
+    half = query.shape[-1] // 2
+    paired = np.stack([query[..., :half], query[..., half:]], -1).reshape(query.shape)
+    found = diagnose(dumped({"Qcur-0": merged(paired)}), model)
+    assert found.first is None
+    assert any("GGUF" in each for each in found.assumed)
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("Q", QUERY),
+        ("layer 1 Q", "encoder.1.self_attention.query"),
+        ("Attention scores (7x7)", SCORES),
+        ("Layer 1: attention weights (softmax)", "encoder.1.self_attention.weights"),
+        ("scaled scores", f"{AT}.scaled"),
+        ("Positional encoding", "embedding.positions"),
+        ("Add & Norm 2", "encoder.0.feed_forward.norm"),
+        ("Encoder layer 1 output", "encoder.1.feed_forward.norm"),
+        ("ReLU output", "encoder.0.feed_forward.activation"),
+        ("logits", "output.logits"),
+        ("encoder_0_self_attention_scores", SCORES),
+        ("value/encoder.0.self_attention.scores", SCORES),
+        ("encoder.layers.1.linear1", "encoder.1.feed_forward.hidden"),
+        ("layers.0.self_attn", f"{AT}.output"),
+        ("hidden_states.1", "encoder.0.feed_forward.norm"),
+        ("attentions[1]", "encoder.1.self_attention.weights"),
+    ],
+)
+def test_what_people_call_the_steps(name: str, step: str) -> None:
+    model = model_of("post")
+    program = model.program(7)
+    (target,) = names_for(model, program).find(name)
+    assert target.steps[0] == step
+
+
+@pytest.mark.parametrize("name", ["scores gradient", "my favourite matrix", "time", "", "layer 9 Q", "42"])
+def test_what_is_no_step_is_taken_for_none(name: str) -> None:
+    model = model_of("post")
+    assert names_for(model, model.program(7)).find(name) == ()
+
+
+def test_heads_that_are_printed_alone_are_put_together() -> None:
+    arrays = computed("post", "scale-missing")
+    parts = {f"head {i} {name}": arrays[f"{AT}.{name}"][i] for i in range(2) for name in ("scores", "scaled")}
+    found = diagnose(dumped(parts), model_of("post"))
+    assert [each.step for each in found.steps] == [SCORES, f"{AT}.scaled"]
+    assert found.first is not None
+    assert found.first.cause == "scale-missing"
+
+
+def test_a_heading_that_comes_once_a_layer_and_head_is_of_each_in_turn(tmp_path: Path) -> None:
+    arrays = computed("post")
+    blocks = []
+    for layer in range(2):
+        for head in range(2):
+            rows = arrays[f"encoder.{layer}.self_attention.scores"][head]
+            blocks.append("Scores:\n" + "\n".join(" ".join(f"{x:.8g}" for x in row) for row in rows))
+    (tmp_path / "run.log").write_text("\n".join(blocks))
+    found = diagnose(open_dump(tmp_path / "run.log"), model_of("post"), Input(np.array([IDS])))
+    assert [each.step for each in found.steps] == [SCORES, "encoder.1.self_attention.scores"]
+    assert found.first is None
+
+
+def test_own_names_are_said_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "names.txt"
+    path.write_text(f"# mine\nmy_first = {QUERY}\nmy_second = {SCORES}  # of all heads\n")
+    arrays = computed("post")
+    dump = dumped({"my_first": arrays[QUERY], "my_second": arrays[SCORES], "my_third": arrays[QUERY]})
+    found = diagnose(dump, model_of("post"), own=read_map(path))
+    assert [each.theirs for each in found.steps] == ["my_first", "my_second"]
+    assert found.unmatched == ("my_third",)
+
+
+@pytest.mark.parametrize("text", ["my_first", "a = \n", '{"a": 3}'])
+def test_a_broken_file_of_names_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / ("names.json" if text.startswith("{") else "names.txt")
+    path.write_text(text)
+    with pytest.raises(InputError, match="names"):
+        read_map(path)
+
+
+def test_nothing_in_common_lists_both_sides_and_guesses() -> None:
+    with pytest.raises(InputError, match=r"it has qq_scoors; the model has embedding.*nearest: .*--map"):
+        diagnose(dumped({"qq_scoors": np.zeros((2, 2))}), model_of("post"))
+
+
+def test_an_array_of_another_size_is_said() -> None:
+    arrays = computed("post")
+    found = diagnose(dumped(arrays | {QUERY: np.zeros((3, 5))}), model_of("post"))
+    assert any("3 × 5 does not fit 2 × 7 × 8" in each for each in found.unmatched)
+    assert found.first is not None
+    assert found.first.step == QUERY
+
+
+def test_a_dump_without_token_ids_asks_for_them() -> None:
+    with pytest.raises(InputError, match="--text, or --ids"):
+        input_of(Dump(Path("a.npz"), {}), model_of("post"))
+
+
+@pytest.mark.parametrize(
+    "family", ["bert", "gpt2", "gpt_neox", "llama", "qwen2", "qwen3", "t5", "bart", "marian", "roberta", "distilbert"]
+)
+def test_published_values_of_every_family_agree(family: str) -> None:
+    folder = REFERENCES / family
+    found = diagnose(open_dump(folder / "expected.npz"), Model.load(folder))
+    assert found.first is None, found.first
+    assert len(found.steps) >= 5
