@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from diagnosis.small import Arrays, encoder, llama
+from small import Arrays, encoder, llama
 
 from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, held
 from tui_transformer.diagnosis.dumps.precision import FLOAT32, Precision

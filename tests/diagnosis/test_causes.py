@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from diagnosis.dumping import (
+from dumping import (
     GGML,
     IDS,
     LENS,
@@ -22,7 +22,7 @@ from diagnosis.dumping import (
     projections,
     renamed,
 )
-from diagnosis.small import encoder
+from small import encoder
 
 from tui_transformer.diagnosis import Diagnosis, diagnose
 from tui_transformer.diagnosis.dumps.dump import Dump, held

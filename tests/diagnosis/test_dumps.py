@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from diagnosis.dumping import coarse_bits
+from dumping import coarse_bits
 from safetensors.numpy import save_file
 
 from tui_transformer.diagnosis.dumps import Dump, open_dump
@@ -135,25 +135,25 @@ def test_bf16_is_read_from_npz_and_safetensors_and_raw_files(tmp_path: Path) -> 
 
 
 CALLBACK = """main: something
-ggml_debug:                   Qcur-0 = (f32)    MUL_MAT(blk.0.attn_q.weight{8, 8, 1, 1}, attn_norm-0{8, 2, 1, 1}}) = {8, 2, 1, 1}
-                                     [
-                                      [
-                                       [      0.0000,       0.1000,       0.2000, ...,       0.5000,       0.6000,       0.7000],
-                                       [      1.0000,       1.1000,       1.2000, ...,       1.5000,       1.6000,       1.7000],
-                                      ],
-                                     ]
+ggml_debug:       Qcur-0 = (f32)    MUL_MAT(blk.0.attn_q.weight{8, 8, 1, 1}, attn_norm-0{8, 2, 1, 1}}) = {8, 2, 1, 1}
+            [
+             [
+              [  0.0000, 0.1000, 0.2000, ...,       0.5000,       0.6000,       0.7000],
+              [      1.0000,       1.1000,       1.2000, ...,       1.5000,       1.6000,       1.7000],
+             ],
+            ]
                                      sum = 8.0
 common_debug_cb_eval:         Qcur-0 = (f32)       ROPE(Qcur-0{4, 2, 2, 1}, inp_pos{2, 1, 1, 1}}) = {4, 2, 2, 1}
-                                     [
-                                      [
-                                       [      0.0000,       0.1000,       0.2000,       0.3000],
-                                       [      0.4000,       0.5000,       0.6000,       0.7000],
-                                      ],
-                                      [
-                                       [      1.0000,       1.1000,       1.2000,       1.3000],
-                                       [      1.4000,       1.5000,       1.6000,       1.7000],
-                                      ],
-                                     ]
+            [
+             [
+              [      0.0000,       0.1000,       0.2000,       0.3000],
+              [      0.4000,       0.5000,       0.6000,       0.7000],
+             ],
+             [
+              [      1.0000,       1.1000,       1.2000,       1.3000],
+              [      1.4000,       1.5000,       1.6000,       1.7000],
+             ],
+            ]
                                      sum = 13.6
 """
 

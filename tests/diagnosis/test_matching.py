@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from diagnosis.dumping import IDS, REFERENCES, computed, dumped, merged, model_of
+from dumping import IDS, REFERENCES, computed, dumped, merged, model_of
 
 from tui_transformer.diagnosis import Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.diagnose import input_of

@@ -18,7 +18,7 @@ from tui_transformer.engine.ops import Embed, LayerNorm, Linear, NormOfSum, Proj
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
-from tui_transformer.model.families.base import Stored
+from tui_transformer.model.weight_table import Stored
 
 TORCH = {
     "self_attn": "self_attention.output",
@@ -116,7 +116,7 @@ def _stored(model: Model, program: Program) -> dict[str, Stored]:
         if kind != "weight" or step not in program.by_name or not isinstance(program.by_name[step].op, WEIGHTED):
             continue
         try:
-            found[step] = model.family.stored(model.config, name, tensors)
+            found[step] = model.family.weights.stored(model.config, name, tensors)
         except (KeyError, ValueError, IndexError, InputError):
             continue
     return found
