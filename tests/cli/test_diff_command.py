@@ -62,7 +62,7 @@ def test_two_traces_as_json(run: Run, wrong: Path) -> None:
 
 
 def test_a_log_of_printed_matrices(run: Run, tmp_path: Path) -> None:
-    run("trace", "--out", "a.npz", "--ids", "1,2,3")
+    run("trace", "--out", "a.npz", "--model", "encoder", "--ids", "1,2,3")
     with np.load(tmp_path / "a.npz") as archive:
         embedding, positions = archive["embedding.tokens"], archive["embedding.positions"]
     with (tmp_path / "run.log").open("w") as file:
@@ -75,14 +75,14 @@ def test_a_log_of_printed_matrices(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_dump_without_ids_is_compared_on_the_example(run: Run, tmp_path: Path) -> None:
-    run("trace", "--out", "a.npz", "--steps", "*.query")
+    run("trace", "--out", "a.npz", "--model", "encoder", "--steps", "*.query")
     ended = run("diff", "a.npz", "encoder")
     assert ended.code == 0
     assert "assumed: the dump names no token IDs: the example sentence of the model is taken" in ended.out
 
 
 def test_a_folder_of_arrays_is_a_dump(run: Run, tmp_path: Path) -> None:
-    run("trace", "--out", "a.npz", "--ids", "1,2,3")
+    run("trace", "--out", "a.npz", "--model", "encoder", "--ids", "1,2,3")
     (tmp_path / "dump").mkdir()
     with np.load(tmp_path / "a.npz") as archive:
         for name in archive.files:

@@ -14,6 +14,7 @@ from tui_transformer.diagnosis.dumps.precision import FLOAT32_UNIT
 from tui_transformer.diagnosis.isolation import Local, Report, cause_of, local
 from tui_transformer.diagnosis.matching import Entry, Matched, counted_cells, match
 from tui_transformer.diagnosis.naming import names_for
+from tui_transformer.diagnosis.naming.name import spelled
 from tui_transformer.diagnosis.right import Input, Right, right_values
 from tui_transformer.diagnosis.sentences import hint, inputs_said, said
 from tui_transformer.engine.program import Program
@@ -59,8 +60,8 @@ def diagnose(
         raise InputError(_nothing(dump, matched, right.program))
     differences = {entry.theirs: _difference(entry, right, tolerance) for entry in matched.entries}
     first, verdicts = _isolated(matched.entries, differences, right, report)
-    if first is None and matched.misfits:
-        first = _misfit(matched.misfits[0])
+    if first is None:
+        first = next((_misfit(each) for each in matched.misfits if spelled(each[1]).endswith(spelled(each[0]))), None)
     compared = tuple(
         Compared(entry.step, entry.theirs, differences[entry.theirs], right.noise(entry.step), verdicts[entry.theirs])
         for entry in matched.entries

@@ -15,7 +15,6 @@ from tui_transformer.diagnosis.comparison import compare, tolerance_of
 from tui_transformer.diagnosis.dumps.dump import NOT_STEPS, Dump, Tensor, Values
 from tui_transformer.diagnosis.dumps.precision import Precision
 from tui_transformer.diagnosis.naming import Names, Target
-from tui_transformer.diagnosis.naming.name import spelled
 from tui_transformer.diagnosis.right import Right
 from tui_transformer.engine.backend import Host
 
@@ -73,8 +72,7 @@ def match(dump: Dump, names: Names, right: Right) -> Matched:
             shape = right.program.by_name[target.steps[0]].axes
             reason = fits_nothing(tensor.shape, shape)
             unmatched.append(f"{tensor.name}: {reason}")
-            if spelled(tensor.name).endswith(spelled(target.steps[0])):
-                misfits.append((target.steps[0], tensor.name, reason))
+            misfits.append((target.steps[0], tensor.name, reason))
     ordered = sorted(_joined(entries), key=lambda entry: right.program.places[entry.step])
     return Matched(tuple(ordered), tuple(unmatched), tuple(misfits))
 

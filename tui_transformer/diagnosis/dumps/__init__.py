@@ -50,7 +50,8 @@ def _conversion(path: Path) -> str:
     return (
         f"{shown_path(path)}: reading it can run code, so it is not read: where you trust it, convert it with two "
         "lines of Python: `import torch; from safetensors.torch import save_file` and "
-        f"`save_file({{k: v.clone().contiguous() for k, v in torch.load({path.name!r}, map_location='cpu', weights_only=True).items()}}, {target!r})`"
+        f"`save_file({{k: v.clone().contiguous() for k, v in torch.load({path.name!r}, map_location='cpu', "
+        f"weights_only=True).items()}}, {target!r})`"
     )
 
 

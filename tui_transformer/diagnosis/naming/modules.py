@@ -140,9 +140,8 @@ def _taken(place: Stored, rows: int, out: int, *, stored_out_first: bool) -> Hos
         taken: Host = place.take(cells.T if stored_out_first else cells)
     except (ValueError, IndexError, AttributeError):
         return None
-    if taken.ndim != 2 or not bool((taken == taken[:1]).all()):
-        return None
-    return taken
+    of_columns = taken.ndim == 2 and bool(np.equal(taken, taken[:1]).all())
+    return taken if of_columns else None
 
 
 def _uneven(place: Stored, program: Program, step: str) -> Host | None:
