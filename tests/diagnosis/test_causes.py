@@ -12,6 +12,7 @@ from dumping import (
     IDS,
     LENS,
     MODULES,
+    REFERENCES,
     batched,
     coarse_bits,
     computed,
@@ -223,3 +224,16 @@ def test_right_dumps_of_the_trained_models_give_nothing(name: str) -> None:
     tensors = {step: held(step, array, FLOAT32) for step, array in arrays.items()}
     given = {"input_ids": held("input_ids", np.array(ids), FLOAT32)}
     assert diagnose(Dump(Path("trace.npz"), tensors | given), model).first is None
+
+
+def test_scores_that_are_not_capped_are_seen() -> None:
+    model = Model.load(REFERENCES / "gemma2")
+    trace = model.trace(ids=IDS)
+    at = "decoder.0.self_attention"
+    later = np.triu(np.ones((len(IDS), len(IDS)), bool), 1)
+    scores = np.where(later, -np.inf, np.array(trace[f"{at}.scaled"], np.float64))
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    first = diagnose(dumped({f"{at}.scaled": trace[f"{at}.scaled"], f"{at}.weights": weights}), model).first
+    assert first is not None
+    assert first.cause == "cap-missing", first

@@ -1,6 +1,7 @@
 """Mistakes that people make, a file a subject: changes of the program, tried between what agrees and what does not."""
 
 from tui_transformer.diagnosis.causes.activations import activated_otherwise, gated_wrongly
+from tui_transformer.diagnosis.causes.cap import uncapped
 from tui_transformer.diagnosis.causes.cause import Cause, Causes
 from tui_transformer.diagnosis.causes.embedding import embedded_wrongly
 from tui_transformer.diagnosis.causes.heads import shared_wrongly, split_wrongly
@@ -31,6 +32,7 @@ CAUSES: tuple[Causes, ...] = (
     added_wrongly,
     activated_otherwise,
     gated_wrongly,
+    uncapped,
     shifted_wrongly,
     exchanged,
     centred,

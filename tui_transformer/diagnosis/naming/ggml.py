@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tui_transformer.diagnosis.naming.name import Table, Target, present, stacks, table
+from tui_transformer.diagnosis.naming.name import Table, Target, last_logits, present, stacks, table
 from tui_transformer.engine.program import Program
 from tui_transformer.model import Model
 
@@ -61,7 +61,6 @@ OUTSIDE = {
     "inp_norm": ("embedding.norm",),
     "result_norm": ("{}.norm", "{}.norm"),
     "result_embd": ("{}.norm",),
-    "result_output": ("output.logits",),
 }
 """The others; {} is the stack."""
 
@@ -76,6 +75,7 @@ def _names(program: Program) -> Iterator[tuple[str, Target]]:
     for stack in stacks(program)[-1:]:
         for name, steps in OUTSIDE.items():
             yield name, Target(present(program, *(step.format(stack.name) for step in steps)))
+        yield "result_output", Target(last_logits(program))
         for i in range(stack.layers):
             for name, steps in TENSORS.items():
                 base, _, op = name.partition("-")

@@ -140,8 +140,8 @@ def _taken(place: Stored, rows: int, out: int, *, stored_out_first: bool) -> Hos
         taken: Host = place.take(cells.T if stored_out_first else cells)
     except (ValueError, IndexError, AttributeError):
         return None
-    of_columns = taken.ndim == 2 and bool(np.equal(taken, taken[:1]).all())
-    return taken if of_columns else None
+    same: Host = np.asarray(taken)
+    return same if same.ndim == 2 and bool((same == same[:1]).all()) else None
 
 
 def _uneven(place: Stored, program: Program, step: str) -> Host | None:
@@ -157,7 +157,8 @@ def _uneven(place: Stored, program: Program, step: str) -> Host | None:
     for stored_out_first in (True, False):
         taken = _taken(place, rows, sum(widths), stored_out_first=stored_out_first)
         if taken is not None and taken.shape == (rows, out):
-            return taken[0]
+            columns: Host = taken[0]
+            return columns
     return None
 
 

@@ -65,6 +65,16 @@ def present(program: Program, *steps: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(step for step in own if step in program.by_name))
 
 
+def last_logits(program: Program) -> tuple[str, ...]:
+    """The logits that the probabilities are of, and what they were before they were capped, back to the product."""
+    found: list[str] = []
+    step = program.by_name.get("output.probabilities")
+    while step is not None and step.name != "output.logits" and step.inputs[0].startswith("output."):
+        step = program.by_name.get(step.inputs[0])
+        found += [] if step is None else [step.name]
+    return tuple(found) or present(program, "output.logits")
+
+
 @dataclass(frozen=True)
 class Stack:
     """The encoder or the decoder of a program.

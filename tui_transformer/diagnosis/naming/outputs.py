@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tui_transformer.diagnosis.naming.name import Stack, Table, Target, present, stacks, table
+from tui_transformer.diagnosis.naming.name import Stack, Table, Target, last_logits, present, stacks, table
 from tui_transformer.engine.program import Program
 from tui_transformer.model import Model
 
@@ -36,12 +36,8 @@ def _names(program: Program) -> Iterator[tuple[str, Target]]:
     for i in range(found[-1].layers if found else 0):
         target = Target(present(program, f"decoder.{i}.cross_attention.weights"))
         yield from ((f"cross_{name}.{i}", target) for name in ATTENTION)
-    for name, step in (
-        ("logits", "output.logits"),
-        ("prediction_logits", "output.logits"),
-        ("lm_logits", "output.logits"),
-    ):
-        yield name, Target(present(program, step))
+    for name in ("logits", "prediction_logits", "lm_logits"):
+        yield name, Target(last_logits(program))
     for name in ("probabilities", "probs", "output_probs"):
         yield name, Target(present(program, "output.probabilities"))
     yield "loss", Target(present(program, "loss"))
