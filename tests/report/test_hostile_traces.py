@@ -11,7 +11,7 @@ import pytest
 from hostile import COUNTS, damaged, hold, read_or_refused
 from hypothesis import strategies as st
 
-from tui_transformer.report.npz_reader import RUN, open_trace
+from tui_transformer.diagnosis.dumps.npz_reader import RUN, open_trace
 
 ARRAYS = {
     "tokens": np.array([1, 2, 3]),

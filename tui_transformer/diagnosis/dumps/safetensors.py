@@ -53,5 +53,17 @@ def _read(name: str, tensor: Tensor) -> Values:
     kind = KINDS.get(tensor.kind)
     if kind is None:
         raise InputError(f"{tensor.path}: {visible(name)} is stored as {tensor.kind}: only {', '.join(KINDS)} are read")
-    numbers = np.array(tensor.data[tensor.start : tensor.stop]).view(kind.dtype).reshape(tensor.shape)
+    numbers = np.frombuffer(_bytes(tensor), kind.dtype).reshape(tensor.shape)
     return Values(bfloat16(numbers) if tensor.kind == "BF16" else numbers, kind.precision)
+
+
+def _bytes(tensor: Tensor) -> bytes:
+    try:
+        with tensor.path.open("rb") as file:
+            file.seek(tensor.start)
+            data = file.read(tensor.stop - tensor.start)
+    except OSError as error:
+        raise InputError(f"{tensor.path}: cannot be read: {error.strerror}") from error
+    if len(data) != tensor.stop - tensor.start:
+        raise InputError(f"{tensor.path}: has become shorter while it was read: write it again")
+    return data
