@@ -13,6 +13,7 @@ from tui_transformer.model import Model
 ONE_SEQUENCE = (
     *("vanilla-decoder", "gpt2", "gpt_neox", "llama", "qwen2", "qwen3"),
     *("gemma", "gemma2", "gemma3", "olmo2", "olmo3", "smollm3", "phi3", "granite", "starcoder2"),
+    *("phi", "stablelm", "cohere", "falcon", "bloom", "opt"),
 )
 TWO_SEQUENCES = ("vanilla-encoder-decoder", "bart", "marian", "t5")
 LENGTHS = (4, 5, 6, 8, 9)

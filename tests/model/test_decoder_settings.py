@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 
+from tui_transformer.engine.ops import LayerNormByHead
 from tui_transformer.errors import InputError
-from tui_transformer.model.families import family_of
+from tui_transformer.model.families import Lengths, family_of
+from tui_transformer.model.families.settings import described
+from tui_transformer.model.score_biases import alibi_slopes
 
 LAYERS = ["full_attention", "full_attention"]
 REFUSED = [
@@ -42,6 +45,25 @@ REFUSED = [
     ("granite", {"mlp_bias": "no"}, "mlp_bias 'no'"),
     ("starcoder2", {"use_bias": None}, "use_bias None"),
     ("starcoder2", {"norm_epsilon": 0}, "norm_epsilon 0"),
+    ("phi", {"qk_layernorm": None}, "qk_layernorm None"),
+    ("phi", {"rope_parameters": {"partial_rotary_factor": 0.2}}, "rotary positions turn pairs of columns"),
+    ("phi", {"layer_norm_eps": 2}, "layer_norm_eps 2"),
+    ("stablelm", {"use_parallel_residual": 1}, "use_parallel_residual 1"),
+    ("stablelm", {"num_key_value_heads": 3}, "num_attention_heads 4 is not divisible by num_key_value_heads 3"),
+    ("cohere", {"logit_scale": None}, "logit_scale None"),
+    ("cohere", {"use_qk_norm": None}, "use_qk_norm None"),
+    ("falcon", {"new_decoder_architecture": True, "parallel_attn": False}, "without parallel_attn"),
+    ("falcon", {"num_ln_in_parallel_attn": 2}, "num_ln_in_parallel_attn 2 without new_decoder_architecture"),
+    ("falcon", {"num_ln_in_parallel_attn": 3}, "num_ln_in_parallel_attn 3 is neither 1 nor 2"),
+    ("falcon", {"multi_query": False}, "num_kv_heads 2 without multi_query"),
+    ("falcon", {"head_dim": 16}, "head_dim 16 is not supported"),
+    ("falcon", {"n_embed": 64}, "n_embed 64 and hidden_size 32 are the same setting"),
+    ("bloom", {"apply_residual_connection_post_layernorm": True}, "apply_residual_connection_post_layernorm True"),
+    ("bloom", {"slow_but_exact": True}, "slow_but_exact True"),
+    ("bloom", {"n_head": 5}, "hidden_size 32 is not divisible by n_head 5"),
+    ("opt", {"layer_norm_elementwise_affine": False}, "layer_norm_elementwise_affine False"),
+    ("opt", {"_remove_final_layer_norm": 1}, "_remove_final_layer_norm 1"),
+    ("opt", {"activation_function": "mish"}, "activation_function 'mish'"),
 ]
 
 
@@ -121,3 +143,48 @@ def test_old_scaling_is_that_of_the_layers_without_a_window():
 
 def test_the_old_name_of_gelu_means_its_approximation_in_gemma():
     assert read(settings_of("gemma") | {"hidden_act": "gelu"}).hidden_act == "gelu_pytorch_tanh"
+
+
+@pytest.mark.parametrize(
+    ("heads", "slopes"),
+    [
+        (1, [2**-8.0]),
+        (2, [2**-4.0, 2**-8.0]),
+        (8, [2.0**-i for i in range(1, 9)]),
+        (6, [2**-2.0, 2**-4.0, 2**-6.0, 2**-8.0, 2**-1.0, 2**-3.0]),
+    ],
+)
+def test_slopes_of_distances_are_those_of_the_paper(heads, slopes):
+    np.testing.assert_allclose(alibi_slopes(heads), slopes, rtol=1e-14)
+
+
+def parallel_of(name, **changes):
+    return layers_of(settings_of(name) | changes)[0].parallel
+
+
+def test_sublayers_are_side_by_side_where_the_file_says_so():
+    assert parallel_of("falcon") == "one norm"
+    assert parallel_of("falcon", parallel_attn=False) == ""
+    assert parallel_of("falcon", new_decoder_architecture=True) == "two norms"
+    assert parallel_of("falcon", new_decoder_architecture=True, num_ln_in_parallel_attn=1) == "one norm"
+    assert (parallel_of("stablelm"), parallel_of("stablelm", use_parallel_residual=True)) == ("", "one norm")
+
+
+def test_a_narrow_opt_is_projected_at_both_ends():
+    raw = settings_of("opt") | {"word_embed_proj_dim": 16, "do_layer_norm_before": False}
+    program = described(read(raw), Lengths(3))
+    names = [step.name for step in program.steps]
+    assert names[:4] == ["tokens", "embedding.tokens", "embedding.projected", "embedding.positions"]
+    assert program.shape("embedding.tokens") == (3, 16)
+    assert program.shape("output.transform.hidden") == (3, 16)
+    assert "decoder.norm" not in names
+
+
+@pytest.mark.parametrize("name", ["stablelm", "cohere"])
+def test_every_head_has_a_norm_of_its_own_where_the_file_says_so(name):
+    raw = settings_of(name) | {"qk_layernorm": True, "use_qk_norm": True}
+    program = described(read(raw), Lengths(3))
+    assert [name for name in program.weights if "0.self_attention.key_norm" in name] == [
+        f"decoder.0.self_attention.key_norm.{head}.weight" for head in range(2)
+    ]
+    assert isinstance(program.step("decoder.0.self_attention.query_norm").op, LayerNormByHead)

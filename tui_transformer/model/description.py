@@ -160,6 +160,7 @@ class Embedding:
         table: The weight of the token embedding, which an encoder and a decoder may share.
         width: Of the table, which is projected after the norm; 0 for the model's, without a projection.
         projection_bias: That projection has a bias.
+        projected_first: It comes before positions are added, which have the model's width.
         scale: What the rows of the table are multiplied by.
         positions: "sinusoidal", "halves" (sines, then cosines), "learned" or "none".
         max_length: Rows of a learned table of positions.
@@ -170,6 +171,7 @@ class Embedding:
     table: str = "embedding.tokens.weight"
     width: int = 0
     projection_bias: bool = True
+    projected_first: bool = False
     scale: float = 1.0
     positions: str = "none"
     max_length: int = 0

@@ -17,6 +17,8 @@ def embed(build: Builder, tokens: Sequence, vocabulary: Axis, model: Axis, what:
     segments = build.given(_beside(tokens.places, "segments"), *build.known[tokens.places]) if what.segments else ""
     build = build.within("embedding")
     parts = [build("tokens", Embed(what.scale), tokens.tokens, table)]  # n → n × d
+    if what.projected_first and width is not model:
+        parts, width = [_projection(build, parts[0], model, what)], model
     if what.positions == "learned":
         rows = build.weight("positions.weight", Axis("position", what.max_length), width)
         parts.append(build("positions", Embed(ids="pos"), tokens.places, rows))
@@ -52,10 +54,14 @@ def _normed(build: Builder, parts: list[str], how: Norm | None) -> str:
 
 def _projected(build: Builder, x: str, model: Axis, what: Embedding) -> str:
     """A narrow embedding brought to the model's width (Lan et al. 2020, "ALBERT", §3.1)."""
-    biased = frozenset({"projected"} if what.projection_bias else ())
-    x = build("projected", Linear("x W"), x, *matrix(build, "projected", x, model, biased))
+    x = _projection(build, x, model, what)
     build.alias("output", x)
     return x
+
+
+def _projection(build: Builder, x: str, model: Axis, what: Embedding) -> str:
+    biased = frozenset({"projected"} if what.projection_bias else ())
+    return build("projected", Linear("x W"), x, *matrix(build, "projected", x, model, biased))
 
 
 def _beside(name: str, last: str) -> str:

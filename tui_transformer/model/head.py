@@ -19,7 +19,7 @@ def word_head(build: Builder, x: str, vocabulary: Axis, how: Head) -> str:
         logits = build("logits", Unembed(how.scale), x, how.tied, *biases)  # n × d → n × v
     else:
         if how.scale != 1.0:
-            x = build("scaled", Scale(how.scale, f"· {how.scale:g}"), x)
+            x = build("scaled", Scale(how.scale, f"· {how.scale:g}", "x"), x)
         weight = build.weight("logits.weight", build.known[x][-1], vocabulary)
         logits = build("logits", Linear("x W"), x, weight, *biases)
     if how.cap is not None:

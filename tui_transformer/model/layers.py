@@ -193,5 +193,5 @@ def said_by(build: Builder, output: str, layer: Layer, place: str) -> str:
     if place in NORM_OF_OUTPUT:
         output = norm(build, output, layer.norm, "output_norm")
     if layer.residual_scale != 1.0:
-        output = build("output_scaled", Scale(layer.residual_scale, f"· {layer.residual_scale:g}"), output)
+        output = build("output_scaled", Scale(layer.residual_scale, f"· {layer.residual_scale:g}", "x"), output)
     return output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tui_transformer.engine.axis import Axis
@@ -96,3 +97,14 @@ class Disentangled:
 def _order(build: Builder, tokens: Sequence) -> str:
     """The input 0, 1, 2 … of a sequence that is computed whole."""
     return build.given(f"{tokens.places.rpartition('.')[0]}.order", *build.known[tokens.places])
+
+
+def alibi_slopes(heads: int, divisor: float = 1.0) -> tuple[float, ...]:
+    """Slopes of the heads as published: 2^(−8/h), 2^(−16/h) … for a power of 2; else those and every second between.
+
+    Press et al. 2022, §3, and the code that goes with it. ÷ `divisor` where biased scores are divided after it.
+    """
+    whole = 2 ** int(math.log2(heads))
+    first = tuple(2.0 ** (-8.0 * (i + 1) / whole) for i in range(whole))
+    between = tuple(2.0 ** (-8.0 * (2 * i + 1) / (2 * whole)) for i in range(heads - whole))
+    return tuple(slope / divisor for slope in first + between)

@@ -13,17 +13,18 @@ from tui_transformer.engine.ops.elementwise import Elementwise
 
 @dataclass(frozen=True)
 class Scale(Elementwise):
-    """x · factor; `expression` says what the factor is, as "÷ √d_k"."""
+    """x · factor; `expression` says what the factor is, as "÷ √d_k", and `of` what x is."""
 
     undone_from: ClassVar[tuple[int, ...]] = ()
     chain: ClassVar[tuple[str, ...]] = ("∂y · factor",)
     factor: float
     expression: str
+    of: str = "score"
 
     @property
     def formula(self) -> str:
-        """The score times the factor."""
-        return f"score {self.expression}"
+        """The score, or what else it is, times the factor."""
+        return f"{self.of} {self.expression}"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """A Python float keeps float32 arrays float32."""
@@ -36,7 +37,7 @@ class Scale(Elementwise):
     def explain(self, index: Index, *sources: Source) -> Working:
         """The cell and the factor."""
         cell = sources[0].operand(*index)
-        items = (Value("score", cell.value, cell), Value("factor", self.factor, note=self.expression))
+        items = (Value(self.of, cell.value, cell), Value("factor", self.factor, note=self.expression))
         return Working(items, cell.value * self.factor)
 
     def explain_backward(

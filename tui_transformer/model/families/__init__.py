@@ -35,6 +35,12 @@ FAMILIES = (
     "phi3",
     "granite",
     "starcoder2",
+    "phi",
+    "stablelm",
+    "cohere",
+    "falcon",
+    "bloom",
+    "opt",
 )
 """The families by `model_type`: the file of that name (_ for -) holds the family under the same name in capitals."""
 

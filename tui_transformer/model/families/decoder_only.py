@@ -44,6 +44,11 @@ class DecoderConfig(FamilyConfig):
         return self.pad_token_id
 
     @property
+    def padding_mask(self) -> bool:
+        """Padding at the end need not be hidden: no token before it sees it, and files call other tokens padding."""
+        return False
+
+    @property
     def tied(self) -> bool:
         """The head uses the embedding table again."""
         return self.tie_word_embeddings

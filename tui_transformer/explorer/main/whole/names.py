@@ -50,7 +50,7 @@ def symbol(program: Program, name: str) -> str:
     sublayer, _, last = name.rpartition(".")
     if isinstance(step.op, Mask):
         return symbol(program, step.inputs[0]) + ", masked" * step.op.causal
-    if isinstance(step.op, Scale) and last == "scaled":
+    if isinstance(step.op, Scale) and step.op.of == "score":
         return f"Q Kᵀ {step.op.formula.removeprefix('score ')}"
     if sublayer.endswith("embedding"):
         return EMBEDDING.get(last, last)

@@ -1,0 +1,137 @@
+"""OPT (Zhang et al. 2022): positions from row 2 of a table; one size is post-norm and narrow at both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from tui_transformer.model.checks import Check, truth
+from tui_transformer.model.description import (
+    ACTIVATION_NAMES,
+    ATTENTION_MATRICES,
+    FEED_FORWARD_MATRICES,
+    NO_MATRICES,
+    Attention,
+    Embedding,
+    FeedForward,
+    Head,
+    Layer,
+    Norm,
+    Stack,
+    Transform,
+    Transformer,
+)
+from tui_transformer.model.families.bart import FIRST_PLACE, places
+from tui_transformer.model.families.decoder_only import DecoderConfig, decoder_family
+from tui_transformer.model.families.settings import a_size, an_activation, check_divides, layers_count, optional
+from tui_transformer.model.weight_table import WeightTable
+
+NORM = Norm(1e-5)
+
+
+@dataclass(frozen=True)
+class OptConfig(DecoderConfig):
+    """The keys of OPT's `config.json` that change what is computed."""
+
+    model_type: ClassVar[str] = "opt"
+    title: ClassVar[str] = "OPT"
+    fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "layer_norm_elementwise_affine": True}
+    keys: ClassVar[Mapping[str, str]] = {"without_last_norm": "_remove_final_layer_norm"}
+    checks: ClassVar[Mapping[str, Check]] = {
+        **DecoderConfig.checks,
+        **dict.fromkeys(("hidden_size", "ffn_dim", "num_attention_heads", "max_position_embeddings"), a_size),
+        "num_hidden_layers": layers_count,
+        "word_embed_proj_dim": optional(a_size),
+        "activation_function": an_activation,
+        **dict.fromkeys(("do_layer_norm_before", "without_last_norm", "enable_bias"), truth),
+    }
+
+    vocab_size: int = 50272
+    tie_word_embeddings: bool = True
+    pad_token_id: int | None = 1
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    ffn_dim: int = 3072
+    num_attention_heads: int = 12
+    max_position_embeddings: int = 2048
+    do_layer_norm_before: bool = True
+    without_last_norm: bool = False
+    word_embed_proj_dim: int | None = None
+    activation_function: str = "relu"
+    enable_bias: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_divides("hidden_size", self.hidden_size, "num_attention_heads", self.num_attention_heads)
+
+    @property
+    def max_length(self) -> int:
+        """Rows of the table of positions that tokens use."""
+        return self.max_position_embeddings
+
+    @property
+    def d_model(self) -> int:
+        """Width of the residual stream."""
+        return self.hidden_size
+
+    @property
+    def narrow(self) -> int:
+        """Width of the embedding table; 0 where it is the model's."""
+        width = self.word_embed_proj_dim or self.hidden_size
+        return 0 if width == self.hidden_size else width
+
+    def final_norm(self) -> Norm:
+        """Layer norm."""
+        return NORM
+
+    def embedding(self) -> Embedding:
+        """Words, brought to the model's width, and learned positions."""
+        rows = self.max_position_embeddings + FIRST_PLACE
+        return Embedding(
+            width=self.narrow, projection_bias=False, projected_first=True, positions="learned", max_length=rows
+        )
+
+    def layers(self) -> tuple[Layer, ...]:
+        """Pre-norm layers; post-norm in one of the sizes."""
+        biased, feed_biased = (ATTENTION_MATRICES, FEED_FORWARD_MATRICES) if self.enable_bias else (NO_MATRICES,) * 2
+        width = self.hidden_size // self.num_attention_heads
+        attention = Attention(self.num_attention_heads, width, bias=biased, causal=True)
+        feed_forward = FeedForward(self.ffn_dim, ACTIVATION_NAMES[self.activation_function], bias=feed_biased)
+        layer = Layer(attention, feed_forward, NORM, "pre" if self.do_layer_norm_before else "post")
+        return (layer,) * self.num_hidden_layers
+
+    def word_head(self) -> Head:
+        """The last vectors are brought to the width of the embedding table."""
+        transform = Transform(self.narrow, bias=False) if self.narrow else None
+        return replace(super().word_head(), transform=transform)
+
+    def describe(self) -> Transformer:
+        """A norm after the last layer, unless layers end with one or the file goes without."""
+        whole = super().describe()
+        if self.do_layer_norm_before and not self.without_last_norm:
+            return whole
+        return replace(whole, decoder=Stack(self.embedding(), self.layers()))
+
+
+LAYER = "model.decoder.layers.{}"
+WEIGHTS = WeightTable(
+    {
+        "embedding.tokens": "model.decoder.embed_tokens",
+        "embedding.projected": "model.decoder.project_in",
+        "embedding.positions": "model.decoder.embed_positions",
+        "decoder.{}.self_attention.norm": f"{LAYER}.self_attn_layer_norm",
+        "decoder.{}.self_attention.query": f"{LAYER}.self_attn.q_proj",
+        "decoder.{}.self_attention.key": f"{LAYER}.self_attn.k_proj",
+        "decoder.{}.self_attention.value": f"{LAYER}.self_attn.v_proj",
+        "decoder.{}.self_attention.output": f"{LAYER}.self_attn.out_proj",
+        "decoder.{}.feed_forward.norm": f"{LAYER}.final_layer_norm",
+        "decoder.{}.feed_forward.hidden": f"{LAYER}.fc1",
+        "decoder.{}.feed_forward.output": f"{LAYER}.fc2",
+        "decoder.norm": "model.decoder.final_layer_norm",
+        "output.transform.hidden": "model.decoder.project_out",
+        "output.logits": "lm_head",
+    },
+    prefix="model.",
+)
+OPT = replace(decoder_family(OptConfig, WEIGHTS), places=places)
