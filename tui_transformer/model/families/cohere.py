@@ -63,6 +63,13 @@ class CohereConfig(GroupedConfig):
 
 
 IN_HALVES = halves_of_pairs(lambda config: config.head_width)
+
+
+def by_head(tensor: str) -> Part:
+    """γ of every head, which a file holds together."""
+    return Part(tensor, IN_HALVES, turned=False, stacked=True)
+
+
 WEIGHTS = WeightTable(
     {
         **PARTS,
