@@ -51,6 +51,11 @@ class Stop:
 
     `step` is a step name; with `*` it is a pattern, and the first step that matches is meant. `target` is what a
     decoder beside an encoder has written. None leaves a thing as it is.
+
+    What the text asks the reader to do, the stop does: it sets the targets in `ablate`, such as
+    "head:encoder.0.self_attention:2", to 0, or replaces words of the sentence (`change`, what and by what); the panel
+    says what the answer becomes, at the position `answer` where that is not the model's own. `cell` is "largest" where
+    the stop leads to the cell of the largest gradient, in a backward pass.
     """
 
     name: str
@@ -65,6 +70,10 @@ class Stop:
     vocabulary: str | None = None
     positions: str | None = None
     action: Action | None = None
+    ablate: tuple[str, ...] = ()
+    change: tuple[str, ...] = ()
+    answer: int | None = None
+    cell: Literal["largest"] | None = None
 
 
 def languages() -> tuple[str, ...]:
@@ -159,7 +168,10 @@ def _stops(table: Mapping[str, Any], words: Texts, facts: Mapping[str, Any]) -> 
         if name not in (_EVERY_STOP, _ABOUT):
             english, said = {key: _joined(own[key]) for key in _WORDS}, words.get(name, {})
             spoken = {key: _with_facts(said.get(key, text), text, facts) for key, text in english.items()}
-            yield Stop(name=name, **(table.get(_EVERY_STOP, {}) | own | spoken))
+            places = table.get(_EVERY_STOP, {}) | own | spoken
+            yield Stop(
+                name=name, **{key: tuple(value) if isinstance(value, list) else value for key, value in places.items()}
+            )
 
 
 def _with_facts(text: str, english: str, facts: Mapping[str, Any]) -> str:

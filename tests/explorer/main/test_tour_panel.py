@@ -20,10 +20,11 @@ class Host(App[None]):
         self.asked: list[type[TourPanel.Asked]] = []
 
     def compose(self) -> ComposeResult:
-        other = Static("below " * 2000, id="other", markup=False)
+        other = Static("beside " * 2000, id="other", markup=False)
         other.can_focus = True
+        other.styles.height = "1fr"
         yield other
-        yield TourPanel()
+        yield TourPanel("What is asked [i]?")
 
     def on_mount(self) -> None:
         self.query_one(TourPanel).show(STOP, 3, 16)
@@ -45,6 +46,7 @@ async def test_a_stop_is_shown(screen_text, size):
         await pilot.pause()
         text = screen_text(pilot.app)
         assert "3 of 16 · Dot products [b]" in text
+        assert "What is asked [i]?" in text
         assert "Row i holds ␛[2J [red]q[/b]." in text
         assert "\x1b" not in text
         assert "→ next  ← back  esc leave" in text
@@ -54,7 +56,7 @@ async def test_a_stop_is_shown(screen_text, size):
     ("keys", "asked"),
     [
         (["right", "n", "space", "enter"], TourPanel.Next),
-        (["left", "p", "backspace"], TourPanel.Back),
+        (["left", "h", "backspace"], TourPanel.Back),
         (["escape"], TourPanel.Left),
     ],
 )
@@ -72,37 +74,49 @@ async def test_keys_are_those_of_the_panel_alone():
         assert pilot.app.asked == []
 
 
-async def test_it_stays_in_the_lower_right_and_leaves_the_rest_free():
-    async with Host().run_test(size=(160, 45)) as pilot:
+@pytest.mark.parametrize("size", [(160, 45), (120, 36), (100, 30), (80, 24), (40, 12)])
+async def test_it_has_a_place_of_its_own_of_at_most_half_the_screen(size):
+    async with Host().run_test(size=size) as pilot:
         await pilot.pause()
-        panel = pilot.app.query_one(TourPanel)
-        assert (panel.region.right, panel.region.bottom) == (160, 44)
-        assert panel.region.width <= 42
-        assert panel.region.height <= 14
-        below = pilot.app.query_one("#other")
-        beside = below.region
-        panel.display = False
-        await pilot.pause()
-        assert below.region == beside
+        panel, other = pilot.app.query_one(TourPanel).region, pilot.app.query_one("#other").region
+        assert not panel.overlaps(other)
+        assert (panel.width, panel.bottom) == (size[0], size[1])
+        assert panel.height <= size[1] // 2
 
 
-async def test_it_covers_no_more_than_the_lower_third_in_full_width():
-    async with Host().run_test(size=(160, 45)) as pilot:
-        await pilot.resize_terminal(80, 24)
-        await pilot.pause()
-        panel = pilot.app.query_one(TourPanel)
-        assert (panel.region.x, panel.region.width, panel.region.bottom) == (0, 80, 23)
-        assert panel.region.height <= 8
-
-
-@pytest.mark.parametrize("size", [(160, 45), (80, 24), (40, 12)])
-async def test_every_stop_fits_without_scrolling(size):
+@pytest.mark.parametrize("size", [(160, 45), (120, 36), (100, 30), (80, 24)])
+async def test_every_stop_fits_without_scrolling_with_what_came_of_it(size):
     async with Host().run_test(size=size) as pilot:
         panel = pilot.app.query_one(TourPanel)
-        for stop in [stop for name in tours() for stop in tour(name)]:
-            panel.show(stop, 16, 16)
-            await pilot.pause()
-            assert panel.max_scroll_y == 0, stop.name
+        for name in tours():
+            for stop in tour(name):
+                panel.show(stop, 16, 16)
+                panel.say("head 0 of decoder.2.self_attention → 0: Mira 99.9 % → the little dog 12.3 %")
+                await pilot.pause()
+                assert panel.max_scroll_y == 0, stop.name
+
+
+async def test_what_came_of_a_stop_is_shown_until_the_next():
+    async with Host().run_test(size=(80, 24)) as pilot:
+        panel = pilot.app.query_one(TourPanel)
+        panel.say("question 99.9 % → [b]statement 97.0 %")
+        await pilot.pause()
+        shown = panel.query_one("#outcome", Static)
+        assert shown.display
+        assert "[b]statement" in str(shown.content)
+        panel.show(STOP, 4, 16)
+        assert not shown.content or not shown.display
+
+
+async def test_a_long_text_scrolls_in_a_small_terminal():
+    async with Host().run_test(size=(40, 12)) as pilot:
+        await pilot.pause()
+        panel = pilot.app.query_one(TourPanel)
+        panel.show(max((stop for name in tours() for stop in tour(name)), key=lambda stop: len(stop.text)), 1, 2)
+        await pilot.pause()
+        assert panel.max_scroll_y > 0
+        await pilot.press("down")
+        assert panel.scroll_y > 0
 
 
 @pytest.mark.parametrize("theme", ["tui-dark", "tui-light"])

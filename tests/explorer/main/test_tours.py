@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 from driving import MEDIUM, NARROW, WIDE, exploring
+from textual.widgets import Static
 
 from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.guide.texts import tour
 from tui_transformer.model.found import trained_models
+from tui_transformer.views.step_view import index_of
 
 OFFER = "t: a guided tour of this model"
 
@@ -42,3 +44,104 @@ async def test_a_model_without_a_tour_says_so():
         await explorer.press("t")
         await explorer.shown("there is no tour of decoder")
         assert not explorer.main.query(TourPanel)
+
+
+def state(explorer):
+    explored = explorer.parts.explored
+    return explored.session, explored.position, explored.view, list(explored.history.past), list(explored.trail)
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
+@pytest.mark.parametrize("stops", [0, 19, 25])
+async def test_leaving_gives_back_what_was_explored_before(size, stops):
+    async with exploring(size, model="question", text="who did it ?") as explorer:
+        await explorer.go("encoder.0.self_attention.key")
+        await explorer.press("right", "down", "]", "z")
+        before = state(explorer)
+        await explorer.press("t", *["space"] * stops, "escape")
+        assert state(explorer) == before
+        assert not explorer.main.query(TourPanel)
+        assert explorer.main.query_one("#matrix").has_focus_within == (explorer.view.active == "matrix")
+
+
+async def test_nothing_of_a_stop_stays_at_the_next():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.press("t", *["space"] * names("question").index("only_mark"))
+        assert len(explorer.session.edits) == 2
+        assert "question" in explorer.text
+        assert "→ statement" in explorer.text
+        await explorer.press("space")
+        assert explorer.session.edits == ()
+        assert explorer.session.overlay.kind == "nothing"
+        assert "→ statement" not in explorer.text
+
+
+async def test_undo_at_a_stop_takes_back_what_the_stop_did():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.press("t", *["space"] * names("question").index("only_mark"), "u")
+        assert explorer.session.edits == ()
+        await explorer.press("escape")
+        assert explorer.session.text == "where did the old sailor hide the map ?"
+
+
+async def test_what_the_reader_wrote_during_a_tour_comes_back_with_redo():
+    async with exploring(WIDE, model="question") as explorer:
+        first = explorer.session
+        await explorer.press("t", "space", "slash")
+        await explorer.answer("did the cat sleep")
+        await explorer.press("escape")
+        assert explorer.session is first
+        await explorer.press("U")
+        assert explorer.session.text == "did the cat sleep"
+
+
+def names(of: str) -> list[str]:
+    return [stop.name for stop in tour(of)]
+
+
+@pytest.mark.parametrize(
+    ("model", "stop", "said"),
+    [
+        ("question", "only_mark", ("question", "statement")),
+        ("question", "order", ("question", "statement")),
+        ("story", "without", ("Mira",)),
+        ("story", "friend", ("dog", "crow")),
+    ],
+)
+async def test_a_stop_says_what_becomes_of_the_answer(model, stop, said):
+    async with exploring(WIDE, model=model) as explorer:
+        await explorer.press("t", *["space"] * names(model).index(stop))
+        outcome = str(explorer.main.query_one("#outcome", Static).content)
+        before, _, after = outcome.partition(": ")[2].partition(" → ")
+        assert before.startswith(said[0])
+        assert not after.startswith(before)
+        assert after.startswith(said[1]) if len(said) > 1 else not after.startswith(said[0])
+
+
+@pytest.mark.parametrize("model", [*trained_models(), "decoder"])
+async def test_the_story_of_gradients_stops_at_cells_that_have_one(model):
+    async with exploring(WIDE, model=model, sizes={"layers": 1} if model == "decoder" else {}) as explorer:
+        base = explorer.session
+        explorer.parts.tour.begin("gradients")
+        await explorer.settled()
+        session = explorer.session
+        assert session.backward
+        for stop in tour("gradients"):
+            if stop.cell is not None:
+                axes = session.trace.program.axes(explorer.stop)
+                gradient = session.gradients.values[explorer.stop]
+                assert abs(gradient[index_of(axes, explorer.position.place)]) == abs(gradient).max() > 0
+            if stop.name == "most":
+                weights = [session.gradients.values[name] for name in session.trace.program.weights]
+                assert abs(session.gradients.values[explorer.stop]).max() == max(abs(each).max() for each in weights)
+            await explorer.press("space")
+        assert explorer.session is base
+
+
+async def test_the_target_of_the_story_of_gradients_is_wrong():
+    async with exploring(WIDE, model="question") as explorer:
+        explorer.parts.tour.begin("gradients")
+        await explorer.settled()
+        assert explorer.session.model.word(explorer.session.loss_targets[0]) == "statement"
+        await explorer.press("space")
+        await explorer.shown("the model says question", "the target is statement")

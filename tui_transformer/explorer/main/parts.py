@@ -58,5 +58,5 @@ def assemble(screen: ExplorerScreen[None], session: Session, worker: Worker, bac
         Looking(explored, presenter, port),
         editing,
         Export(explored, port, lambda text: screen.app.copy_to_clipboard(text)),
-        Tour(explored, panes, port),
+        Tour(explored, panes, presenter, port),
     )

@@ -1,49 +1,93 @@
-"""The tour: puts the screen where each of its stops says."""
+"""The tour: puts the screen where each of its stops says, and gives everything back when it is left."""
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
+from dataclasses import dataclass
+from functools import partial
 
-from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.main.port import MainPort
-from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.main.presenter import Presenter
+from tui_transformer.explorer.shell.asking import AT_ONCE
+from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.tours import tour_of
-from tui_transformer.guide.texts import Stop, tour
-from tui_transformer.views.step_view import Place
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.tour_stop import (
+    Scenery,
+    backwards,
+    has_outcome,
+    outcome,
+    outcome_cost,
+    scenery,
+)
+from tui_transformer.explorer.state.tours import BACKWARD, tour_of
+from tui_transformer.explorer.state.view_state import ViewState
+from tui_transformer.guide.texts import Stop, tour, tour_question
 
 PANE_OF: dict[str, str] = {"explain": "cell", "chart": "chart"}
 """The pane that a stop is about, where one is shown at a time."""
 
 
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """What was explored when the tour began, and how."""
+
+    session: Session
+    past: list[Session]
+    future: list[Session]
+    position: Position
+    trail: list[Position]
+    view: ViewState
+
+
 class Tour:
     """Leads through what is explored, a stop after the other."""
 
-    def __init__(self, explored: Exploration, panes: Panes, port: MainPort) -> None:
+    def __init__(self, explored: Exploration, panes: Panes, presenter: Presenter, port: MainPort) -> None:
         """Lead nowhere yet."""
-        self._explored, self._panes, self._port = explored, panes, port
+        self._explored, self._panes, self._presenter, self._port = explored, panes, presenter, port
         self._stops: tuple[Stop, ...] = ()
         self._place = 0
-
-    @property
-    def _screen(self) -> ExplorerScreen[None]:
-        return self._panes.screen
+        self._begun: Begun | None = None
+        self._base = explored.session
+        self._shown: tuple[Session, ...] = ()
 
     def begin_or_leave(self) -> None:
         """Begin the tour of this model, backward that of gradients, or leave it."""
-        if self._stops:
+        if self._begun is not None:
             self.leave()
             return
         name = tour_of(self._explored.session)
         if name is None:
             self._port.say(f"there is no tour of {self._explored.session.model.name}: --model question has one")
             return
+        self.begin(name)
+
+    def begin(self, name: str) -> None:
+        """Begin a tour; one that goes on is left first."""
+        self.leave()
+        explored, history = self._explored, self._explored.history
+        self._begun = Begun(
+            explored.session, [*history.past], [*history.future], explored.position, explored.trail, explored.view
+        )
         self._stops, self._place = tour(name), 0
-        self._screen.mount(TourPanel(id="tour"))
-        self._screen.call_after_refresh(self._show)
+        self._base, self._shown = explored.session, (explored.session,)
+        screen = self._panes.screen
+        screen.mount(TourPanel(tour_question(name), id="tour"), after="#body")
+        screen.add_class("-touring")
+        if name == BACKWARD:
+            program = self._base.trace.program
+            cost = 3 * sum(map(program.flops, program.steps))
+            base = self._base
+            self._port.ask("tour", cost, lambda task: backwards(base, task.report), self._set_out)
+        else:
+            self._set_out(self._base)
+
+    def _set_out(self, base: Session) -> None:
+        self._base = base
+        self._panes.screen.call_after_refresh(self._show)
 
     def go(self, direction: int) -> None:
         """Go to the next stop, after which the tour is left, or to the one before."""
@@ -55,29 +99,62 @@ class Tour:
             self._show()
 
     def leave(self) -> None:
-        """End the tour."""
-        self._stops = ()
-        for panel in self._screen.query(TourPanel):
+        """End the tour, and go back to what was explored before; what the reader changed meanwhile, redo brings."""
+        begun, self._begun, self._stops = self._begun, None, ()
+        if begun is None:
+            return
+        explored = self._explored
+        known = any(explored.session is each for each in (*self._shown, *begun.past))
+        own = [] if known else [explored.session]
+        explored.history = History(begun.session, begun.past, [*begun.future, *own])
+        explored.position, explored.trail, explored.view = begun.position, begun.trail, begun.view
+        screen = self._panes.screen
+        for panel in screen.query(TourPanel):
             panel.remove()
-        self._panes.focus("matrix")
+        screen.remove_class("-touring")
+        self._presenter.show_session()
+        self._panes.focus(begun.view.active)
+        if own:
+            self._port.say("the tour has ended: U brings back what you changed")
+
+    # A stop
+
+    @property
+    def _panel(self) -> TourPanel:
+        return self._panes.screen.query_one(TourPanel)
 
     def _show(self) -> None:
-        """Put the screen where the stop says, and show its text."""
-        stop = self._stops[self._place]
-        try:
-            self._set_up(stop)
-        except InputError as error:
-            self._port.say(str(error), severity="error")
-        panel = self._screen.query_one(TourPanel)
-        panel.show(stop, self._place + 1, len(self._stops))
-        panel.focus()
+        """Show the text of the stop, and put the screen where it says."""
+        if self._begun is None:
+            return
+        stop, base = self._stops[self._place], self._base
+        self._panel.show(stop, self._place + 1, len(self._stops))
+        self._panel.focus()
+        cost = AT_ONCE + 1 if stop.cell is not None else 0
+        self._port.ask("tour", cost, lambda task: scenery(base, stop, task.report), partial(self._set, stop))
 
-    def _set_up(self, stop: Stop) -> None:
-        session = self._explored.session.for_tour(stop)
-        if session is not self._explored.session:
-            self._port.change(session)
-        names = [name for name in (*session.stops, *session.trace.program.weights) if fnmatchcase(name, stop.step)]
-        place = Place(stop.head or 0, stop.row or 0, stop.column or 0)
-        self._port.go(Position(names[0] if names else session.stops[0], place))
+    def _set(self, stop: Stop, shown: Scenery) -> None:
+        begun, explored = self._begun, self._explored
+        if begun is None or stop is not self._stops[self._place]:
+            return
+        changed = explored.session is not shown.after
+        edited = [shown.before] if shown.after is not shown.before else []
+        explored.history = History(shown.after, [*begun.past, *edited])
+        explored.trail, self._shown = [], (begun.session, self._base, shown.before, shown.after)
+        explored.look(chart=0)
+        explored.position = shown.position
+        if changed:
+            self._presenter.show_session()
+        else:
+            self._presenter.show_position()
         if not self._panes.wide:
             self._panes.focus(PANE_OF.get(stop.action or "", "matrix"))
+        self._panel.focus()
+        if has_outcome(stop):
+            self._port.ask(
+                "tour", outcome_cost(shown), lambda task: outcome(shown, stop, task.report), self._say_outcome
+            )
+
+    def _say_outcome(self, text: str) -> None:
+        if self._begun is not None:
+            self._panel.say(text)

@@ -18,25 +18,17 @@ from tui_transformer.guide.texts import Stop
 from tui_transformer.text.display import visible
 
 KEYS: Keys = {"→": "next", "←": "back", "esc": "leave"}
-ROOM = 120
-"""Columns of a screen on which the panel leaves the sides free."""
 
 
 class TourPanel(VerticalScroll, can_focus=True):
-    """Says what a stop of the tour is about. It lies over the lower right of the screen, and is not modal."""
+    """A stop of the tour: its text, and what came of what the stop does. It has a place of its own in the layout."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(TOUR)
 
     DEFAULT_CSS = """
     TourPanel {
-        overlay: screen;
-        constrain: inside inside;
-        position: absolute;
-        offset: 100vw 100vh;
-        width: 42;
-        height: auto;
-        max-height: 14;
-        margin: 0 0 1 0;
+        height: 6;
+        width: 1fr;
         scrollbar-size-vertical: 1;
         background: $background;
         border: round $border-blurred;
@@ -47,11 +39,13 @@ class TourPanel(VerticalScroll, can_focus=True):
             border: round $accent;
             border-title-color: $accent;
         }
-        &.-full {
-            width: 100vw;
-            max-height: 9;
-        }
+        &.-middling { height: 7; }
+        &.-narrow { height: 9; }
+        &.-short { height: 50%; max-height: 9; }
         Static { height: auto; padding: 0 1; }
+        #question { color: $foreground 70%; text-style: italic; }
+        #outcome { color: $accent; text-style: bold; }
+        #question.-empty, #outcome.-empty { display: none; }
     }
     """
 
@@ -67,9 +61,16 @@ class TourPanel(VerticalScroll, can_focus=True):
     class Left(Asked):
         """The tour is left."""
 
+    def __init__(self, question: str, *, id: str | None = None) -> None:
+        """The card of a tour that answers a question."""
+        super().__init__(id=id)
+        self._question = question
+
     def compose(self) -> ComposeResult:
-        """The text; title, number and keys are in the border."""
-        yield Static()
+        """Question, text and outcome; title, number and keys are in the border."""
+        yield Static(plain(self._question), id="question", classes="" if self._question else "-empty")
+        yield Static(id="words")
+        yield Static(id="outcome", classes="-empty")
 
     def on_mount(self) -> None:
         """Follow the size of the screen."""
@@ -80,15 +81,25 @@ class TourPanel(VerticalScroll, can_focus=True):
         """Show a stop: the number-th (from 1) of so many."""
         self.border_title = Content(f"{number} of {total} · {visible(stop.title)}")
         self.border_subtitle = key_line(KEYS)
-        self.query_one(Static).update(plain(stop.text))
+        self.query_one("#words", Static).update(plain(stop.text))
+        self.say("")
         self.scroll_home(animate=False)
+
+    def say(self, outcome: str) -> None:
+        """Show what came of what the stop does; "" for nothing."""
+        line = self.query_one("#outcome", Static)
+        line.update(plain(outcome))
+        line.set_class(not outcome, "-empty")
 
     def action_ask(self, what: str) -> None:
         """Say what is wanted."""
         self.post_message(_ASKED[what]())
 
     def _fit(self) -> None:
-        self.set_class(self.screen.size.width < ROOM, "-full")
+        width, height = self.screen.size
+        self.set_class(96 <= width < 150, "-middling")
+        self.set_class(width < 96, "-narrow")
+        self.set_class(height < 24, "-short")
 
 
 _ASKED: dict[str, type[TourPanel.Asked]] = {"Next": TourPanel.Next, "Back": TourPanel.Back, "Left": TourPanel.Left}

@@ -6,23 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from tui_transformer.analysis.effects import LOGITS, Effect, answer_positions, answer_step, effect, log_shares
-from tui_transformer.engine.trace import Trace
+from tui_transformer.analysis.effects import Effect, answer_positions, answer_step, effect
+from tui_transformer.explorer.state.answer import Guess, guesses
 from tui_transformer.explorer.state.session import Session
 
 MOST_LIKELY = 3
 
 Report = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Guess:
-    """A token and its probability."""
-
-    word: str
-    share: float
 
 
 @dataclass(frozen=True)
@@ -53,14 +43,8 @@ def answers(before: Session, after: Session, report: Report) -> Answers:
     if found.change is None:
         return Answers(answer_step(before.trace), (), (), found)
     where = position_text(before, positions.start)
-    return Answers(where, guesses(before, positions.start), guesses(after, positions.start), found)
-
-
-def guesses(session: Session, position: int) -> tuple[Guess, ...]:
-    """The most likely tokens at a position, by a softmax in float64."""
-    shares = np.exp(log_shares(_logits(session.trace, position)))
-    best = np.argsort(-shares, kind="stable")[:MOST_LIKELY].tolist()
-    return tuple(Guess(session.model.word(token), float(shares[token])) for token in best)
+    was, is_now = (guesses(session, positions.start, MOST_LIKELY) for session in (before, after))
+    return Answers(where, was, is_now, found)
 
 
 def position_text(session: Session, position: int) -> str:
@@ -74,14 +58,6 @@ def signed(value: float, digits: int = 3) -> str:
     """A number with its sign, which is one character wide."""
     text = f"{value:+.{digits}g}" if math.isfinite(value) else ("+∞" if value > 0 else "-∞" if value < 0 else "+?")
     return text.replace("-", "−")
-
-
-def _logits(trace: Trace, position: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    columns = range(trace.program.shape(LOGITS)[1])
-    row: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = trace.window(
-        trace.program.logits, (range(position, position + 1), columns)
-    )[0].astype(np.float64)
-    return row
 
 
 def _listed(found: tuple[Guess, ...]) -> str:

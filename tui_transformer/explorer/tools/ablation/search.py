@@ -12,8 +12,8 @@ from tui_transformer.analysis.effects import Effect, answer_step, effects
 from tui_transformer.engine.targets import Target
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.state.answer import Guess, guesses
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.tools.ablation.answer import Guess, guesses
 
 FRAME = 0.05
 """Seconds after which what was found so far is handed over."""
@@ -113,4 +113,4 @@ class Search:
     def _find_before(self, report: Callable[[object], None]) -> None:
         if self.in_words and len(self.positions) == 1 and not self.known.before:
             self.trace.compute((self.trace.program.logits,), before=report)
-            self.known.before = guesses(self.session, self.positions.start)
+            self.known.before = guesses(self.session, self.positions.start, 1)

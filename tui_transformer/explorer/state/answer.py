@@ -1,0 +1,69 @@
+"""The answer of what is explored: the most likely tokens where the model gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.analysis.effects import answer_positions, answer_step, log_shares
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.text.display import visible
+
+Report = Callable[[str], None]
+BLANKS = " Ġ▁"
+"""A space before a word, as pieces of several kinds write it."""
+
+LEAST = 0.0001
+"""The least share that is written as a number."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A token and its probability."""
+
+    word: str
+    share: float
+
+    def __str__(self) -> str:
+        """`question 99.9 %`."""
+        return f"{visible(self.word.strip(BLANKS)) or repr(self.word)} {percent(self.share)}"
+
+
+def percent(share: float) -> str:
+    """A share from 0 to 1: `99.9 %`, `<0.01 %`."""
+    if 0 < share < LEAST:
+        return f"<{LEAST:.2%}".replace("%", " %")
+    return f"{share:.1%}".replace("%", " %") if share >= 10 * LEAST else f"{share:.2%}".replace("%", " %")
+
+
+def answers(session: Session) -> bool:
+    """Whether the model answers with a token."""
+    return bool(session.model.config.vocab_size) and bool(session.trace.program.logits)
+
+
+def answer_position(session: Session) -> int:
+    """Where the model gives its answer."""
+    return answer_positions(session.trace, folder=session.model.folder).start
+
+
+def answer_cost(session: Session) -> int:
+    """About how many operations it takes to work the answer out."""
+    return session.trace.pending((answer_step(session.trace),))
+
+
+def guesses(session: Session, position: int, count: int, report: Report = lambda _: None) -> tuple[Guess, ...]:
+    """The most likely tokens at a position, by a softmax in float64; `report` may raise to end it."""
+    trace = session.trace
+    trace.compute((answer_step(trace),), before=lambda step: report(step.name))
+    columns = range(trace.program.shape(trace.program.logits)[1])
+    row = trace.window(trace.program.logits, (range(position, position + 1), columns))[0]
+    shares = np.exp(log_shares(row.astype(np.float64)))
+    best = np.argsort(-shares, kind="stable")[:count].tolist()
+    return tuple(Guess(session.model.word(token), float(shares[token])) for token in best)
+
+
+def answer(session: Session, position: int | None = None, report: Report = lambda _: None) -> Guess:
+    """The most likely token, by default where the model answers."""
+    return guesses(session, answer_position(session) if position is None else position, 1, report)[0]

@@ -1,0 +1,118 @@
+"""What a stop of a tour shows: the session and the position that it leads to, and what becomes of the answer there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from tui_transformer.engine.gradient import NOT_COUNTED
+from tui_transformer.engine.targets import parse
+from tui_transformer.explorer.state.answer import BLANKS, answer, answer_cost, answer_position, answers
+from tui_transformer.explorer.state.overlay import BEFORE
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.guide.texts import Stop
+from tui_transformer.text.display import visible
+from tui_transformer.views.step_view import Place, place_of
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Scenery:
+    """Where a stop leads.
+
+    Attributes:
+        before: The session without what the stop does to it.
+        after: The session that is shown.
+        position: The cell.
+    """
+
+    before: Session
+    after: Session
+    position: Position
+
+
+def backwards(session: Session, report: Report) -> Session:
+    """The session, going back from a target that is wrong: the second most likely token where the model answers.
+
+    So the gradients are not zero, however well the model was trained.
+    """
+    place = answer_position(session)
+    answer(session, place, report)
+    program = session.trace.program
+    positions, words = program.shape(program.logits)
+    row = session.trace.window(program.logits, (range(place, place + 1), range(words)))[0]
+    targets = [NOT_COUNTED] * positions
+    targets[place] = int(np.argsort(-row, kind="stable")[min(1, words - 1)])
+    return session.with_targets(tuple(targets))
+
+
+def scenery(base: Session, stop: Stop, report: Report) -> Scenery:
+    """Where a stop leads from a session; `report` may raise to end it.
+
+    Raises:
+        InputError: The model cannot be set so.
+    """
+    before = base.for_tour(stop)
+    program = before.trace.program
+    edits = tuple(edit for target in stop.ablate for edit in parse(target).edits(program))
+    after = before.with_edits(*edits) if edits else before
+    order = {step.name: place for place, step in enumerate(program.steps)}
+    if any(order.get(stop.step, 0) > order[edit.name] for edit in edits):
+        after = after.with_overlay(BEFORE)
+    return Scenery(before, after, _position(after, stop, report))
+
+
+def _position(session: Session, stop: Stop, report: Report) -> Position:
+    """The cell of a stop; the one of the largest gradient where that is asked for."""
+    names = [name for name in (*session.stops, *session.trace.program.weights) if fnmatchcase(name, stop.step)]
+    if not names:
+        return Position(session.stops[0])
+    if stop.cell is None or not session.backward:
+        return Position(names[0], Place(stop.head or 0, stop.row or 0, stop.column or 0))
+    found = session.go_back(report).values
+    name = max((name for name in names if name in found), key=lambda name: float(np.abs(found[name]).max()))
+    axes, values = session.trace.program.axes(name), found[name]
+    index = np.unravel_index(int(np.abs(values).argmax()), values.shape)
+    return Position(name, place_of(axes, tuple(map(int, index))))
+
+
+def has_outcome(stop: Stop) -> bool:
+    """Whether a stop does something, the outcome of which is worth saying."""
+    return bool(stop.ablate or stop.change or stop.cell)
+
+
+def outcome_cost(shown: Scenery) -> int:
+    """About how many operations it takes to work the outcome out."""
+    return answer_cost(shown.before) + answer_cost(shown.after)
+
+
+def outcome(shown: Scenery, stop: Stop, report: Report) -> str:
+    """What the stop does, and the answer before → after; of a backward pass, the gradient of its cell."""
+    if stop.cell is not None:
+        return _gradient(shown, report)
+    before, after, done = shown.before, shown.after, " and ".join(map(_ablated, stop.ablate))
+    if stop.change:
+        what, by = stop.change
+        after, done = before.with_text(before.text.replace(what, by)), f"“{visible(what)}” → “{visible(by)}”"
+    if not answers(before):
+        return done
+    was, is_now = (answer(session, stop.answer, report) for session in (before, after))
+    return f"{done}: {was} → {is_now}"
+
+
+def _ablated(target: str) -> str:
+    found = parse(target)
+    return f"{found.kind} {found.number} of {found.place} → 0" if found.number is not None else f"{found.place} → 0"
+
+
+def _gradient(shown: Scenery, report: Report) -> str:
+    """The wrong target and the gradient of the cell."""
+    session, place = shown.after, answer_position(shown.after)
+    target = session.model.word(session.loss_targets[place]).strip(BLANKS)
+    likely = answer(session, place, report)
+    return f"the model says {likely}, the target is {visible(target)}: loss {session.go_back(report).loss:.4g}"
