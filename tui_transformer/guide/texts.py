@@ -168,10 +168,9 @@ def _stops(table: Mapping[str, Any], words: Texts, facts: Mapping[str, Any]) -> 
         if name not in (_EVERY_STOP, _ABOUT):
             english, said = {key: _joined(own[key]) for key in _WORDS}, words.get(name, {})
             spoken = {key: _with_facts(said.get(key, text), text, facts) for key, text in english.items()}
-            places = table.get(_EVERY_STOP, {}) | own | spoken
-            yield Stop(
-                name=name, **{key: tuple(value) if isinstance(value, list) else value for key, value in places.items()}
-            )
+            places: dict[str, Any] = {**table.get(_EVERY_STOP, {}), **own, **spoken}
+            lists = {key: tuple(value) for key, value in places.items() if isinstance(value, list)}
+            yield Stop(name=name, **places | lists)
 
 
 def _with_facts(text: str, english: str, facts: Mapping[str, Any]) -> str:
