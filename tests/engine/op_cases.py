@@ -163,9 +163,53 @@ def product_inputs(rng: Rng, *, bias: bool, turned: bool = False) -> tuple[Given
     return normal(rng, ROWS, MODEL), matrix, *((weight(rng, columns),) if bias else ())
 
 
+def router(rng: Rng) -> Given:
+    """Logits of experts that lie far enough apart for a step of a difference to change no choice."""
+    order = rng.permuted(np.broadcast_to(np.arange(KEYS, dtype=float), (BATCH, ROWS, KEYS)), axis=-1)
+    return Given(order + 0.2 * rng.random(order.shape))
+
+
+def chosen_by_some(rng: Rng, experts: int) -> Given:
+    """Shares of experts: the last is chosen by no token, and no other by all."""
+    values = rng.random((BATCH, ROWS, experts)) + 0.1
+    values[:, 1::2, ::2] = 0.0
+    values[:, ::2, 1::2] = 0.0
+    values[..., -1] = 0.0
+    return Given(values, differentiable=False)
+
+
+def of_expert(rng: Rng, op: ops.Op, expert: int, *operands: Given, rows: int = 1) -> Case:
+    return Case(ops.OfExpert(op, expert, 2, rows), (*operands, chosen_by_some(rng, 3)))
+
+
+def weighted_experts(rng: Rng) -> Case:
+    values = rng.random((BATCH, ROWS, 3)) + 0.1
+    return Case(ops.WeightedExperts(2), (Given(values), *(normal(rng, ROWS, MODEL) for _ in range(3))))
+
+
+def near_limit(rng: Rng) -> Given:
+    """Values within and beyond ±1, none near it."""
+    values = rng.standard_normal((BATCH, ROWS, MODEL))
+    return Given(values + 0.1 * np.sign(values) * np.sign(np.abs(values) - 1.0))
+
+
 CASES: Mapping[str, Callable[[Rng], Case]] = {
     "add": lambda rng: Case(ops.Add(), (normal(rng, ROWS, MODEL), normal(rng, ROWS, MODEL))),
     "add three": lambda rng: Case(ops.Add(), tuple(normal(rng, ROWS, MODEL) for _ in range(3))),
+    "clamped gate": lambda rng: Case(ops.ClampedGate(1.0), (normal(rng, ROWS, MODEL), near_limit(rng))),
+    "clamped swish": lambda rng: Case(ops.ClampedSwish(1.7, 1.0), (near_limit(rng),)),
+    "expert weights": lambda rng: Case(ops.ExpertWeights(2), (router(rng),)),
+    "expert weights among all": lambda rng: Case(ops.ExpertWeights(2, among_chosen=False), (router(rng),)),
+    "logistic": lambda rng: Case(ops.Logistic(), (normal(rng, ROWS, MODEL),)),
+    "matrix of an expert": lambda rng: of_expert(rng, ops.Linear(), 0, *product_inputs(rng, bias=True)),
+    "matrix of an expert that nobody chose": lambda rng: of_expert(
+        rng, ops.Linear(), 2, *product_inputs(rng, bias=True)
+    ),
+    "gate of an expert": lambda rng: of_expert(
+        rng, ops.Gate(), 1, normal(rng, ROWS, MODEL), normal(rng, ROWS, MODEL), rows=2
+    ),
+    "softmax with a sink": lambda rng: Case(ops.SoftmaxWithSink(), (partly_hidden(rng), weight(rng, HEADS))),
+    "weighted experts": weighted_experts,
     "context": lambda rng: Case(ops.Context(), (shares(rng), normal(rng, HEADS, KEYS, WIDTH))),
     "context of a single group": lambda rng: grouped_context(rng, 1),
     "context of grouped heads": lambda rng: grouped_context(rng, 2),

@@ -111,6 +111,10 @@ def named_inputs(case: Case, index: tuple[int, ...]) -> set[str]:
         return {str(int(index[1] >= case.shapes[0][1]))}
     if isinstance(case.op, ops.LayerNormByHead):
         return {"0", str(1 + index[0])}
+    if isinstance(case.op, ops.OfExpert):
+        last = len(case.inputs) - 1
+        chosen = case.inputs[last].values[-1, index[0], case.op.expert]
+        return {str(i) for i in range(last)} if chosen else {str(last)}
     stays = isinstance(case.op, ops.Rotate) and index[-1] >= 2 * case.op.half
     return {"0"} if stays or isinstance(case.op, ops.Mask) else {str(i) for i in range(len(case.inputs))}
 

@@ -107,7 +107,7 @@ def backward(
     answer = program.logits or LOGITS
     rows = _checked(targets, (trace.batch, *program.shape(answer)))
     steps = [step for step in reversed(program.steps[: program.places[answer] + 1]) if step.name in _learned(program)]
-    left = Counter(name for step in steps for name in _reads(trace, step))
+    left = Counter(name for step in steps for name in _reads(trace, step) if name not in program.weights)
     values = dict(zip((answer, *left), trace.arrays((answer, *left)), strict=True))
     logits = values[answer] if answer in left else values.pop(answer)
     loss, start = cross_entropy(trace.backend, logits, rows, smoothing, total)
@@ -118,9 +118,9 @@ def backward(
             gradient = waiting.pop(step.name)
             visit(step.name, gradient)
             _pass_on(trace, _toward_inputs(trace, step, gradient, values), waiting)
-        left.subtract(_reads(trace, step))
+        left.subtract(name for name in _reads(trace, step) if name in left)
         for name in _reads(trace, step):
-            if not left[name]:
+            if name in left and not left[name]:
                 values.pop(name, None)
     for name in program.weights:
         if name in waiting:
@@ -170,7 +170,7 @@ def _toward_inputs(
     trace: Trace, step: Step, gradient: Array, values: Mapping[str, Array]
 ) -> Iterator[tuple[str, Array]]:
     """Names and gradients of a step's inputs, of those that have one."""
-    inputs = [values.get(source) for source in step.inputs]
+    inputs = _inputs(trace, step, values)
     output, by_hand = values.get(step.name), _by_hand(trace, step)
     if by_hand:
         output, gradient = step.op.forward(trace.backend, *inputs), gradient.copy()
@@ -178,6 +178,14 @@ def _toward_inputs(
         gradient[place] = 0.0
     found = step.op.backward(trace.backend, gradient, output, *inputs)
     return ((source, part) for source, part in zip(step.inputs, found, strict=True) if part is not None)
+
+
+def _inputs(trace: Trace, step: Step, values: Mapping[str, Array]) -> list[Array | None]:
+    """What the backward pass of a step reads; weights that it reads are fetched now, and None stands for the rest."""
+    if step.op.sparse and step.op.idle(values[step.inputs[-1]]):
+        return [*trace.unread(step), values[step.inputs[-1]]]
+    weights = set(_reads(trace, step)) & trace.program.weights.keys()
+    return [trace.array(name) if name in weights else values.get(name) for name in step.inputs]
 
 
 def _checked(targets: Sequence[Any] | Host, shape: tuple[int, ...]) -> Host:

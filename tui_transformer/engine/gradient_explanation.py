@@ -89,7 +89,8 @@ def _readers(trace: Trace, values: Mapping[str, Host], name: str) -> Iterator[tu
     """The steps that read a value and that the loss depends on, and as which of their inputs they do."""
     for step in trace.program.readers(name):
         if step.name in values:
-            yield from ((step, toward) for toward, source in enumerate(step.inputs) if source == name)
+            inputs = step.inputs[:-1] if step.op.sparse else step.inputs  # the last only chooses rows
+            yield from ((step, toward) for toward, source in enumerate(inputs) if source == name)
 
 
 Term = tuple[Step, int, Working]

@@ -161,7 +161,11 @@ class Program:
 
     def step_cells(self, steps: Iterable[Step] | None = None) -> int:
         """How many numbers the given steps (by default all) hold for one sentence."""
-        return sum(math.prod(step.shape) for step in (self.steps if steps is None else steps))
+        return sum(self._cells(step) for step in (self.steps if steps is None else steps))
+
+    def _cells(self, step: Step) -> int:
+        cells = math.prod(step.shape)
+        return round(cells * step.op.density(*map(self.axes, step.inputs))) if step.op.sparse else cells
 
 
 @dataclass(eq=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.edits import Ablate
-from tui_transformer.engine.ops import Context, Linear
+from tui_transformer.engine.ops import Context, Linear, OfExpert
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.errors import InputError
 
@@ -176,7 +176,8 @@ def _neurons(program: Program) -> Mapping[str, Sequence[str]]:
 
 def _reads_neurons(program: Program, step: Step) -> bool:
     """Whether a step is the product with the second matrix of a feed-forward layer."""
-    return isinstance(step.op, Linear) and program.axes(step.inputs[0])[-1].name == NEURONS
+    op = step.op.op if isinstance(step.op, OfExpert) else step.op
+    return isinstance(op, Linear) and program.axes(step.inputs[0])[-1].name == NEURONS
 
 
 KINDS: Mapping[str, Kind] = {

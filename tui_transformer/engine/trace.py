@@ -276,7 +276,16 @@ class Trace:
         if step.op.looks_up and self._apart(step.inputs[1]):
             ids, table = step.inputs
             return self.weights.looked_up(table, self.program.shape(table), self._value(ids, values))
+        if step.op.sparse and step.op.idle(chosen := self._value(step.inputs[-1], values)):
+            return (*self.unread(step), chosen)
         return tuple(self._value(name, values) for name in step.inputs)
+
+    def unread(self, step: Step) -> tuple[Array, ...]:
+        """Zeros in place of the inputs (all but the last) of a step that reads none of them."""
+        shapes = ((self.program.shape(name), name in self.program.weights) for name in step.inputs[:-1])
+        sizes = (shape if weight else (self.batch, *shape) for shape, weight in shapes)
+        zero = self.backend.floats(np.zeros(()))
+        return tuple(self.backend.xp.broadcast_to(zero, size) for size in sizes)
 
     def _apart(self, name: str) -> bool:
         """Whether a name is of a weight that no edit reaches and of which a part can be read alone."""

@@ -90,6 +90,7 @@ class Attention:
             either side); None for all.
         cap: Scaled scores are capped softly at this.
         score_bias: What is added to the scores.
+        sink: Every head has a score that takes part in the softmax and gives its share to no key.
     """
 
     heads: int
@@ -104,6 +105,20 @@ class Attention:
     window: int | None = None
     cap: float | None = None
     score_bias: ScoreBias | None = None
+    sink: bool = False
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """How far the numbers of a gated feed-forward layer may go.
+
+    Attributes:
+        alpha: α of g σ(α g).
+        limit: Of the gate from above, of the hidden values on both sides.
+    """
+
+    alpha: float
+    limit: float
 
 
 @dataclass(frozen=True)
@@ -115,12 +130,40 @@ class FeedForward:
         activation: A key of `layers.ACTIVATIONS`.
         gated: The activation of one product gates another (Shazeer 2020).
         bias: The matrices that have a bias, of `FEED_FORWARD_MATRICES`.
+        clamp: Gate and hidden values are kept within a limit; the activation is then g σ(α g).
     """
 
     width: int
     activation: str
     gated: bool = False
     bias: frozenset[str] = NO_MATRICES
+    clamp: Clamp | None = None
+
+
+@dataclass(frozen=True)
+class Experts:
+    """Several feed-forward layers, of which every token chooses a few (Shazeer et al. 2017).
+
+    Attributes:
+        count: Experts.
+        chosen: How many a token chooses.
+        each: One of them.
+        among_chosen: The shares of the chosen add up to 1; otherwise they are those of a softmax over all.
+        router_bias: The router has a bias.
+        shared: An expert of all tokens, with a share of its own.
+    """
+
+    count: int
+    chosen: int
+    each: FeedForward
+    among_chosen: bool = True
+    router_bias: bool = False
+    shared: FeedForward | None = None
+
+    @property
+    def width(self) -> int:
+        """Of one expert."""
+        return self.each.width
 
 
 @dataclass(frozen=True)
@@ -142,7 +185,7 @@ class Layer:
     """
 
     attention: Attention
-    feed_forward: FeedForward
+    feed_forward: FeedForward | Experts
     norm: Norm
     place: str
     attention_place: str = ""

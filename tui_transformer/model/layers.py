@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.ops import (
     Add,
+    ClampedGate,
+    ClampedSwish,
     Context,
     Extend,
     Gate,
@@ -33,6 +35,7 @@ from tui_transformer.engine.ops import (
     Silu,
     SoftCap,
     Softmax,
+    SoftmaxWithSink,
 )
 from tui_transformer.engine.program import Builder, Role
 from tui_transformer.model.description import Attention, FeedForward, Layer, Norm
@@ -96,8 +99,14 @@ def dot_product(
         states = how.score_bias.add(build, states, query, key, queries, keys)
     mask = Mask(causal=how.causal, window=how.window)
     masked = build("masked", mask, states, queries.places, keys.keys, keys.visible)
-    weights = build("weights", Softmax(), masked)
+    weights = _shares(build, masked, how)
     return build("context", Context(share), weights, value)  # h × n × d_k
+
+
+def _shares(build: Builder, masked: str, how: Attention) -> str:
+    if not how.sink:
+        return build("weights", Softmax(), masked)
+    return build("weights", SoftmaxWithSink(), masked, build.weight("sinks.weight", build.known[masked][0]))
 
 
 def divided(width: float, divisor: float = 1.0) -> Scale:
@@ -126,17 +135,28 @@ def _kept(build: Builder, name: str, past: Axis, heads: int, width: int) -> str:
 # Feed-forward
 
 
-def feed_forward(build: Builder, x: str, how: FeedForward) -> str:
-    """f(x W₁ + b₁) W₂ + b₂ at every token (Vaswani et al. 2017, §3.3); gated: (f(x W_g) · x W₁) W₂ (Shazeer 2020)."""
+def feed_forward(build: Builder, x: str, how: FeedForward, step: Callable[..., str] | None = None) -> str:
+    """f(x W₁ + b₁) W₂ + b₂ at every token (Vaswani et al. 2017, §3.3); gated: (f(x W_g) · x W₁) W₂ (Shazeer 2020).
+
+    `step` adds the steps, where they are not for all tokens.
+    """
+    step = step or build
     model, inner = build.known[x][-1], Axis("feed-forward", how.width)
-    hidden = build("hidden", Linear("x W₁"), x, *matrix(build, "hidden", x, inner, how.bias))
+    hidden = step("hidden", Linear("x W₁"), x, *matrix(build, "hidden", x, inner, how.bias))
+    activation, gating = _activation(how)
     if how.gated:
-        gate = build("gate", Linear("x W_g"), x, *matrix(build, "gate", x, inner, how.bias))
-        active = build("activation", ACTIVATIONS[how.activation](), gate)
-        active = build("gated", Gate(), active, hidden)
+        gate = step("gate", Linear("x W_g"), x, *matrix(build, "gate", x, inner, how.bias))
+        active = step("gated", gating, step("activation", activation, gate), hidden)
     else:
-        active = build("activation", ACTIVATIONS[how.activation](), hidden)
-    return build("output", Linear("a W₂"), active, *matrix(build, "output", active, model, how.bias))  # n × f → n × d
+        active = step("activation", activation, hidden)
+    return step("output", Linear("a W₂"), active, *matrix(build, "output", active, model, how.bias))  # n × f → n × d
+
+
+def _activation(how: FeedForward) -> tuple[Op, Op]:
+    """The function of the gate (or of the hidden values), and what puts it together with the hidden values."""
+    if how.clamp is not None:
+        return ClampedSwish(how.clamp.alpha, how.clamp.limit), ClampedGate(how.clamp.limit)
+    return ACTIVATIONS[how.activation](), Gate()
 
 
 def matrix(build: Builder, name: str, x: str, out: Axis, biased: frozenset[str]) -> tuple[str, ...]:

@@ -8,11 +8,12 @@ from typing import Any
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.ops import Add, Parameter
 from tui_transformer.engine.program import Builder
-from tui_transformer.model.description import DistanceTable, FeedForward, Layer, Stack
+from tui_transformer.model.description import DistanceTable, Experts, FeedForward, Layer, Stack
+from tui_transformer.model.experts import experts
 from tui_transformer.model.layers import attention, attention_to_kept, feed_forward, norm, said_by, sublayer
 from tui_transformer.model.sequence import Sequence
 
-FEED_FORWARDS: Mapping[type, Callable[[Builder, str, Any], str]] = {FeedForward: feed_forward}
+FEED_FORWARDS: Mapping[type, Callable[[Builder, str, Any], str]] = {FeedForward: feed_forward, Experts: experts}
 """What builds the second sublayer, by the class that describes it."""
 
 

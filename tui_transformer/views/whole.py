@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Literal
 
 from tui_transformer.engine.axis import Axes
+from tui_transformer.engine.ops import OfExpert, WeightedExperts
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.views.step_view import Labels, pooled, view_of
@@ -34,6 +35,9 @@ ANSWER = frozenset({"output.logits", "output.capped", "output.probabilities"})
 
 BESIDE = frozenset({"key", "value", "gate"})
 """Boxes that are made from the same input as the box before them: no arrow leads from one to the other."""
+
+SHARED_EXPERT = ".shared."
+"""In the names of the steps of an expert of all tokens; they are one box, as are those of the chosen experts."""
 
 _BOX = {part: box for box, parts in TOGETHER for part in parts}
 _EMBEDDING_SIGNS: dict[str, Sign] = {"positions": "+", "segments": "+", "output": "=", "norm": "▸"}
@@ -132,11 +136,16 @@ def _band_name(step: Step, *, both: bool) -> str:
     The norm after an encoder is a band of its own where a decoder reads what it gives.
     """
     if _in_layer(step):
-        return step.name.rpartition(".")[0] if step.name.count(".") > 2 else step.layer
+        return _sublayer(step) if step.name.count(".") > 2 else step.layer
     stack = step.name.partition(".")[0]
     if _before_layers(step):
         return f"{stack}.embedding" if stack == "decoder" else "embedding"
     return "encoder.norm" if stack == "encoder" and both else "output"
+
+
+def _sublayer(step: Step) -> str:
+    """The sublayer; that of the whole feed-forward layer for what is inside an expert."""
+    return ".".join(step.name.split(".")[:3])
 
 
 def _boxes(name: str, steps: Sequence[Step]) -> Iterator[Box]:
@@ -151,6 +160,10 @@ def _box(band: str, step: Step) -> str:
     last = step.name.rpartition(".")[2]
     if step.name in ANSWER:
         return "answer"
+    if SHARED_EXPERT in step.name:
+        return SHARED_EXPERT
+    if isinstance(step.op, OfExpert | WeightedExperts):
+        return "experts"
     return step.name if _outside_layers(band) else _BOX.get(last, last)
 
 

@@ -26,6 +26,7 @@ class Op(ABC):
         signed: Values lie on both sides of 0, so a diverging palette fits.
         integer: Values are whole numbers.
         looks_up: The first input names the rows of the second that are read; no others matter.
+        sparse: The last input says which rows are computed; the others are 0. See `idle`.
         undone_from: Places of the inputs whose values `backward` reads, and `RESULT` where it reads the result; the
             others may be gone by then, and are None. By default it reads everything.
         chain: The gradient of every input (the last stands for all that follow), in the paper's letters; ∂y is the
@@ -36,6 +37,7 @@ class Op(ABC):
     signed: ClassVar[bool] = True
     integer: ClassVar[bool] = False
     looks_up: ClassVar[bool] = False
+    sparse: ClassVar[bool] = False
     undone_from: ClassVar[tuple[int, ...] | None] = None
     chain: ClassVar[tuple[str, ...]] = ()
 
@@ -85,6 +87,16 @@ class Op(ABC):
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         """For each input, the cells that `region` (already widened) is computed from."""
         return tuple(region if len(shape) == len(region) else whole(shape) for shape in inputs)
+
+    def idle(self, chosen: Array) -> bool:
+        """Whether no row is computed, given the last input; the op then reads no value of its other inputs."""
+        del chosen
+        return False
+
+    def density(self, *inputs: Axes) -> float:
+        """Rows of the result that are computed, of all; the others are 0 and take no memory."""
+        del inputs
+        return 1.0
 
     def flops(self, *inputs: Axes) -> int:
         """Floating-point operations of one forward pass of one sentence, counting each elementwise function as one."""

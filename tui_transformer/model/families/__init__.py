@@ -41,6 +41,11 @@ FAMILIES = (
     "falcon",
     "bloom",
     "opt",
+    "mixtral",
+    "qwen2_moe",
+    "qwen3_moe",
+    "gpt_oss",
+    "olmoe",
 )
 """The families by `model_type`: the file of that name (_ for -) holds the family under the same name in capitals."""
 

@@ -14,7 +14,7 @@ from tui_transformer.model.families.llama import WEIGHTS
 from tui_transformer.model.families.windowed import WindowedConfig
 
 
-def _from_layer(key: str, value: object) -> None:
+def from_layer(key: str, value: object) -> None:
     """The number of a layer."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise UsageError(f"{key} {shown(value)} is not a whole number from 0")
@@ -27,7 +27,7 @@ class QwenConfig(WindowedConfig):
     checks: ClassVar[Mapping[str, Check]] = {
         **WindowedConfig.checks,
         "use_sliding_window": truth,
-        "max_window_layers": _from_layer,
+        "max_window_layers": from_layer,
     }
 
     vocab_size: int = 151936

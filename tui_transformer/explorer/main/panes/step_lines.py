@@ -53,9 +53,15 @@ def _layer_lines(program: Program, layer: str, stops: list[str], *, is_open: boo
         return
     for sublayer, members in groupby(stops, lambda stop: program.step(stop).sublayer):
         inside = list(members)
-        yield StepLine(inside[-1], step_text(sublayer).label, depth=1, heading=True, first=inside[0])
+        yield StepLine(inside[-1], _sublayer_title(sublayer), depth=1, heading=True, first=inside[0])
         for stop in inside:
             yield StepLine(stop, step_text(stop).title, formula_text(program, stop), depth=2)
+
+
+def _sublayer_title(sublayer: str) -> str:
+    """Its text; an expert has its number."""
+    number = sublayer.rpartition(".")[2]
+    return step_text(sublayer).label + f" {number}" * number.isdigit()
 
 
 def _label(stop: str) -> str:

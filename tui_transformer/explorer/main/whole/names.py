@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui_transformer.engine.axis import Axes, shape_text
-from tui_transformer.engine.ops import Mask, Scale
+from tui_transformer.engine.ops import Mask, OfExpert, Scale, WeightedExperts
 from tui_transformer.engine.program import Program
 from tui_transformer.guide.texts import step_text
 
@@ -27,10 +27,13 @@ SYMBOLS = {
     "hidden": "x W₁",
     "gate": "x W_g",
     "gated": "gate · x W₁",
+    "router": "x W_r",
+    "expert_weights": "shares",
 }
 """By the last part of a step's name; any other has the guide's title."""
 
 OUTPUTS = {"self_attention": "W_O", "cross_attention": "W_O", "feed_forward": "a W₂"}
+EXPERT_OUTPUT = "a W₂"
 EMBEDDING = {"tokens": "embedding", "positions": "position", "segments": "segment", "output": "x"}
 ACTIVATIONS = {"Relu": "ReLU", "Gelu": "GELU", "GeluTanh": "GELU (tanh)", "Silu": "SiLU"}
 
@@ -52,6 +55,10 @@ def symbol(program: Program, name: str) -> str:
         return symbol(program, step.inputs[0]) + ", masked" * step.op.causal
     if isinstance(step.op, Scale) and step.op.of == "score":
         return f"Q Kᵀ {step.op.formula.removeprefix('score ')}"
+    if isinstance(step.op, WeightedExperts):
+        return "Σ share · expert"
+    if isinstance(step.op, OfExpert) and last == "output":
+        return f"{EXPERT_OUTPUT} of {step.op.expert}"
     if sublayer.endswith("embedding"):
         return EMBEDDING.get(last, last)
     if last == "output":

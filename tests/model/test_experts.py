@@ -1,0 +1,113 @@
+"""Experts: only the chosen are computed and read; what is refused of their settings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reference import REFERENCES
+
+from tui_transformer.engine.edits import Edit
+from tui_transformer.engine.gradient import gradients
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+
+FAMILIES = ("mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "gpt_oss")
+IDS = [5, 9]
+FEED = "decoder.0.feed_forward"
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def model(family) -> Model:
+    return Model.load(REFERENCES / family, dtype="float64")
+
+
+def chosen(trace) -> list[bool]:
+    return (trace[f"{FEED}.expert_weights"] > 0).any(axis=0).tolist()
+
+
+def experts_read(model: Model) -> list[str]:
+    return [name for name in model.weights.held if name.startswith(f"{FEED}.experts.") and name.endswith(".weight")]
+
+
+def test_weights_of_experts_that_no_token_chose_are_never_read(model):
+    trace = model.trace(ids=IDS[:1])
+    trace.compute()
+    few = [str(expert) for expert, taken in enumerate(chosen(trace)) if taken]
+    assert 0 < len(few) < len(chosen(trace))
+    assert {name.split(".")[4] for name in experts_read(model)} == set(few)
+    gradients(trace, [3])
+    assert {name.split(".")[4] for name in experts_read(model)} == set(few)
+
+
+def test_tokens_that_did_not_choose_an_expert_have_zeros_there(model):
+    trace = model.trace(ids=IDS)
+    shares = trace[f"{FEED}.expert_weights"]
+    for expert in range(shares.shape[1]):
+        output = trace[f"{FEED}.experts.{expert}.output"]
+        assert np.array_equal(output.any(axis=1), shares[:, expert] > 0)
+
+
+def test_a_token_has_as_many_shares_as_it_chooses(model, family):
+    shares = model.trace(ids=[5, 9, 2, 7])[f"{FEED}.expert_weights"]
+    config = json.loads((REFERENCES / family / "config.json").read_text())
+    assert set((shares > 0).sum(axis=1)) == {config["num_experts_per_tok"]}
+    if config.get("norm_topk_prob", family in ("mixtral", "gpt_oss")):
+        np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-12)
+
+
+def test_a_share_that_is_set_brings_an_expert_in(model):
+    trace = model.trace(ids=IDS)
+    idle = chosen(model.trace(ids=IDS[:1])).index(False)
+    edited = trace.edited([Edit(f"{FEED}.expert_weights", (0, idle), 0.5)])
+    assert edited[f"{FEED}.experts.{idle}.output"][0].any()
+    assert not np.allclose(edited[trace.program.logits][0], trace[trace.program.logits][0])
+
+
+def test_nothing_kept_gives_the_same(model):
+    ids = [5, 9, 2, 7, 7, 1]
+    whole, short = model.trace(ids=ids), model.trace(ids=ids, budget=0)
+    for name in (f"{FEED}.experts.1.gated", f"{FEED}.output", whole.program.logits):
+        assert np.array_equal(whole[name], short[name])
+    found, again = (gradients(trace, [3, -1, 2, 4, 5, 6]).values for trace in (whole, short))
+    assert found.keys() == again.keys()
+    assert all(np.array_equal(found[name], again[name]) for name in found)
+
+
+def test_the_memory_that_is_planned_counts_the_rows_that_are_computed(model):
+    program = model.program(64)
+    inside = [step for step in program.steps if step.name.startswith(f"{FEED}.experts.0.")]
+    share = program.step(f"{FEED}.experts.0.output").op.chosen / program.shape(f"{FEED}.router")[1]
+    cells = sum(int(np.prod(step.shape)) for step in inside)
+    assert program.step_cells(inside) == pytest.approx(cells * share, abs=len(inside))
+
+
+@pytest.mark.parametrize(
+    ("family", "setting", "named"),
+    [
+        ("mixtral", {"num_experts_per_tok": 9}, "num_experts_per_tok"),
+        ("mixtral", {"num_local_experts": 0}, "num_local_experts"),
+        ("mixtral", {"num_experts": 7}, "same setting"),
+        ("qwen2_moe", {"mlp_only_layers": [-1]}, "mlp_only_layers"),
+        ("qwen2_moe", {"mlp_only_layers": "all"}, "mlp_only_layers"),
+        ("qwen2_moe", {"decoder_sparse_step": 0}, "decoder_sparse_step"),
+        ("qwen3_moe", {"norm_topk_prob": 1}, "norm_topk_prob"),
+        ("olmoe", {"clip_qkv": 8.0}, "clip_qkv"),
+        ("gpt_oss", {"swiglu_limit": 0}, "swiglu_limit"),
+        ("gpt_oss", {"swiglu_alpha": "much"}, "swiglu_alpha"),
+        ("gpt_oss", {"quantization_config": {"quant_method": "mxfp4"}}, "quantization_config"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_by_name(family, setting, named, tmp_path: Path):
+    config = json.loads((REFERENCES / family / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | setting))
+    (tmp_path / "model.safetensors").write_bytes((REFERENCES / family / "model.safetensors").read_bytes())
+    with pytest.raises(InputError, match=named):
+        Model.load(tmp_path)
