@@ -219,6 +219,11 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "gate": lambda rng: Case(ops.Gate(), (normal(rng, ROWS, MODEL), normal(rng, ROWS, MODEL))),
     "gelu": lambda rng: Case(ops.Gelu(), (normal(rng, ROWS, MODEL),)),
     "gelu by tanh": lambda rng: Case(ops.GeluTanh(), (normal(rng, ROWS, MODEL),)),
+    "quick gelu": lambda rng: Case(ops.QuickGelu(), (normal(rng, ROWS, MODEL),)),
+    "tanh": lambda rng: Case(ops.Tanh(), (normal(rng, ROWS, MODEL),)),
+    "sinusoid up to the last wave": lambda rng: Case(
+        ops.Sinusoid(MODEL, halves=True, last=True, silent=3), (whole_numbers(rng, 6, ROWS),)
+    ),
     "given": lambda rng: Case(ops.Given(), (whole_numbers(rng, WORDS, ROWS),)),
     "layer norm": lambda rng: Case(ops.LayerNorm(1e-3), norm_inputs(rng)),
     "linear": lambda rng: Case(ops.Linear(), product_inputs(rng, bias=False)),

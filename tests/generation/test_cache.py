@@ -16,7 +16,7 @@ ONE_SEQUENCE = (
     *("phi", "stablelm", "cohere", "falcon", "bloom", "opt"),
     *("mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "gpt_oss"),
 )
-TWO_SEQUENCES = ("vanilla-encoder-decoder", "bart", "marian", "t5")
+TWO_SEQUENCES = ("vanilla-encoder-decoder", "bart", "marian", "mbart", "m2m_100", "pegasus", "t5")
 LENGTHS = (4, 5, 6, 8, 9)
 """Tokens that are there after each pass: several at first, then one or two at a time."""
 

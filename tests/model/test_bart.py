@@ -141,7 +141,7 @@ def test_sizes_may_have_their_general_names(tmp_path):
     config = {key: value for key, value in CONFIG.items() if key not in own} | general
     tensors = random_tensors(shapes(CONFIG, "model.", learned=True))
     model = Model.load(checkpoint(tmp_path, config, tensors), device="cpu")
-    assert model.config.to_json() == CONFIG
+    assert model.config.to_json() == CONFIG | {"tie_word_embeddings": True}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_sizes_may_have_their_general_names(tmp_path):
         ("add_final_layer_norm", True),
         ("static_position_embeddings", True),
         ("extra_pos_embeddings", 0),
-        ("tie_word_embeddings", False),
+        ("tie_word_embeddings", "no"),
         ("is_encoder_decoder", False),
         ("is_decoder", True),
         ("is_causal", False),
@@ -222,3 +222,22 @@ def test_a_matrix_of_the_logits_counts_whatever_the_file_says(tmp_path):
     np.testing.assert_allclose(second["output.logits"] - bias, 2.0 * (first["output.logits"] - bias), rtol=1e-9)
     own.save(tmp_path / "third")
     assert Model.load(tmp_path / "third", device="cpu").config == own.config
+
+
+def test_untied_stacks_and_logits_have_tables_of_their_own(tmp_path):
+    _, tensors, config = made(tmp_path / "first")
+    table = tensors["model.shared.weight"]
+    places = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")
+    own = tensors | {name: table + number for number, name in enumerate(places, 1)}
+    folder = checkpoint(tmp_path / "second", config | {"tie_word_embeddings": False}, own)
+    model = Model.load(folder, device="cpu", dtype="float64")
+    for each in (model, saved_and_loaded(model, tmp_path / "third")):
+        trace = each.trace(ids=IDS, decoder_ids=DECODER_IDS)
+        assert np.array_equal(trace["embedding.tokens.weight"], own[places[0]])
+        assert np.array_equal(trace["decoder.embedding.tokens.weight"], own[places[1]])
+        assert np.array_equal(trace["output.logits.weight"], own[places[2]].T)
+
+
+def saved_and_loaded(model: Model, folder) -> Model:
+    model.save(folder)
+    return Model.load(folder, device="cpu", dtype="float64")

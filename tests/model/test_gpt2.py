@@ -119,7 +119,7 @@ def test_a_sentence_longer_than_the_table_of_positions_is_refused(tmp_path):
     ("changes", "message"),
     [
         ({"n_head": 5}, "n_embd 12 is not divisible by n_head 5"),
-        ({"activation_function": "quick_gelu"}, "activation_function 'quick_gelu' is not known"),
+        ({"activation_function": "relu6"}, "activation_function 'relu6' is not known"),
         ({"add_cross_attention": True}, "add_cross_attention"),
         ({"is_causal": False}, "is_causal False is not supported: only True is"),
         ({"per_layer_config": {"1": {"n_inner": 8}}}, "per_layer_config: only layers that are all alike"),

@@ -116,7 +116,7 @@ def test_a_saved_model_is_read_again(tmp_path):
     [
         ("share_encoder_decoder_embeddings", False),
         ("decoder_vocab_size", 14),
-        ("tie_word_embeddings", False),
+        ("tie_word_embeddings", "no"),
         ("static_position_embeddings", False),
         ("normalize_before", True),
         ("normalize_embedding", True),

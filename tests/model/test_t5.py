@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from encoder_decoders import (
     reference_trace,
     worst_explanations,
 )
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 from t5_in_numpy import bucket, logits, shapes
 
 from tui_transformer.engine.edits import Edit
@@ -216,7 +217,7 @@ def test_a_saved_model_is_read_again(tmp_path, said):
         ("layer_norm_epsilon", 0),
         ("d_kv", None),
         ("num_heads", 0),
-        ("is_encoder_decoder", False),
+        ("is_encoder_decoder", "no"),
         ("is_decoder", True),
         ("is_causal", False),
         ("pad_token_id", 13),
@@ -265,3 +266,18 @@ def test_a_stack_with_an_embedding_of_its_own_is_refused(tmp_path, name):
 def test_a_scaled_output_with_a_matrix_of_its_own_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"lm_head.weight and shared.weight differ"):
         made(tmp_path, head=True)
+
+
+def test_the_encoder_may_be_alone(tmp_path):
+    shutil.copytree(REFERENCES / "t5", tmp_path, dirs_exist_ok=True)
+    tensors = load_file(tmp_path / "model.safetensors")
+    encoder = {name: tensor for name, tensor in tensors.items() if not name.startswith(("decoder.", "lm_head."))}
+    save_file(encoder, tmp_path / "model.safetensors")
+    model = Model.load(tmp_path, device="cpu", dtype="float64")
+    with np.load(REFERENCES / "t5" / "expected.npz") as file:
+        ids, wanted = file["input_ids"].tolist(), file["hidden_2"]
+    assert not model.has_decoder
+    np.testing.assert_allclose(model.trace(ids=ids)["encoder.norm"], wanted, rtol=0, atol=1e-9)
+    model.save(tmp_path / "saved")
+    again = Model.load(tmp_path / "saved", device="cpu", dtype="float64")
+    assert np.array_equal(again.trace(ids=ids)["encoder.norm"], model.trace(ids=ids)["encoder.norm"])

@@ -21,7 +21,9 @@ ACTIVATION_NAMES: Mapping[str, str] = {
     "gelu_new": "gelu_tanh",
     "gelu_fast": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
+    "quick_gelu": "quick_gelu",
     "silu": "silu",
+    "tanh": "tanh",
     "swish": "silu",
 }
 """What published configurations call the activations → a key of `layers.ACTIVATIONS`."""
@@ -205,7 +207,9 @@ class Embedding:
         projection_bias: That projection has a bias.
         projected_first: It comes before positions are added, which have the model's width.
         scale: What the rows of the table are multiplied by.
-        positions: "sinusoidal", "halves" (sines, then cosines), "learned" or "none".
+        positions: "sinusoidal", "halves" (sines, then cosines), "fairseq" (the same, up to a wave of 2π · 10000 places,
+            and counting no padding), "learned" or "none".
+        silent: The place whose row of sines is 0.
         max_length: Rows of a learned table of positions.
         segments: Segments (token types), 0 for none.
         norm: Of the sum, where the model has it.
@@ -217,6 +221,7 @@ class Embedding:
     projected_first: bool = False
     scale: float = 1.0
     positions: str = "none"
+    silent: int | None = None
     max_length: int = 0
     segments: int = 0
     norm: Norm | None = None

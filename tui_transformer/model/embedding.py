@@ -14,7 +14,8 @@ def embed(build: Builder, tokens: Sequence, vocabulary: Axis, model: Axis, what:
     """Rows of the table plus positions and segments, normalised where the model does so (Vaswani et al. 2017, §3.4)."""
     width = Axis("embedding", what.width) if what.width else model
     table = build.shared_weight(what.table, vocabulary, width)
-    segments = build.given(_beside(tokens.places, "segments"), *build.known[tokens.places]) if what.segments else ""
+    segments = _beside(build, tokens, "segments") if what.segments else ""
+    unpadded = _beside(build, tokens, "unpadded") if what.positions == "fairseq" else ""
     build = build.within("embedding")
     parts = [build("tokens", Embed(what.scale), tokens.tokens, table)]  # n → n × d
     if what.projected_first and width is not model:
@@ -23,7 +24,9 @@ def embed(build: Builder, tokens: Sequence, vocabulary: Axis, model: Axis, what:
         rows = build.weight("positions.weight", Axis("position", what.max_length), width)
         parts.append(build("positions", Embed(ids="pos"), tokens.places, rows))
     elif what.positions != "none":
-        parts.append(build("positions", Sinusoid(width.size, what.positions == "halves"), tokens.places))
+        fairseq = what.positions == "fairseq"
+        sines = Sinusoid(width.size, what.positions != "sinusoidal", fairseq, what.silent)
+        parts.append(build("positions", sines, unpadded if fairseq else tokens.places))
     if what.segments:
         rows = build.weight("segments.weight", Axis("segment", what.segments), width)
         parts.append(build("segments", Embed(ids="segment"), segments, rows))
@@ -64,6 +67,6 @@ def _projection(build: Builder, x: str, model: Axis, what: Embedding) -> str:
     return build("projected", Linear("x W"), x, *matrix(build, "projected", x, model, biased))
 
 
-def _beside(name: str, last: str) -> str:
+def _beside(build: Builder, tokens: Sequence, last: str) -> str:
     """Another input of the same sequence."""
-    return f"{name.rpartition('.')[0]}.{last}"
+    return build.given(f"{tokens.places.rpartition('.')[0]}.{last}", *build.known[tokens.places])

@@ -10,7 +10,7 @@ import numpy as np
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.model.families import Family, ModelConfig
-from tui_transformer.model.families.base import counted
+from tui_transformer.model.families.base import counted, unpadded
 
 DECODER = "decoder."
 """In front of the inputs of a decoder beside an encoder."""
@@ -50,6 +50,7 @@ def givens_of(rows: Host, family: Family, config: ModelConfig, prefix: str = "",
         "places": family.places(rows, config.pad_id),
         "visible": visible,
         "order": counted(rows, None),
+        "unpadded": unpadded(rows, config.pad_id),
         "segments": np.zeros_like(rows),
     }
     return {f"{prefix}input.{name}": value for name, value in values.items()}

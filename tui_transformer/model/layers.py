@@ -26,6 +26,7 @@ from tui_transformer.engine.ops import (
     MergeHeads,
     Op,
     Project,
+    QuickGelu,
     Relu,
     RmsNorm,
     RmsNormOfHeads,
@@ -36,12 +37,20 @@ from tui_transformer.engine.ops import (
     SoftCap,
     Softmax,
     SoftmaxWithSink,
+    Tanh,
 )
 from tui_transformer.engine.program import Builder, Role
 from tui_transformer.model.description import Attention, FeedForward, Layer, Norm
 from tui_transformer.model.sequence import Sequence
 
-ACTIVATIONS: dict[str, Callable[[], Op]] = {"relu": Relu, "gelu": Gelu, "gelu_tanh": GeluTanh, "silu": Silu}
+ACTIVATIONS: dict[str, Callable[[], Op]] = {
+    "relu": Relu,
+    "gelu": Gelu,
+    "gelu_tanh": GeluTanh,
+    "quick_gelu": QuickGelu,
+    "silu": Silu,
+    "tanh": Tanh,
+}
 NOT_DIVIDED = Scale(1.0, "not divided")
 NORM_BEFORE, NORM_OF_OUTPUT = frozenset({"pre", "both"}), frozenset({"both", "output"})
 

@@ -24,6 +24,7 @@ from tui_transformer.engine.ops.norms_of_heads import LayerNormByHead, RmsNormOf
 from tui_transformer.engine.ops.of_expert import OfExpert
 from tui_transformer.engine.ops.parameter import Parameter
 from tui_transformer.engine.ops.project import Project
+from tui_transformer.engine.ops.quick_gelu import QuickGelu
 from tui_transformer.engine.ops.relative_bias import RelativeBias
 from tui_transformer.engine.ops.relu import Relu
 from tui_transformer.engine.ops.rms_norm import RmsNorm
@@ -35,6 +36,7 @@ from tui_transformer.engine.ops.sinusoid import Sinusoid
 from tui_transformer.engine.ops.soft_cap import SoftCap
 from tui_transformer.engine.ops.softmax import Softmax
 from tui_transformer.engine.ops.softmax_with_sink import SoftmaxWithSink
+from tui_transformer.engine.ops.tanh import Tanh
 from tui_transformer.engine.ops.unembed import Unembed
 from tui_transformer.engine.ops.weighted_experts import WeightedExperts
 
@@ -65,6 +67,7 @@ __all__ = [
     "Op",
     "Parameter",
     "Project",
+    "QuickGelu",
     "RelativeBias",
     "Relu",
     "RmsNorm",
@@ -77,6 +80,7 @@ __all__ = [
     "SoftCap",
     "Softmax",
     "SoftmaxWithSink",
+    "Tanh",
     "Unembed",
     "WeightedExperts",
 ]

@@ -47,22 +47,25 @@ STACKS = ("encoder", "decoder")
 class BartConfig(FamilyConfig):
     """Sizes and choices, under the names of the published configurations.
 
-    `logits_bias` and `own_head` are no settings: the file has the bias or not, and a matrix for the logits that is not
-    the embedding table again or not.
+    `logits_bias`, `own_head` and `own_table` are no settings: the file has the bias or not, a matrix for the logits
+    that is not the embedding table again or not, and an embedding of the decoder's own or not.
+
+    Class attributes:
+        place: Of the norms, as in `Layer`; pre-norm stacks end with a norm.
 
     Raises:
         UsageError: A size or choice that cannot be; the message names it.
     """
 
     model_type: ClassVar[str] = "bart"
-    of_the_file: ClassVar[frozenset[str]] = frozenset({"logits_bias", "own_head"})
+    place: ClassVar[str] = "post"
+    of_the_file: ClassVar[frozenset[str]] = frozenset({"logits_bias", "own_head", "own_table"})
     fixed: ClassVar[Mapping[str, Any]] = {
         "normalize_before": False,
         "normalize_embedding": True,
         "add_final_layer_norm": False,
         "static_position_embeddings": False,
         "extra_pos_embeddings": FIRST_PLACE,
-        "tie_word_embeddings": True,
         "is_encoder_decoder": True,
         "is_decoder": False,
         "is_causal": True,
@@ -77,7 +80,7 @@ class BartConfig(FamilyConfig):
         **{f"{stack}_{part}": a_size for stack in STACKS for part in ("attention_heads", "ffn_dim")},
         **{f"{stack}_layers": layers_count for stack in STACKS},
         "activation_function": an_activation,
-        "scale_embedding": truth,
+        **dict.fromkeys(("scale_embedding", "tie_word_embeddings"), truth),
         **dict.fromkeys(("pad_token_id", "decoder_start_token_id"), token_id),
     }
 
@@ -94,8 +97,10 @@ class BartConfig(FamilyConfig):
     scale_embedding: bool = False
     pad_token_id: int | None = 1
     decoder_start_token_id: int | None = 2
+    tie_word_embeddings: bool = True
     logits_bias: bool = True
     own_head: bool = False
+    own_table: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -137,20 +142,23 @@ class BartConfig(FamilyConfig):
         """A layer of the encoder, with every bias."""
         attention = Attention(heads, self.d_model // heads, bias=ATTENTION_MATRICES)
         feed_forward = FeedForward(d_ff, ACTIVATION_NAMES[self.activation_function], bias=FEED_FORWARD_MATRICES)
-        return Layer(attention, feed_forward, NORM, "post")
+        return Layer(attention, feed_forward, NORM, self.place)
 
     def stacks(self) -> tuple[Stack, Stack]:
         """The encoder and the decoder."""
         first = self.layer(self.encoder_attention_heads, self.encoder_ffn_dim)
         layer = self.layer(self.decoder_attention_heads, self.decoder_ffn_dim)
         second = replace(layer, attention=replace(layer.attention, causal=True), cross=layer.attention)
-        embedding = self.embedding()
-        return Stack(embedding, (first,) * self.encoder_layers), Stack(embedding, (second,) * self.decoder_layers)
+        embedding, last = self.embedding(), NORM if self.place == "pre" else None
+        encoder, decoder = (first,) * self.encoder_layers, (second,) * self.decoder_layers
+        second_embedding = replace(embedding, table=OWN_TABLE) if self.own_table else embedding
+        return Stack(embedding, encoder, last), Stack(second_embedding, decoder, last)
 
     def describe(self) -> Transformer:
         """Tokens → embedding → encoder and decoder → logits (Lewis et al. 2019, §2.1)."""
         head = Head(None if self.own_head else TABLE, bias=self.logits_bias)
-        return Transformer(self.vocab_size, self.d_model, *self.stacks(), head)
+        known = self.own_head or self.tie_word_embeddings
+        return Transformer(self.vocab_size, self.d_model, *self.stacks(), head if known else None)
 
 
 def _attention(stack: str, ours: str, stored: str) -> Mapping[str, str]:
@@ -177,11 +185,14 @@ def _stack(stack: str, prefix: str) -> Mapping[str, str]:
 
 
 TABLES = ("model.shared", "model.encoder.embed_tokens", "model.decoder.embed_tokens")
-"""Where the embedding table may be in the file."""
+"""Where the embedding table may be in the file; `shared` is not used where the tables are not tied."""
+
+OWN_TABLE = "decoder.embedding.tokens.weight"
 
 WEIGHTS = WeightTable(
     {
-        "embedding.tokens": Part((*TABLES, "lm_head")),
+        "embedding.tokens": Part((TABLES[1], TABLES[0], TABLES[2], "lm_head")),
+        "decoder.embedding.tokens": TABLES[-1],
         **_stack("encoder", ""),
         **_stack("decoder", "decoder."),
         "output.logits.weight": "lm_head",
@@ -194,16 +205,24 @@ Configured = TypeVar("Configured", bound=BartConfig)
 
 
 def fitted(config: Configured, names: frozenset[str]) -> Configured:
-    """With the bias of the logits, and a matrix of their own, where the file has them."""
-    tables = _tables(names)
-    check_one_table(names, tables[:-1])
-    own = HEAD in names or tables[-1] in repeated(names, tables)
-    return replace(config, logits_bias=WEIGHTS.has(LOGITS_BIAS, names), own_head=own)
+    """With the bias of the logits, a matrix of their own, and the decoder's own table, where the file has them."""
+    *tables, matrix = _tables(names)
+    bias = WEIGHTS.has(LOGITS_BIAS, names)
+    if not config.tie_word_embeddings:
+        own_table = OWN_TABLE in names or (tables[-1] in names and not names.isdisjoint(tables[:-1]))
+        own_head = HEAD in names or matrix in names
+        return replace(config, logits_bias=bias, own_head=own_head, own_table=own_table)
+    check_one_table(names, tables)
+    own = HEAD in names or matrix in repeated(names, (*tables, matrix))
+    return replace(config, logits_bias=bias, own_head=own)
 
 
-def copies(_: BartConfig, names: frozenset[str]) -> Mapping[str, str]:
-    """One table serves both stacks and, unless the file has another there, the logits."""
-    return repeated(names, _tables(names))
+def copies(config: BartConfig, names: frozenset[str]) -> Mapping[str, str]:
+    """One table serves both stacks and, unless the file has another there, the logits; untied, only equal tables."""
+    shared, encoder, decoder, matrix = _tables(names)
+    if config.tie_word_embeddings:
+        return repeated(names, (shared, encoder, decoder, matrix))
+    return repeated(names, (encoder if encoder in names else shared, decoder))
 
 
 def _tables(names: frozenset[str]) -> tuple[str, ...]:

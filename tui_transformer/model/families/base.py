@@ -54,6 +54,12 @@ def counted(rows: Host, pad_id: int | None) -> Host:
     return np.broadcast_to(np.arange(rows.shape[1], dtype=np.int64), rows.shape)
 
 
+def unpadded(rows: Host, pad_id: int | None) -> Host:
+    """Places from the pad ID + 1 that count no padding, which stays at the pad ID (as in fairseq)."""
+    real = rows != pad_id
+    return np.where(real, np.cumsum(real, axis=1), 0) + (pad_id or 0)
+
+
 def no_copies(config: Any, names: frozenset[str]) -> Mapping[str, str]:
     """No tensor is in the file twice."""
     del config, names

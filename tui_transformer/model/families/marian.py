@@ -32,7 +32,6 @@ class MarianConfig(BartConfig):
         "add_final_layer_norm": False,
         "static_position_embeddings": True,
         "share_encoder_decoder_embeddings": True,
-        "tie_word_embeddings": True,
         "is_encoder_decoder": True,
         "is_decoder": False,
         "is_causal": True,

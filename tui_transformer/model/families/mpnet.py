@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
 from tui_transformer.model.description import Layer
-from tui_transformer.model.families.base import Family
+from tui_transformer.model.families.base import Family, unpadded
 from tui_transformer.model.families.bert import KEYS
 from tui_transformer.model.families.masked_words import MaskedWordConfig, fitted
-from tui_transformer.model.families.roberta import places
 from tui_transformer.model.families.settings import described
 from tui_transformer.model.score_biases import RelativePositions
 from tui_transformer.model.weight_table import Part, WeightTable
@@ -61,9 +60,9 @@ class MPNetConfig(MaskedWordConfig):
         return replace(layer, attention=replace(layer.attention, score_bias=BIAS))
 
 
-def places_of(rows: Host, _: int | None) -> Host:
+def places(rows: Host, _: int | None) -> Host:
     """RoBERTa's, as if the pad ID were 1."""
-    return places(rows, FIRST_ROW - 1)
+    return unpadded(rows, FIRST_ROW - 1)
 
 
 LAYER = "mpnet.encoder.layer.{}"
@@ -87,4 +86,4 @@ WEIGHTS = WeightTable(
     },
     prefix="mpnet.",
 )
-MPNET = Family("mpnet", MPNetConfig.from_json, described, WEIGHTS, places_of, partial(fitted, WEIGHTS), WEIGHTS.copies)
+MPNET = Family("mpnet", MPNetConfig.from_json, described, WEIGHTS, places, partial(fitted, WEIGHTS), WEIGHTS.copies)

@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-import numpy as np
-
-from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import shown
-from tui_transformer.model.families.base import Family
+from tui_transformer.model.families.base import Family, unpadded
 from tui_transformer.model.families.bert import BertConfig, encoder_parts
 from tui_transformer.model.families.masked_words import fitted
 from tui_transformer.model.families.settings import described
@@ -46,12 +43,6 @@ class RobertaConfig(BertConfig):
         return "gelu"
 
 
-def places(rows: Host, pad_id: int | None) -> Host:
-    """Tokens count from the pad ID + 1, and padding stays at the pad ID."""
-    real = rows != pad_id
-    return np.where(real, np.cumsum(real, axis=1), 0) + (pad_id or 0)
-
-
 WEIGHTS = WeightTable(
     {
         **encoder_parts("roberta."),
@@ -63,5 +54,5 @@ WEIGHTS = WeightTable(
     prefixes=("", "data2vec_text."),
 )
 ROBERTA = Family(
-    "roberta", RobertaConfig.from_json, described, WEIGHTS, places, partial(fitted, WEIGHTS), WEIGHTS.copies
+    "roberta", RobertaConfig.from_json, described, WEIGHTS, unpadded, partial(fitted, WEIGHTS), WEIGHTS.copies
 )

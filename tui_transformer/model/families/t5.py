@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, one_of, shown, size_up_to, small, token_id, truth
@@ -46,15 +46,16 @@ FEWEST_BUCKETS = 4
 class T5Config(FamilyConfig):
     """Sizes and choices, under the names of the published configurations.
 
-    `own_head` is no setting: the file has a matrix for the logits that is not the embedding table again, or not.
+    `own_head` and `encoder_alone` are no settings: the file has a matrix for the logits that is not the embedding table
+    again, or not, and a decoder or none.
 
     Raises:
         UsageError: A size or choice that cannot be; the message names it.
     """
 
     model_type: ClassVar[str] = "t5"
-    of_the_file: ClassVar[frozenset[str]] = frozenset({"own_head"})
-    fixed: ClassVar[Mapping[str, Any]] = {"is_encoder_decoder": True, "is_decoder": False, "is_causal": True}
+    of_the_file: ClassVar[frozenset[str]] = frozenset({"own_head", "encoder_alone"})
+    fixed: ClassVar[Mapping[str, Any]] = {"is_decoder": False, "is_causal": True}
     other_names: ClassVar[Mapping[str, str]] = {
         "d_model": "hidden_size",
         "num_layers": "num_hidden_layers",
@@ -68,7 +69,7 @@ class T5Config(FamilyConfig):
         "relative_attention_max_distance": size_up_to(LARGEST_DISTANCE),
         "layer_norm_epsilon": small,
         "dense_act_fn": an_activation,
-        **dict.fromkeys(("is_gated_act", "scale_decoder_outputs"), truth),
+        **dict.fromkeys(("is_gated_act", "scale_decoder_outputs", "is_encoder_decoder"), truth),
         **dict.fromkeys(("pad_token_id", "decoder_start_token_id"), token_id),
     }
 
@@ -87,7 +88,9 @@ class T5Config(FamilyConfig):
     scale_decoder_outputs: bool = True
     pad_token_id: int | None = 0
     decoder_start_token_id: int | None = None
+    is_encoder_decoder: bool = True
     own_head: bool = False
+    encoder_alone: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -103,8 +106,8 @@ class T5Config(FamilyConfig):
 
     @property
     def has_decoder(self) -> bool:
-        """There are always two sequences."""
-        return True
+        """There are two sequences, unless the encoder is alone."""
+        return not self.encoder_alone
 
     @property
     def max_length(self) -> int:
@@ -143,6 +146,8 @@ class T5Config(FamilyConfig):
         causal = replace(self._biased(layer.attention, "decoder"), causal=True)
         second = replace(layer, attention=causal, cross=layer.attention)
         encoder = Stack(Embedding(), (first,) * self.num_layers, layer.norm)
+        if self.encoder_alone:
+            return Transformer(self.vocab_size, self.d_model, encoder)
         decoder = Stack(Embedding(), (second,) * self.num_decoder_layers, layer.norm)
         scale = self.d_model**-0.5 if self.scale_decoder_outputs else 1.0
         head = Head(None if self.own_head else TABLE, scale=scale)
@@ -206,11 +211,14 @@ WEIGHTS = WeightTable(
         "output.logits": "lm_head",
     }
 )
+Configured = TypeVar("Configured", bound=T5Config)
 IN_FILES = (*(f"{table}.weight" for table in TABLES), MATRIX)
 
 
-def fitted(config: T5Config, names: frozenset[str]) -> T5Config:
-    """With a matrix of its own for the logits, where the file has one that is not the embedding table again."""
+def fitted(config: Configured, names: frozenset[str]) -> Configured:
+    """Without a decoder, where there is none; with a matrix of its own for the logits, where the file has one."""
+    if not config.is_encoder_decoder or not any(name.startswith("decoder.") for name in names):
+        return replace(config, encoder_alone=True, is_encoder_decoder=False)
     check_one_table(names, IN_FILES[:-1])
     own = HEAD in names or MATRIX in repeated(names, IN_FILES)
     if own and config.scale_decoder_outputs:

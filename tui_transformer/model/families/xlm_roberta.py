@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from tui_transformer.model.families.base import Family
+from tui_transformer.model.families.base import Family, unpadded
 from tui_transformer.model.families.masked_words import fitted
-from tui_transformer.model.families.roberta import WEIGHTS, RobertaConfig, places
+from tui_transformer.model.families.roberta import WEIGHTS, RobertaConfig
 from tui_transformer.model.families.settings import described
 
 
@@ -22,5 +22,5 @@ class XlmRobertaConfig(RobertaConfig):
 
 
 XLM_ROBERTA = Family(
-    "xlm-roberta", XlmRobertaConfig.from_json, described, WEIGHTS, places, partial(fitted, WEIGHTS), WEIGHTS.copies
+    "xlm-roberta", XlmRobertaConfig.from_json, described, WEIGHTS, unpadded, partial(fitted, WEIGHTS), WEIGHTS.copies
 )
