@@ -18,6 +18,7 @@ from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.driver import Driver
 from textual.message import Message
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from tui_transformer import crash
@@ -27,7 +28,7 @@ from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.in_turn import Behind, InTurn
 from tui_transformer.explorer.shell.palette import commands_of
 from tui_transformer.explorer.shell.preferences import Preferences
-from tui_transformer.explorer.shell.saying import called, saying_what_fails
+from tui_transformer.explorer.shell.saying import Messages, called, saying_what_fails
 from tui_transformer.explorer.shell.themes import THEMES
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.session import Session
@@ -40,6 +41,16 @@ class ExplorerApp(App[None]):
 
     TITLE = "tui-transformer"
     PAUSE_GC_ON_SCROLL = True
+    CSS = """
+    ToastRack { margin-bottom: 0; overflow: hidden; align: left bottom; }
+    ToastHolder { display: none; align-horizontal: left; &:last-child { display: block; } }
+    Toast {
+        width: 1fr; max-width: 100%; max-height: 4; margin: 0; padding: 0 1;
+        background: $panel; color: $foreground;
+        &.-information, &.-warning, &.-error { border: none; }
+        &.-error { color: $error; text-style: bold; }
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = []
 
     class Call(Message):
@@ -56,6 +67,7 @@ class ExplorerApp(App[None]):
         self.in_turn = InTurn(self, super().on_event)
         self.failure: str | None = None
         self.background = Background()
+        self.messages = Messages()
         self._session, self._preferences = session, preferences
         for theme in THEMES:
             self.register_theme(theme)
@@ -157,6 +169,26 @@ class ExplorerApp(App[None]):
             self.notify(f"the palette needs a terminal of {room}: make it larger", severity="warning", markup=False)
         elif not any(isinstance(screen, Commands) for screen in self.screen_stack):
             self.push_screen(Commands(id="--command-palette"))
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """Show a message in the status line, in place of the one before, and keep it."""
+        self.messages.keep(message, severity)
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+
+    def action_messages(self) -> None:
+        """Show what was said."""
+        from tui_transformer.explorer.shell.message import MessageScreen
+
+        if isinstance(self.screen, ExplorerScreen):
+            self.screen.open(MessageScreen("Messages", self.messages.text or "nothing was said yet"))
 
     def action_next_theme(self) -> None:
         """The other of the two themes of the program."""

@@ -20,6 +20,7 @@ def test_every_key_of_the_line_has_a_word():
 )
 async def test_the_most_useful_keys_come_first(size, last):
     async with exploring(size) as explorer:
+        await explorer.press("left")
         line = explorer.text.splitlines()[-1]
         assert line.startswith(" space next  ")
         assert line.rstrip().endswith(f"{last}  ? help  q quit")

@@ -7,23 +7,29 @@ from textual.widgets import Static
 
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.layout import Panes
+from tui_transformer.explorer.main.opening import Opening
 from tui_transformer.explorer.main.panes import texts
 from tui_transformer.explorer.main.panes.sentence import Sentence, SentencePane
 from tui_transformer.explorer.shell.actions import ACTIONS
 from tui_transformer.explorer.shell.asking import Requests
 from tui_transformer.explorer.shell.keymap import in_use
-from tui_transformer.explorer.widgets.inks import inks_of
+from tui_transformer.explorer.widgets.inks import Inks, inks_of
 
 LEAST_SHOWN = 0.00005
 """Seconds of computing a step that are worth saying."""
 
 
 class Lines:
-    """Title, crumbs, what a step is, summary of the cell, panes, keys, sentence."""
+    """Title, crumbs, what a step is, summary of the cell, panes, keys, sentence.
+
+    Attributes:
+        opening: What the line of keys says until the first key.
+    """
 
     def __init__(self, explored: Exploration, panes: Panes, requests: Requests) -> None:
         """Lines of the screen of these panes."""
         self._explored, self._panes, self._requests = explored, panes, requests
+        self.opening = Opening(requests, self.show)
         self._written: dict[str, Text | str] = {}
         self._times: dict[str, float] = {}
 
@@ -49,15 +55,20 @@ class Lines:
         session, stop, scene = explored.session, explored.position.stop, explored.scene
         width, inks = screen.size.width, inks_of(screen)
         state = f"{self._requests.doing or texts.state(session, stop)}   "
-        has_overlay = session.overlay.kind != "nothing"
         return {
             "title": texts.title(session, state, self._time(stop), width, inks),
             "crumbs": texts.crumbs(session, stop, scene, width, inks),
             "about": texts.about(session, stop),
             "summary": texts.summary(session, stop, scene, inks),
             "tabs": texts.tabs(self._panes.digits(), explored.view.active, inks),
-            "keys": texts.keys(in_use(ACTIONS, screen.app), width, inks, has_overlay=has_overlay),
+            "keys": self._keys(width, inks),
         }
+
+    def _keys(self, width: int, inks: Inks) -> Text:
+        session, actions = self._explored.session, in_use(ACTIONS, self._panes.screen.app)
+        if self.opening.open:
+            return self.opening.line(session, {action.id: action.shown for action in actions}, width, inks)
+        return texts.keys(actions, width, inks, has_overlay=session.overlay.kind != "nothing")
 
     def _time(self, stop: str) -> str:
         seconds = self._times.get(stop, 0.0)

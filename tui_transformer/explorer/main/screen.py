@@ -55,6 +55,11 @@ class MainScreen(ExplorerScreen[None]):
         self.parts.panes.begin()
         self.parts.presenter.show_session()
         self.parts.panes.focus("matrix")
+        self.parts.presenter.lines.opening.begin(self.parts.explored.session)
+
+    def on_key(self) -> None:
+        """The line that opened gives way to the keys."""
+        self.parts.presenter.lines.opening.end()
 
     def on_resize(self, event: Resize) -> None:
         """Show all panes, some, or one at a time, as the size allows."""

@@ -52,6 +52,7 @@ ACTIONS = (
     Action("train", "open('train')", "Train a model, and watch it learn", "train", "^l"),
     Action("checkpoints", "open('checkpoints')", "Step through the checkpoints of a training run"),
     Action("tour", "tour", "Guided tour", "tour", "t"),
+    Action("messages", "app.messages", "Messages: what was said"),
     Action("theme", "app.next_theme", "Dark or light"),
     Action("pane.next", "next_pane(1)", "Next pane"),
     Action("pane.back", "next_pane(-1)", "Previous pane"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import isawaitable
@@ -12,6 +14,27 @@ from textual.notifications import SeverityLevel
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.display import visible
+
+MOST_KEPT = 200
+"""Messages that are kept."""
+
+
+class Messages:
+    """What was said, the last first."""
+
+    def __init__(self) -> None:
+        """Nothing was said yet."""
+        self._said: deque[str] = deque(maxlen=MOST_KEPT)
+
+    def keep(self, message: str, severity: SeverityLevel) -> None:
+        """Keep a message and when it was said."""
+        kind = "" if severity == "information" else f"{severity}: "
+        self._said.appendleft(f"{time.strftime('%H:%M:%S')}  {kind}{message}")
+
+    @property
+    def text(self) -> str:
+        """A line for each."""
+        return "\n".join(self._said)
 
 
 def say(app: App[Any], message: str, severity: SeverityLevel = "information") -> None:

@@ -1,0 +1,57 @@
+"""What is said first, and where messages are shown."""
+
+from __future__ import annotations
+
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
+async def test_it_opens_with_the_answer_and_the_choices_until_the_first_key(size):
+    async with exploring(size, model="question") as explorer:
+        await explorer.shown("question 99.9 %", "space step", "/ your own", "t ")
+        await explorer.press("space")
+        assert "question 99.9 %" not in explorer.text
+        assert "space next" in explorer.text
+
+
+async def test_a_wide_line_asks_the_question_of_the_tour():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.shown("t Where does .99 come from?")
+
+
+async def test_an_untrained_model_is_not_asked_for_an_answer():
+    async with exploring(MEDIUM, model="decoder") as explorer:
+        assert "space step through" in explorer.text
+        assert "%" not in explorer.text.splitlines()[-1]
+
+
+async def test_a_very_small_terminal_opens():
+    async with exploring(SMALL, model="question") as explorer:
+        await explorer.resize(12, 4)
+        await explorer.press("space")
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_a_message_is_one_line_at_the_foot_and_gives_way_to_the_next(size):
+    async with exploring(size, model="encoder") as explorer:
+        await explorer.press("T")
+        assert "this model reads one sentence" in explorer.text.splitlines()[-1]
+        await explorer.press("u")
+        assert "there is nothing to undo" in explorer.text.splitlines()[-1]
+        assert "this model reads one sentence" not in explorer.text
+
+
+async def test_what_was_said_can_be_read_again():
+    async with exploring(NARROW, model="encoder") as explorer:
+        await explorer.press("T", "u")
+        await explorer.app.run_action("app.messages")
+        await explorer.handled()
+        first, second = (explorer.text.index(said) for said in ("nothing to undo", "this model reads one"))
+        assert first < second
+
+
+async def test_a_long_message_is_shown_whole_and_markup_is_text():
+    async with exploring(NARROW, model="encoder") as explorer:
+        explorer.parts.port.say("[b]what " + "long " * 30 + "ends[/b]", "error")
+        await explorer.shown("[b]what", "ends[/b]")

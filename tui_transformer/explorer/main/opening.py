@@ -1,0 +1,77 @@
+"""What opens: the answer to the sentence and what there is to do, in the line of keys until the first key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from rich.text import Text
+
+from tui_transformer.explorer.shell.asking import Requests
+from tui_transformer.explorer.state.answer import Guess, answer, answer_cost, answers
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.tours import tour_of
+from tui_transformer.explorer.widgets.inks import Inks
+from tui_transformer.guide.texts import tour_question
+
+MOST = 2_000_000_000
+"""Operations that an answer may take that nobody asked for."""
+
+
+CHOICES = "step.next", "sentence.edit", "open"
+WORDS = (
+    ("step through", "step through", "step"),
+    ("your own sentence", "your own", "write"),
+    ("another model", "model", "open"),
+)
+"""What each choice is, in ever fewer words."""
+
+
+class Opening:
+    """The line that a person meets first; it ends with the first key.
+
+    Attributes:
+        open: Whether it is shown.
+    """
+
+    def __init__(self, requests: Requests, show: Callable[[], None]) -> None:
+        """A line without an answer yet; `show` draws it."""
+        self.open = True
+        self._requests, self._show = requests, show
+        self._answer: Guess | None = None
+
+    def begin(self, session: Session) -> None:
+        """Work the answer out where a model was trained, and that does not take long."""
+        if session.model.folder is not None and answers(session) and answer_cost(session) <= MOST:
+            self._requests.ask(
+                "opening", answer_cost(session), lambda task: answer(session, report=task.report), self._answered
+            )
+
+    def end(self) -> None:
+        """A key was pressed."""
+        if self.open:
+            self.open = False
+            self._requests.cancel("opening")
+            self._show()
+
+    def line(self, session: Session, keys: Mapping[str, str], width: int, inks: Inks) -> Text:
+        """The answer, and each choice with its key, given by name; in fewer words where there is no room."""
+        return next((line for line in self._lines(session, keys, inks) if line.cell_len <= width), Text(""))
+
+    def _lines(self, session: Session, keys: Mapping[str, str], inks: Inks) -> Iterator[Text]:
+        name = tour_of(session)
+        told = [tour_question(name) or "guided tour", "the story", "story"] if name else []
+        for said in zip(*WORDS, strict=True):
+            line = Text(" ", inks.plain, no_wrap=True)
+            if self._answer is not None:
+                line.append(f"{self._answer}", inks.accent).append("   ", inks.plain)
+            words = dict(zip(CHOICES, said, strict=True)) | ({"tour": told.pop(0)} if told else {})
+            for choice in ("step.next", "tour", *CHOICES[1:]):
+                if choice in words and choice in keys:
+                    line.append(keys[choice], inks.accent).append(f" {words[choice]}   ", inks.quiet)
+            line.rstrip()
+            yield line
+
+    def _answered(self, found: Guess) -> None:
+        self._answer = found
+        if self.open:
+            self._show()
