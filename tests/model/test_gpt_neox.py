@@ -85,7 +85,7 @@ def test_columns_that_are_not_turned_stay(tmp_path):
         ({"rotary_pct": 0.4}, "partial_rotary_factor 0.4 of 8 columns of a head is 3"),
         ({"rotary_pct": 1.5}, "partial_rotary_factor 1.5"),
         ({"rotary_emb_base": 0}, "rope_theta 0"),
-        ({"rope_scaling": {"type": "longrope", "factor": 2.0}}, "rope_type 'longrope' is not known"),
+        ({"rope_scaling": {"type": "longrope", "factor": 2.0}}, "rope_parameters of type longrope has no short_factor"),
         ({"hidden_act": "mish"}, "hidden_act 'mish'"),
         ({"use_parallel_residual": 2}, "use_parallel_residual 2"),
         ({"hidden_size": 48}, "embed_in.weight is 11 × 24"),

@@ -143,7 +143,7 @@ def test_yarn_takes_the_length_of_the_model_for_the_old_context_where_the_file_s
     assert model_of(tmp_path, rope_scaling=given).config.rope_parameters.original_max_position_embeddings == 16
 
 
-@pytest.mark.parametrize("kind", ["longrope", "proportional", None, ["linear"]])
+@pytest.mark.parametrize("kind", ["proportional", "ntk", None, ["linear"]])
 def test_other_scalings_are_refused_by_name(tmp_path, kind):
     with pytest.raises(InputError, match=r"rope_type .* is not known: use default, linear, dynamic, llama3, yarn"):
         model_of(tmp_path, rope_scaling={"rope_type": kind, "factor": 2.0})

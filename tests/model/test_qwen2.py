@@ -72,7 +72,7 @@ def test_layers_slide_as_the_file_says(tmp_path, changes, windows):
         ({"layer_types": FULL}, "layer_types 'full_attention'"),
         ({"use_sliding_window": "no"}, "use_sliding_window 'no'"),
         ({"max_window_layers": -1}, "max_window_layers -1"),
-        ({"rope_scaling": {"type": "longrope", "factor": 4.0}}, "rope_type 'longrope'"),
+        ({"rope_scaling": {"type": "longrope", "factor": 4.0}}, "type longrope has no short_factor"),
     ],
 )
 def test_what_cannot_be_computed_is_refused_by_name(tmp_path, changes, message):

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+from reference import REFERENCES
 
 from tui_transformer.errors import UsageError
+from tui_transformer.generation.sampling import Settings
+from tui_transformer.generation.writing import Writer
+from tui_transformer.model import Model
 from tui_transformer.model.families import family_of
 from tui_transformer.model.families.rope import read_rope
 
@@ -76,3 +83,111 @@ def test_layers_of_a_kind_may_have_settings_of_their_own():
     assert [(rope.rope_theta, rope.factor) for rope in found] == [(1e6, 1.0), (10000.0, 8.0)]
     with pytest.raises(UsageError, match="not one table"):
         read_rope({"rope_parameters": kinds})
+
+
+LONG = {
+    "rope_type": "longrope",
+    "short_factor": [1.0, 1.5],
+    "long_factor": [2.0, 3.0],
+    "original_max_position_embeddings": 16,
+    "rope_theta": 100.0,
+}
+
+
+def test_longrope_divides_every_frequency_by_its_own_number_as_the_sentence_is_long():
+    turn = read_rope({"rope_parameters": LONG, "max_position_embeddings": 64}).rotary(4)
+    np.testing.assert_allclose(turn.of(16), [1.0, 0.1 / 1.5])
+    np.testing.assert_allclose(turn.of(17), [0.5, 0.1 / 3.0])
+    np.testing.assert_allclose(turn.factor, np.sqrt(1.0 + np.log(4.0) / np.log(16.0)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "factor"),
+    [
+        ({"factor": 2.0}, np.sqrt(1.0 + np.log(2.0) / np.log(16.0))),
+        ({"attention_factor": 1.25}, 1.25),
+        ({"original_max_position_embeddings": 64}, 1.0),
+        ({"original_max_position_embeddings": 128}, 1.0),
+    ],
+)
+def test_longrope_makes_columns_longer_as_the_context_was_made_longer(changes, factor):
+    turn = read_rope({"rope_parameters": LONG | changes, "max_position_embeddings": 64}).rotary(4)
+    np.testing.assert_allclose(turn.factor, factor)
+
+
+def test_dynamic_positions_have_a_larger_base_in_sentences_longer_than_the_model_was_made_for():
+    given = {"rope_type": "dynamic", "factor": 3.0, "rope_theta": 100.0}
+    turn = read_rope({"rope_parameters": given, "max_position_embeddings": 8}).rotary(6)
+    np.testing.assert_allclose(turn.of(8), 100.0 ** (-np.arange(3) / 3))
+    base = 100.0 * (3.0 * 12 / 8 - 2.0) ** (6 / 4)
+    np.testing.assert_allclose(turn.of(12), base ** (-np.arange(3) / 3))
+
+
+def test_yarn_whose_factor_is_null_takes_that_of_the_two_contexts():
+    given = {"rope_parameters": YARN | {"factor": None}, "max_position_embeddings": 64}
+    assert read_rope(given).factor == 4.0
+    assert read_rope(given).rotary(8) == read_rope({"rope_parameters": YARN}).rotary(8)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"long_factor": None}, "rope_parameters of type longrope has no long_factor"),
+        ({"long_factor": 2.0}, "long_factor 2.0 is not a list of numbers"),
+        ({"short_factor": [1.0, 0.0]}, "short_factor 0.0"),
+        ({"short_factor": [1.0, "x"]}, "short_factor 'x'"),
+        ({"short_factor": [1.0]}, "short_factor has 1 numbers for 2 pairs"),
+        ({"original_max_position_embeddings": 0}, "original_max_position_embeddings 0"),
+        ({"attention_factor": -1.0}, "attention_factor -1.0"),
+    ],
+)
+def test_longrope_that_cannot_be_is_refused_by_name(changes, named):
+    with pytest.raises(UsageError, match=named):
+        read_rope({"rope_parameters": LONG | changes, "max_position_embeddings": 64}).rotary(4)
+
+
+@pytest.mark.parametrize("kind", ["su", "yarn", "longrope"])
+def test_old_names_of_longrope_are_read_in_phi3(kind):
+    scaling = {"type": kind, "short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
+    raw = SIZES | {"rope_scaling": scaling, "original_max_position_embeddings": 32, "max_position_embeddings": 64}
+    rope = family_of("phi3").read(raw).rope_parameters
+    assert (rope.rope_type, rope.original_max_position_embeddings, rope.factor) == ("longrope", 32, 2.0)
+
+
+@pytest.mark.parametrize("kind", ["linear", "dynamic", "llama3", "ntk", None, 5])
+def test_other_scalings_are_refused_in_phi3(kind):
+    with pytest.raises(UsageError, match="rope_type"):
+        family_of("phi3").read(SIZES | {"rope_scaling": {"type": kind, "factor": 2.0}})
+
+
+def model_of(folder: Path, **scaling: object) -> Model:
+    """The reference's Llama with other rotary positions, made for 8 tokens."""
+    source = REFERENCES / "llama"
+    raw = json.loads((source / "config.json").read_text()) | {"max_position_embeddings": 8, "rope_parameters": scaling}
+    (folder / "config.json").write_text(json.dumps(raw))
+    (folder / "model.safetensors").symlink_to(source / "model.safetensors")
+    return Model.load(folder, device="cpu", dtype="float64")
+
+
+def test_a_sentence_may_be_longer_than_the_model_was_made_for_where_positions_are_computed(tmp_path):
+    model, ids = model_of(tmp_path, rope_type="dynamic", factor=2.0), list(range(10, 22))
+    whole, short = model.trace(ids=ids), model.trace(ids=ids[:8])
+    assert whole["output.logits"].shape[0] == 12
+    plain, turned = "decoder.0.self_attention.key", "decoder.0.self_attention.key_rotated"
+    np.testing.assert_allclose(whole[plain][:, :8], short[plain], atol=1e-12)
+    assert np.abs(whole[turned][:, 1:8] - short[turned][:, 1:]).max() > 1e-3
+
+
+def test_a_cache_gives_the_same_where_frequencies_change_with_the_length(tmp_path):
+    factors = {"short_factor": [1.0] * 4, "long_factor": [3.0] * 4}
+    model = model_of(tmp_path, rope_type="longrope", original_max_position_embeddings=4, factor=2.0, **factors)
+    found = []
+    for use_cache in (True, False):
+        writer = Writer(model, Settings(max_new_tokens=5, use_cache=use_cache))
+        states = [writer.begin((20, 30))]
+        for token in (7, 8, 9, 10, 11):
+            states.append(writer.next(states[-1], token))
+        again = writer.trace(states[1])["output.logits"]
+        np.testing.assert_allclose(again[-1], states[1].logits, atol=1e-12)
+        found.append(np.array([state.logits for state in states]))
+    np.testing.assert_allclose(*found, atol=1e-12)

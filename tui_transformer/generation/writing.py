@@ -218,7 +218,7 @@ class Writer:
 
         Where those are not kept any more they are computed again, with `before` as in `begin`.
         """
-        if _common(self._ids, state.ids) < state.kept:
+        if self._served(state.ids) < state.kept:
             self._compute(state.ids[: state.kept], 0, before)
         cache = self._cache.cut(state.kept)
         return self.model.trace_after(cache.arrays, cache.length, *self._inputs(state.ids), budget=budget)
@@ -253,14 +253,19 @@ class Writer:
     def _state(self, ids: Ids, prompt: int, before: Watch | None) -> State:
         """The state of a sequence, of which only what is not kept is computed."""
         started = time.perf_counter()
-        kept = min(_common(self._ids, ids), len(ids) - 1) if self.settings.use_cache else 0
+        kept = min(self._served(ids), len(ids) - 1) if self.settings.use_cache else 0
         logits = self._compute(ids, kept, before)
         return self._decided(ids, prompt, logits, (len(ids) - kept, kept, time.perf_counter() - started))
+
+    def _served(self, ids: Ids) -> int:
+        """How many tokens of a sequence have keys and values that are kept and that serve one of its length."""
+        return _common(self._ids, ids) if self.model.config.keeps(len(self._ids), len(ids)) else 0
 
     def _compute(self, ids: Ids, kept: int, before: Watch | None) -> Host:
         """The logits of the last token; keys and values of all are kept from now on."""
         cache = self._cache.cut(kept)
-        run = self._one if 0 < kept == len(ids) - 1 else self._several
+        alike = self.model.config.keeps(2, len(ids))  # the steps of one token are those of a sentence of two
+        run = self._one if alike and 0 < kept == len(ids) - 1 else self._several
         logits, arrays = run(ids, cache, before)
         self._cache, self._ids = (Cache(arrays, len(ids)), ids) if self.settings.use_cache else (Cache(), ())
         found = np.asarray(self.model.backend.to_host(logits)[0, -1])

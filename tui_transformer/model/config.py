@@ -68,6 +68,16 @@ class Config:
                 raise UsageError(f"{key} {shown(getattr(self, key))} is outside the vocabulary of {self.vocab_size}")
 
     @property
+    def longest(self) -> int:
+        """How many tokens can be read."""
+        return self.max_length
+
+    def keeps(self, past: int, length: int) -> bool:
+        """Keys serve sentences of any length."""
+        del past, length
+        return True
+
+    @property
     def has_decoder(self) -> bool:
         """Whether a decoder reads a sequence of its own beside the encoder's output."""
         return self.architecture == "encoder-decoder"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -55,10 +55,18 @@ class Rotary:
     Attributes:
         frequencies: Of every pair of columns, in radians a token.
         factor: What turned columns are multiplied by.
+        beyond: Sentences of more tokens have the frequencies that `longer` gives for their length.
+        longer: None where the length changes nothing.
     """
 
     frequencies: tuple[float, ...]
     factor: float = 1.0
+    beyond: int = 0
+    longer: Callable[[int], tuple[float, ...]] | None = None
+
+    def of(self, tokens: int) -> tuple[float, ...]:
+        """The frequencies for a sentence of this many tokens."""
+        return self.frequencies if self.longer is None or tokens <= self.beyond else self.longer(tokens)
 
     @property
     def width(self) -> int:

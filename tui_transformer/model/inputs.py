@@ -35,8 +35,8 @@ def checked_ids(ids: Sequence[Any] | Host | None, config: ModelConfig) -> Host:
     outside = rows[(rows < 0) | (rows >= config.vocab_size)]
     if outside.size:
         raise InputError(f"token ID {outside[0]} is outside the vocabulary: IDs go from 0 to {config.vocab_size - 1}")
-    if rows.shape[1] > config.max_length:
-        raise InputError(f"{rows.shape[1]} tokens are more than the {config.max_length} that the model reads")
+    if rows.shape[1] > config.longest:
+        raise InputError(f"{rows.shape[1]} tokens are more than the {config.longest} that the model reads")
     return rows.astype(np.int64)
 
 

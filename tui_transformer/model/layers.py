@@ -69,7 +69,7 @@ def attention(build: Builder, x: str, memory: str, queries: Sequence, keys: Sequ
         query = normalise(build, query, how.head_norm, "query_norm")
         key = normalise(build, key, how.head_norm, "key_norm")
     if how.rotary is not None:
-        turn = Rotate(how.rotary.frequencies, how.rotary.factor)
+        turn = Rotate(how.rotary.of(build.known[keys.visible][0].size), how.rotary.factor)
         query = build("query_rotated", turn, query, queries.places)
         key = build("key_rotated", turn, key, keys.places)
     if keys.kept is not None:

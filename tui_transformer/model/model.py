@@ -120,13 +120,14 @@ class Model:
         """
         if pair is not None and self.tokenizer is not None:
             check_length(text + pair)
-            return encode_pair(self.tokenizer, text, pair, self.config.max_length)
+            return encode_pair(self.tokenizer, text, pair, self.config.longest)
         return self._encoded(self.tokenizer, text, cut=cut)
 
     def _encoded(self, tokenizer: Tokenizer | None, text: str, *, cut: bool) -> Encoding:
         if tokenizer is None:
             raise InputError(f"{self.name} has no vocabulary: give token IDs (--ids), or one with --vocab")
-        encoding = tokenizer.encode(text, max_tokens=self.config.max_length, cut=cut)
+        most = self.config.max_length if cut else self.config.longest
+        encoding = tokenizer.encode(text, max_tokens=most, cut=cut)
         if not encoding.tokens:
             raise InputError("the sentence has no tokens: write at least one word")
         return encoding

@@ -41,6 +41,16 @@ class AttentionConfig:
         truth("causal", self.causal)
 
     @property
+    def longest(self) -> int:
+        """How many tokens can be read."""
+        return self.max_length
+
+    def keeps(self, past: int, length: int) -> bool:
+        """Keys serve sentences of any length."""
+        del past, length
+        return True
+
+    @property
     def has_decoder(self) -> bool:
         """There is one sequence."""
         return False

@@ -29,6 +29,13 @@ class ModelConfig(Protocol):
         """How many tokens a sentence may have."""
 
     @property
+    def longest(self) -> int:
+        """How many tokens can be read: more than `max_length` where positions are computed."""
+
+    def keeps(self, past: int, length: int) -> bool:
+        """Whether keys of the first `past` tokens serve a sentence of `length` tokens."""
+
+    @property
     def pad_id(self) -> int | None:
         """The ID of padding, if there is one."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tui_transformer.model.checks import Check, small
+from tui_transformer.model.config import LARGEST_SIZE
 from tui_transformer.model.description import (
     ATTENTION_MATRICES,
     FEED_FORWARD_MATRICES,
@@ -60,6 +61,11 @@ class BloomConfig(DecoderConfig):
     def max_length(self) -> int:
         """The tokens that the model was made for."""
         return self.seq_length
+
+    @property
+    def longest(self) -> int:
+        """Distances are computed: a sentence may have more tokens than the model was made for."""
+        return LARGEST_SIZE
 
     @property
     def d_model(self) -> int:

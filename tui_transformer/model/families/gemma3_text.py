@@ -44,7 +44,7 @@ class Gemma3Config(Gemma2Config):
     @classmethod
     def read_rope(cls, raw: Mapping[str, Any]) -> LayerRopes:
         """θ of layers with a window is `rope_local_base_freq` in old files."""
-        return read_layer_ropes(raw, 1e6, 1e4, "rope_local_base_freq")
+        return read_layer_ropes(raw, 1e6, 1e4, "rope_local_base_freq", cls.max_position_embeddings)
 
     def usual_kind(self, layer: int) -> str:
         """No window in every sixth layer, or as `sliding_window_pattern` says (Gemma Team 2025, §2)."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, shown, small, truth
+from tui_transformer.model.config import LARGEST_SIZE
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
     ATTENTION_MATRICES,
@@ -68,6 +69,16 @@ class NeoxConfig(DecoderConfig):
     def max_length(self) -> int:
         """The tokens that the model was made for."""
         return self.max_position_embeddings
+
+    @property
+    def longest(self) -> int:
+        """Positions are computed: a sentence may have more tokens than the model was made for."""
+        return LARGEST_SIZE
+
+    def keeps(self, past: int, length: int) -> bool:
+        """Keys were turned as they are in a sentence of this length."""
+        turn = self.rope_parameters.rotary(self.head_width)
+        return turn.of(past) == turn.of(length)
 
     @property
     def d_model(self) -> int:

@@ -29,7 +29,9 @@ class LayerRopes:
         return self.sliding_attention if kind == SLIDING else self.full_attention
 
 
-def read_layer_ropes(raw: Mapping[str, Any], theta: float, sliding_theta: float, sliding_key: str) -> LayerRopes:
+def read_layer_ropes(
+    raw: Mapping[str, Any], theta: float, sliding_theta: float, sliding_key: str, context: int
+) -> LayerRopes:
     """What a `config.json` says of the rotary positions of both kinds of layers.
 
     Old files have θ and `rope_scaling` of the full layers beside the other settings; none of it holds for those with a
@@ -40,6 +42,7 @@ def read_layer_ropes(raw: Mapping[str, Any], theta: float, sliding_theta: float,
         theta: θ of the full layers where the file says nothing.
         sliding_theta: The same of those with a window.
         sliding_key: What θ of those with a window is called in old files.
+        context: `max_position_embeddings` where the file says nothing.
 
     Raises:
         UsageError: A kind of scaling that is not implemented, or one without its numbers.
@@ -56,5 +59,9 @@ def read_layer_ropes(raw: Mapping[str, Any], theta: float, sliding_theta: float,
         if not isinstance(table, Mapping) or not isinstance(scaling, Mapping):
             raise UsageError(f"rope_parameters of {kind} {shown(table)} is not a table of numbers")
         plain = {name: value for name, value in raw.items() if name != "rope_scaling"}
-        found.append(read_rope({**plain, "rope_parameters": {**table, **scaling}}, theta=(key,), default=default))
+        found.append(
+            read_rope(
+                {**plain, "rope_parameters": {**table, **scaling}}, theta=(key,), default=default, context=context
+            )
+        )
     return LayerRopes(*found)

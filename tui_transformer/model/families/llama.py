@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, small, truth
+from tui_transformer.model.config import LARGEST_SIZE
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
     ATTENTION_MATRICES,
@@ -109,6 +110,16 @@ class GroupedConfig(DecoderConfig):
         return self.max_position_embeddings
 
     @property
+    def longest(self) -> int:
+        """Positions are computed: a sentence may have more tokens than the model was made for."""
+        return LARGEST_SIZE
+
+    def keeps(self, past: int, length: int) -> bool:
+        """Keys were turned as they are in a sentence of this length."""
+        turns = [rope.rotary(self.head_width) for rope in self.ropes]
+        return all(turn.of(past) == turn.of(length) for turn in turns)
+
+    @property
     def d_model(self) -> int:
         """Width of the residual stream."""
         return self.hidden_size
@@ -121,7 +132,7 @@ class GroupedConfig(DecoderConfig):
     @classmethod
     def read_rope(cls, raw: Mapping[str, Any]) -> Rope | LayerRopes:
         """What a `config.json` says of rotary positions."""
-        return read_rope(raw, default=cls.theta, whole=cls.whole)
+        return read_rope(raw, default=cls.theta, whole=cls.whole, context=cls.max_position_embeddings)
 
     def final_norm(self) -> Norm:
         """RMS norm."""

@@ -30,7 +30,7 @@ class Olmo3Config(OlmoConfig, WindowedConfig):
     @classmethod
     def read_rope(cls, raw: Mapping[str, Any]) -> LayerRopes:
         """`rope_theta` of old files is that of the layers without a window, as the published code reads it."""
-        return read_layer_ropes(raw, THETA, THETA, "")
+        return read_layer_ropes(raw, THETA, THETA, "", cls.max_position_embeddings)
 
     def usual_kind(self, layer: int) -> str:
         """No window in every fourth layer."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from tui_transformer.model.checks import Check
+from tui_transformer.errors import UsageError
+from tui_transformer.model.checks import Check, shown
 from tui_transformer.model.families.decoder_only import decoder_family
+from tui_transformer.model.families.layer_ropes import LayerRopes
 from tui_transformer.model.families.llama import LAYER, PARTS, GroupedConfig
+from tui_transformer.model.families.rope import Rope
 from tui_transformer.model.families.settings import a_size, optional
 from tui_transformer.model.weight_table import Part, WeightTable, cut
 
@@ -20,7 +23,11 @@ class Phi3Config(GroupedConfig):
     model_type: ClassVar[str] = "phi3"
     title: ClassVar[str] = "Phi-3"
     turned_in_part: ClassVar[bool] = True
-    checks: ClassVar[Mapping[str, Check]] = {**GroupedConfig.checks, "sliding_window": optional(a_size)}
+    checks: ClassVar[Mapping[str, Check]] = {
+        **GroupedConfig.checks,
+        "original_max_position_embeddings": a_size,
+        "sliding_window": optional(a_size),
+    }
 
     vocab_size: int = 32064
     pad_token_id: int | None = 32000
@@ -28,7 +35,20 @@ class Phi3Config(GroupedConfig):
     intermediate_size: int = 8192
     max_position_embeddings: int = 4096
     rms_norm_eps: float = 1e-5
+    original_max_position_embeddings: int = 4096
     sliding_window: int | None = None
+
+    @classmethod
+    def read_rope(cls, raw: Mapping[str, Any]) -> Rope | LayerRopes:
+        """`su` and `yarn` of old files are `longrope`; the old context is a setting of the model."""
+        given = raw.get("rope_scaling") or raw.get("rope_parameters") or {}
+        kind = given.get("rope_type", given.get("type", "default")) if isinstance(given, Mapping) else "default"
+        if kind not in ("default", "longrope", "su", "yarn"):
+            raise UsageError(f"rope_type {shown(kind)} is not known in {cls.model_type} models: use default, longrope")
+        old = {"original_max_position_embeddings": cls.original_max_position_embeddings}
+        if kind in ("su", "yarn"):
+            return super().read_rope({**old, **raw, "rope_scaling": {**given, "rope_type": "longrope"}})
+        return super().read_rope({**old, **raw})
 
     @property
     def windows(self) -> tuple[int | None, ...]:

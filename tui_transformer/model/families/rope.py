@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import one_of, shown, size_up_to, truth
+from tui_transformer.model.checks import one_of, positive, shown, size_up_to, truth
 from tui_transformer.model.config import LARGEST_SIZE
 from tui_transformer.model.description import Rotary
 
@@ -29,16 +29,20 @@ class Rope:
         rope_type: A key of `SCALINGS`.
         rope_theta: θ of θ^(−2i/width).
         partial_rotary_factor: The part of a head's columns that is turned.
-        factor: How many times longer the context was made; with `linear`, `dynamic`, `llama3` and `yarn`.
+        factor: How many times longer the context was made.
         low_freq_factor: With `llama3`: waves longer than the old context ÷ this are scaled.
         high_freq_factor: With `llama3`: waves shorter than the old context ÷ this are kept.
-        original_max_position_embeddings: With `llama3` and `yarn`: the old context, in tokens.
+        original_max_position_embeddings: With `llama3`, `yarn` and `longrope`: the old context, in tokens.
         beta_fast: With `yarn`: waves that turn more often than this in the old context are kept.
         beta_slow: With `yarn`: waves that turn less often than this in the old context are scaled.
         truncate: With `yarn`: the two bounds are rounded to whole pairs of columns.
-        attention_factor: With `yarn`: what turned columns are multiplied by; None to work it out.
+        attention_factor: With `yarn` and `longrope`: what turned columns are multiplied by; None to work it out.
         mscale: With `yarn`: with `mscale_all_dim`, what it is worked out from.
         mscale_all_dim: The same.
+        short_factor: With `longrope`: what the frequency of every pair is divided by.
+        long_factor: The same, in sentences that are longer than the old context.
+        context: With `dynamic`: frequencies change in sentences of more tokens than this; it is
+            `max_position_embeddings`.
 
     Raises:
         UsageError: A kind that is not implemented, or a number that cannot be.
@@ -57,6 +61,9 @@ class Rope:
     attention_factor: float | None = None
     mscale: float = 0.0
     mscale_all_dim: float = 0.0
+    short_factor: tuple[float, ...] = ()
+    long_factor: tuple[float, ...] = ()
+    context: int = 2048
 
     def __post_init__(self) -> None:
         one_of(tuple(SCALINGS))("rope_type", self.rope_type)
@@ -74,6 +81,9 @@ class Rope:
         for key in ("mscale", "mscale_all_dim"):
             _number(key, getattr(self, key) or 1.0, 0.0, math.inf)
         truth("truncate", self.truncate)
+        for key in PAIR_FACTORS:
+            _factors(key, getattr(self, key))
+        size_up_to(LARGEST_SIZE)("max_position_embeddings", self.context)
         if self.rope_type == "yarn" and self.rope_theta == 1.0:
             raise UsageError("rope_theta 1 gives every pair of columns the same wave: yarn has nothing to tell apart")
         size_up_to(LARGEST_SIZE)("original_max_position_embeddings", self.original_max_position_embeddings)
@@ -88,14 +98,49 @@ class Rope:
             )
         if width == 2 and self.rope_type == "dynamic":
             raise UsageError("rope_type dynamic of 2 columns has no frequency to scale: it is not supported")
+        for key in PAIR_FACTORS if self.rope_type == "longrope" else ():
+            if len(getattr(self, key)) != width // 2:
+                raise UsageError(f"{key} has {len(getattr(self, key))} numbers for {width // 2} pairs of columns")
         return width
 
     def rotary(self, head_width: int) -> Rotary:
         """Frequency θ^(−2i/width) for every pair i of columns, scaled (Su et al. 2021, §3.2.2); in radians a token."""
-        width, scaled = self.width(head_width), SCALINGS[self.rope_type]
+        width = self.width(head_width)
+        found, factor = self.scaled(SCALINGS[self.rope_type], width), FACTORS.get(self.rope_type, _one)(self)
+        if self.rope_type == "dynamic":
+            return Rotary(found, factor, self.context, Longer(self, width))
+        if self.rope_type == "longrope":
+            return Rotary(found, factor, self.original_max_position_embeddings, Longer(self, width))
+        return Rotary(found, factor)
+
+    def scaled(self, scaling: Scaling, width: int) -> tuple[float, ...]:
+        """The frequencies of all pairs of columns."""
         frequencies = (self.rope_theta ** (-2 * pair / width) for pair in range(width // 2))
-        found = tuple(scaled(self, frequency, pair, width) for pair, frequency in enumerate(frequencies))
-        return Rotary(found, _yarn_factor(self) if self.rope_type == "yarn" else 1.0)
+        return tuple(scaling(self, frequency, pair, width) for pair, frequency in enumerate(frequencies))
+
+
+@dataclass(frozen=True)
+class Longer:
+    """The frequencies of sentences that are longer than a model was made for.
+
+    Attributes:
+        rope: Of kind `dynamic` or `longrope`.
+        width: Columns that are turned.
+    """
+
+    rope: Rope
+    width: int
+
+    def __call__(self, tokens: int) -> tuple[float, ...]:
+        """With `longrope` the second list of divisors; with `dynamic` a larger θ, by the length of the sentence.
+
+        θ · (factor · tokens ÷ context − (factor − 1))^(width ÷ (width − 2)), as published (NTK-aware scaling, 2023).
+        """
+        if self.rope.rope_type == "longrope":
+            return self.rope.scaled(_long, self.width)
+        growth = self.rope.factor * tokens / self.rope.context - (self.rope.factor - 1.0)
+        theta = self.rope.rope_theta * growth ** (self.width / (self.width - 2))
+        return replace(self.rope, rope_theta=theta).scaled(_kept, self.width)
 
 
 def read_rope(
@@ -106,6 +151,7 @@ def read_rope(
     partial: tuple[str, ...] = ("partial_rotary_factor",),
     whole: float = 1.0,
     layers: str = "",
+    context: int = 2048,
 ) -> Rope:
     """What a `config.json` says of rotary positions, in `rope_parameters` (new) or beside `rope_scaling` (old).
 
@@ -116,6 +162,7 @@ def read_rope(
         partial: Old names of the part that is turned.
         whole: The part where the file says nothing.
         layers: A kind of layer, as `layer_types` calls it, where a file may have a table for each.
+        context: `max_position_embeddings` where the file says nothing.
 
     Raises:
         UsageError: A kind of scaling that is not implemented, or one without its numbers.
@@ -135,10 +182,15 @@ def read_rope(
     one_of(tuple(SCALINGS))("rope_type", kind)
     values.setdefault("rope_theta", _first(raw, theta, default))
     values.setdefault("partial_rotary_factor", _first(raw, partial, whole))
-    if kind in ("llama3", "yarn"):
-        old = {"original_max_position_embeddings": raw.get("max_position_embeddings")} | values
+    values["context"] = raw.get("max_position_embeddings", context)
+    if kind in ("llama3", "yarn", "longrope"):
+        old = {"original_max_position_embeddings": values["context"]} | values
         values["original_max_position_embeddings"] = {**old, **raw}["original_max_position_embeddings"]
         values["truncate"] = given.get("truncate", True) or False  # null is no
+    if values.get("factor") is None and (kind == "longrope" or (kind == "yarn" and "factor" in given)):
+        values["factor"] = _stretched(values, shortest=1.0 if kind == "longrope" else 0.0)
+    for key in PAIR_FACTORS:
+        values |= {key: tuple(values[key])} if isinstance(values.get(key), list) else {}
     for key in NEEDED.get(kind, ()):
         if key not in values:
             raise UsageError(f"rope_parameters of type {kind} has no {key}")
@@ -154,12 +206,20 @@ def _check_not_null(raw: Mapping[str, Any], given: Mapping[str, Any], theta: tup
         raise UsageError(f"{nulls[0]} is null, which is no number: leave it out for the default")
 
 
-Scaling = Callable[[Rope, float, int, int], float]
+def _stretched(values: Mapping[str, Any], shortest: float) -> float:
+    """How many times longer the context is than the old one, where the file does not say it."""
+    sizes = values["context"], values["original_max_position_embeddings"]
+    for key, size in zip(("max_position_embeddings", "original_max_position_embeddings"), sizes, strict=True):
+        size_up_to(LARGEST_SIZE)(key, size)
+    return float(max(sizes[0] / sizes[1], shortest))
+
+
+Scaling = Callable[["Rope", float, int, int], float]
 """The frequency of a pair of columns after scaling, from that before, the number of the pair, and the turned width."""
 
 
 def _kept(_rope: Rope, frequency: float, _pair: int, _width: int) -> float:
-    """As it is; with `dynamic` for every sentence that is read: only longer ones than the model's would be scaled."""
+    """As it is; with `dynamic` in every sentence that is not longer than the model was made for."""
     return frequency
 
 
@@ -213,21 +273,56 @@ def _magnified(factor: float, scale: float) -> float:
     return 0.1 * scale * math.log(factor) + 1.0
 
 
+def _short(rope: Rope, frequency: float, pair: int, _width: int) -> float:
+    """Every frequency ÷ its own number (Ding et al. 2024, "LongRoPE", §3.3)."""
+    return frequency / rope.short_factor[pair]
+
+
+def _long(rope: Rope, frequency: float, pair: int, _width: int) -> float:
+    """The same in sentences that are longer than the old context."""
+    return frequency / rope.long_factor[pair]
+
+
+def _long_factor(rope: Rope) -> float:
+    """√(1 + ln(factor) ÷ ln(old context)), unless the file says another (as published with Phi-3)."""
+    if rope.attention_factor is not None or rope.factor <= 1.0:
+        return 1.0 if rope.attention_factor is None else rope.attention_factor
+    return math.sqrt(1.0 + math.log(rope.factor) / math.log(rope.original_max_position_embeddings))
+
+
+def _one(_rope: Rope) -> float:
+    """Turned columns are as long as they were."""
+    return 1.0
+
+
+FACTORS: Mapping[str, Callable[[Rope], float]] = {"yarn": _yarn_factor, "longrope": _long_factor}
+"""What turned columns are multiplied by."""
+
 SCALINGS: Mapping[str, Scaling] = {
     "default": _kept,
     "linear": _linear,
     "dynamic": _kept,
     "llama3": _llama3,
     "yarn": _yarn,
+    "longrope": _short,
 }
+PAIR_FACTORS = ("short_factor", "long_factor")
 NEEDED = {
     "linear": ("factor",),
     "dynamic": ("factor",),
     "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
     "yarn": ("factor",),
+    "longrope": PAIR_FACTORS,
 }
 OF_YARN = ("beta_fast", "beta_slow", "truncate", "attention_factor", "mscale", "mscale_all_dim")
-NUMBERS = ("rope_theta", "partial_rotary_factor", *NEEDED["llama3"], "original_max_position_embeddings", *OF_YARN)
+NUMBERS = (
+    "rope_theta",
+    "partial_rotary_factor",
+    *NEEDED["llama3"],
+    "original_max_position_embeddings",
+    *OF_YARN,
+    *PAIR_FACTORS,
+)
 
 
 def _first(raw: Mapping[str, Any], keys: tuple[str, ...], default: float) -> Any:
@@ -242,3 +337,11 @@ def _number(key: str, value: object, lowest: float, largest: float) -> None:
     if not lowest <= value <= largest:
         above = f"from {lowest:g}" if largest == math.inf else f"between {lowest:g} and {largest:g}"
         raise UsageError(f"{key} {shown(value)} is not a number {above}")
+
+
+def _factors(key: str, value: object) -> None:
+    """Finite numbers above 0, one for every pair of columns."""
+    if not isinstance(value, tuple):
+        raise UsageError(f"{key} {shown(value)} is not a list of numbers")
+    for each in value:
+        positive(key, each)

@@ -67,6 +67,16 @@ class FamilyConfig(ABC):
         """The ID of padding, if there is one."""
 
     @property
+    def longest(self) -> int:
+        """How many tokens can be read: more than `max_length` where positions are computed."""
+        return self.max_length
+
+    def keeps(self, past: int, length: int) -> bool:
+        """Keys of the first `past` tokens serve a sentence of `length` tokens."""
+        del past, length
+        return True
+
+    @property
     def has_decoder(self) -> bool:
         """There is one sequence."""
         return False
