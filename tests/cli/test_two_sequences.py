@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -95,7 +96,8 @@ def test_a_trace_holds_the_steps_of_both_and_is_the_same_as_its_model(run: Run, 
         assert archive["decoder.tokens"].tolist() == [0, 1, 6, 7]
     ended = run("diff", "a.npz", *MODEL)
     assert ended.code == 0
-    assert ended.out.endswith(f"same: {len(expected.names)} steps agree within 1e-05\n")
+    computed = [name for name in expected.names if not name.endswith("tokens") or "embedding" in name]
+    assert ended.out.endswith(f"same: {len(computed)} arrays agree as far as rounding goes\n")
     assert run("diff", "a.npz", *MODEL, "--decoder-text", "the shore").code == 1
 
 
@@ -103,7 +105,7 @@ def test_the_decoder_ids_of_a_file_are_no_input_for_a_model_of_one_sentence(run:
     run("trace", "--out", "a.npz", *BOTH)
     ended = run("diff", "a.npz", "--model", "encoder")
     assert ended.err == ""
-    assert "only in the first: decoder.tokens" in ended.out
+    assert re.search(r"^not compared, of the dump: .*decoder\.embedding\.tokens", ended.out, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", "1e-4"), ("float64", "1e-10")])

@@ -22,6 +22,9 @@ BINARY = ("add", "sub", "mul", "truediv", "pow", "matmul", "and", "or")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 FUNCTIONS = (
     "abs",
+    "ascontiguousarray",
+    "ceil",
+    "clip",
     "copysign",
     "cos",
     "divide",
@@ -33,6 +36,7 @@ FUNCTIONS = (
     "minimum",
     "multiply",
     "negative",
+    "sign",
     "sin",
     "sqrt",
     "subtract",
@@ -153,8 +157,8 @@ class Sum:
     def __call__(self, *args: Any, out: Array | None = None) -> Array:
         return device_function(np.add)(*args, out=out)
 
-    def at(self, array: Array, place: Array, values: Array) -> None:
-        np.add.at(plain(array), plain(place), plain(values))
+    def at(self, array: Array, place: Any, values: Array) -> None:
+        np.add.at(plain(array), index(place), plain(values))
 
 
 class Module:
@@ -173,8 +177,12 @@ class Module:
         return Array(np.full(shape, 77, dtype))
 
     @staticmethod
-    def arange(stop: int, dtype: Any) -> Array:
-        return Array(np.arange(stop, dtype=dtype))
+    def broadcast_to(array: Array, shape: tuple[int, ...]) -> Array:
+        return Array(np.broadcast_to(plain(array), shape))
+
+    @staticmethod
+    def arange(*bounds: int, dtype: Any = None) -> Array:
+        return Array(np.arange(*bounds, dtype=dtype))
 
     @staticmethod
     def take(table: Array, ids: Array, axis: int, out: Array | None = None) -> Array:

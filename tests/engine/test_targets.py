@@ -29,9 +29,10 @@ def test_an_ablated_head_adds_nothing_as_with_rows_of_zeros_in_the_output_matrix
     trace = trace_of(name)
     target = every(trace.program, "head")[-1]
     heads, _, width = trace.program.shape(f"{target.place}.context")
-    weight = trace[f"{target.place}.output.weight"].copy()
+    _, matrix, *biases = trace.program.step(f"{target.place}.output").inputs
+    weight = trace[matrix].copy()
     weight[target.number * width : (target.number + 1) * width] = 0.0
-    bias = trace[f"{target.place}.output.bias"] if f"{target.place}.output.bias" in trace.program.weights else 0.0
+    bias = trace[biases[0]] if biases else 0.0
     edited = trace.edited(target.edits(trace.program))
     wanted = trace[f"{target.place}.concat"] @ weight + bias
     np.testing.assert_allclose(edited[f"{target.place}.output"], wanted, rtol=1e-9, atol=1e-12)

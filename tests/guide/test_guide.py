@@ -62,9 +62,9 @@ GROUPS = [
 ]
 TOPICS = ("general", "steps", "heads", "matrix", "cell", "chart", "sentence", "vocabulary", "settings")
 KEYS = (
-    *("space", "n", "backspace", "p", "s", "S", "}", "{", "]", "[", "h", "j", "k", "l", "enter", "esc", "/", "T", "v"),
+    *("space", "n", "backspace", "s", "S", "}", "{", "]", "[", "h", "j", "k", "l", "enter", "esc", "/", "T", "v"),
     *("V", ",", "c", "e", "u", "U", "x", "y", "Y", "m", "t", "?", "F1", "ctrl+p", "ctrl+t", "ctrl+z", "w", *"HKRL"),
-    *(*"bBdDziI", "b", "o", "f", "tab", "shift+tab", "1", "6", "+", "-", "q", *"AaMoOPWF", "ctrl+l"),
+    *(*"bBdDziI", ";", "r", "ctrl+f", "tab", "shift+tab", "1", "6", "+", "-", "q", *"AaPWF", "ctrl+l"),
 )
 MODELS = [*BUILT_IN, *sorted((Path(__file__).parent.parent / "references").iterdir())]
 LIMITS = {"title": 16, "label": 28, "short": 22, "what": 180, "why": 180, "look": 120}
