@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from reference import REFERENCES
 
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -168,3 +169,15 @@ def test_a_thumbnail_of_what_is_not_kept_takes_evenly_spaced_rows() -> None:
 def test_index_and_place_of_a_head_agree() -> None:
     axes = Model.load("encoder", device="cpu").program(3).axes("encoder.0.self_attention.weights")
     assert place_of(axes, (2, 1, 0)) == Place(2, 1, 0)
+
+
+@pytest.mark.parametrize("budget", [0, 1 << 20])
+@pytest.mark.parametrize("model", ["t5", "bart", "gpt2"])
+def test_a_tile_beside_the_matrix_has_no_cells_and_asks_for_none(model: str, budget: int) -> None:
+    """What is asked for may come late, when a smaller matrix is shown."""
+    trace = Model.load(REFERENCES / model, device="cpu").trace(ids=[1, 2, 3], budget=budget)
+    for name in every_name(trace):
+        view = view_of(trace, name, LABELS)
+        rows, columns = view.shape
+        assert view.tile(range(rows + 4, rows + 9), range(columns)).values.shape == (0, columns), name
+        assert view.tile(range(rows), range(columns + 4, columns + 9)).values.shape == (rows, 0), name

@@ -60,3 +60,11 @@ def test_a_tile_covers_what_it_holds(rows: range, columns: range, *, inside: boo
 
 def test_the_shape_counts_rows_and_columns() -> None:
     assert grid().shape == (3, 4)
+
+
+def test_a_tile_outside_the_matrix_has_no_cells() -> None:
+    for rows, columns in ((range(7, 9), range(4)), (range(3), range(9, 11)), (range(-9, -3), range(8, 2))):
+        tile = grid().tile(rows, columns)
+        assert tile.values.size == 0
+        assert 0 <= tile.row <= 3
+        assert 0 <= tile.column <= 4

@@ -27,6 +27,11 @@ class Place:
     row: int = 0
     column: int = 0
 
+    def within(self, view: View) -> Place:
+        """The same place, or the nearest row and column that a view has."""
+        rows, columns = view.shape
+        return replace(self, row=min(self.row, rows - 1), column=min(self.column, columns - 1))
+
 
 @dataclass(frozen=True, eq=False)
 class Labels:

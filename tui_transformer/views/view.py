@@ -84,6 +84,13 @@ class View:
 
     def tile(self, rows: range, columns: range) -> Tile:
         """The cells of rows × columns, cut to the matrix."""
-        rows = range(max(rows.start, 0), min(rows.stop, self.rows.size))
-        columns = range(max(columns.start, 0), min(columns.stop, self.columns.size))
-        return Tile(rows.start, columns.start, self.window(rows, columns))
+        rows, columns = _cut(rows, self.rows.size), _cut(columns, self.columns.size)
+        empty = not rows or not columns
+        values = np.zeros((len(rows), len(columns))) if empty else self.window(rows, columns)
+        return Tile(rows.start, columns.start, values)
+
+
+def _cut(wanted: range, size: int) -> range:
+    """What there is of a range; of one that lies outside an empty one at the end."""
+    start = min(max(wanted.start, 0), size)
+    return range(start, max(min(wanted.stop, size), start))

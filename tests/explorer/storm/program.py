@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import faulthandler
 import os
 import signal
@@ -9,11 +10,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from textual.app import App
+
 HERE = str(Path.cwd().resolve().parent)
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGING = {"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.link", "os.symlink", "os.truncate", "shutil.rmtree"}
-MAY_QUIT, THREADS = "may-quit", "threads"
-"""What the storm puts beside the program's folder: leave to quit; and where a signal writes what each thread does."""
+MAY_QUIT, THREADS, STATE = "may-quit", "threads", "state"
+"""What is put beside the program's folder: leave to quit; where one signal writes what each thread does, and another
+what the program has in front and waits for."""
 
 DEVICES = ("/dev/null", "/dev/tty")
 
@@ -32,19 +36,33 @@ def _check(path: str) -> None:
         raise PermissionError(13, "a storm writes only below its folder", path)
 
 
+def _state(app: App[Any]) -> str:
+    """What the program has in front and waits for."""
+    turn = getattr(app, "in_turn", None)
+    lines = [f"screens: {app.screen_stack}", f"focus: {app.focused}", f"batches: {app._batch_count}"]
+    lines += [f"in turn: {vars(turn)}"] if turn is not None else []
+    lines += [f"worker: {vars(app.worker)}"] if hasattr(app, "worker") else []
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Run the program."""
-    from textual.app import App
-
     from tui_transformer.cli import main as command
 
-    leave = App.exit
+    leave, ready = App.exit, App._on_compose
+
+    async def tell_when_asked(app: App[Any]) -> None:
+        asyncio.get_running_loop().add_signal_handler(
+            signal.SIGUSR2, lambda: Path(HERE, STATE).write_text(_state(app), encoding="utf-8")
+        )
+        await ready(app)
 
     def exit_when_told(app: App[Any], *arguments: Any, **named: Any) -> None:
         if Path(HERE, MAY_QUIT).exists():
             leave(app, *arguments, **named)
 
     App.exit = exit_when_told  # type: ignore[method-assign]
+    App._on_compose = tell_when_asked  # type: ignore[method-assign]
     threads = Path(HERE, THREADS).open("w", encoding="utf-8")  # noqa: SIM115 - open until the end
     faulthandler.register(signal.SIGUSR1, file=threads, all_threads=True)
     sys.addaudithook(_stay_inside)

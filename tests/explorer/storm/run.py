@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .events import Event, storm
 from .files import faults_of_files
-from .program import MAY_QUIT, THREADS
+from .program import MAY_QUIT, STATE, THREADS
 from .terminal import Terminal, plain
 
 ROOT = Path(__file__).parents[3]
@@ -82,7 +82,7 @@ def run(seed: int, model: str, events: int, gap: float) -> Outcome:
         try:
             _weather(terminal, folder, outcome, events, gap)
         except StormError as fault:
-            outcome.faults.append(str(fault))
+            outcome.faults += [str(fault), *_state(terminal, folder)]
         finally:
             code = terminal.close()
         if code and terminal.process.returncode:
@@ -253,6 +253,17 @@ def check_terminal(terminal: Terminal) -> None:
         raise StormError("long lines are not wrapped")
     if terminal.keyboards > 0:
         raise StormError("the keyboard protocol is still set")
+
+
+def _state(terminal: Terminal, folder: Path) -> list[str]:
+    """What the program says that it has in front and waits for, and what its threads do, where it still runs."""
+    if terminal.ended:
+        return []
+    for number in (signal.SIGUSR1, signal.SIGUSR2):
+        os.kill(terminal.process.pid, number)
+    terminal.drain(0.5, 2.0)
+    files = [folder / name for name in (STATE, THREADS)]
+    return [path.read_text(encoding="utf-8") for path in files if path.exists()]
 
 
 def _used(process: int) -> tuple[float, int]:

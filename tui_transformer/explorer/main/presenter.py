@@ -22,6 +22,7 @@ from tui_transformer.explorer.shell.asking import AT_ONCE, Requests, draw_togeth
 from tui_transformer.explorer.state.session import VOCABULARY
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.text.display import visible
+from tui_transformer.views.step_view import Place
 
 LOOKING = ("scene", "text", "cell", "tile", f"tile {OVERLAY}", "heads", "chart")
 """Work that is of no use once another position is shown."""
@@ -152,11 +153,18 @@ class Presenter:
         explored, shown = self._explored, self._explored.scene
         if shown is None:
             return
-        place = replace(shown.place, row=row, column=column)
+        place = replace(shown.place, row=row, column=column).within(shown.view).within(shown.drawn)
+        if (place.row, place.column) != (row, column):
+            self._put_cursors(place)
         session, name, hidden = explored.session, shown.view.name, explored.view.hidden
         explored.position = replace(explored.position, place=place)
         explored.scene = replace(shown, place=place, working=None)
         self._requests.ask("cell", 0, lambda _: cell_of(session, name, place, shown.shown, hidden), self._show_cell)
+
+    def _put_cursors(self, place: Place) -> None:
+        """Put the cursors back to a cell that the step has: what is beside may have more."""
+        for pane in ("matrix", OVERLAY):
+            self.panes.heat_map(pane).cursor = place.row, place.column
 
     def _show_cell(self, cell: Cell) -> None:
         draw_together(self._screen)

@@ -18,7 +18,7 @@ from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 
 REPLIES: Mapping[type[Message], Callable[[Parts, Any], None]] = {
-    HeatMap.Moved: lambda parts, event: parts.presenter.move_cell(event.row, event.column),
+    HeatMap.Moved: lambda parts, event: parts.presenter.move_cell(*event.control.at),  # it may show another step now
     HeatMap.Chosen: lambda parts, _: parts.panes.focus("cell"),
     HeatMap.TileNeeded: lambda parts, event: parts.presenter.supply_tile(event.rows, event.columns, event.heat_map),
     HeadStrip.Moved: lambda parts, event: parts.navigation.go_to_head(event.index),

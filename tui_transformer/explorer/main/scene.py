@@ -90,7 +90,7 @@ def gather(session: Session, position: Position, look: ViewState, shown: Shown, 
     axes = trace.program.axes(name)
     place = _inside(position.place, [axis.size for axis in axes], index_of(axes, Place()))
     stored = view_of(trace, name, session.labels, head=place.head)
-    place = Place(place.head, min(place.row, stored.shape[0] - 1), min(place.column, stored.shape[1] - 1))
+    place = place.within(stored)
     view = without_hidden(session, stored, look.hidden)
     tile = first_tile(trace, view, place)
     is_whole = view is stored
@@ -99,6 +99,8 @@ def gather(session: Session, position: Position, look: ViewState, shown: Shown, 
     overlay = None
     if session.overlay.kind != "nothing":
         overlay = overlay_of(session, view, place, shown, report)
+        if overlay is not None and shown not in ("both", "value"):
+            place = place.within(overlay.view)
     if overlay is not None and shown == "both" and session.overlay.kind == "trace":
         scale = overlay.scale
     cell = cell_of(session, name, place, shown, look.hidden)

@@ -211,3 +211,26 @@ async def test_two_lengths_are_compared_in_their_common_part():
     assert found.differences["tokens"].shapes == ((3,), (2,))
     wanted = np.abs(a[VALUE].astype(float)[:, :2] - b[VALUE]).max()
     assert found.differences[VALUE].largest == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_the_cursor_stays_inside_what_is_drawn(size):
+    """A difference has only the cells that both have, the other step alone may have more than this one."""
+    async with exploring(size) as explorer:
+        await compare(explorer, "another sentence", "the shore")
+        await explorer.press("z", "z")
+        await go(explorer, SCALED, 7, 7)
+        for _ in range(4):
+            await explorer.press("z", "end", "G", "Y", "c")
+            rows, columns = explorer.scene.drawn.shape
+            cursor = explorer.parts.panes.heat_map("matrix").cursor
+            place = explorer.scene.place
+            assert (place.row, place.column) == cursor == (min(rows, 8) - 1, min(columns, 8) - 1)
+    async with exploring(size, text="the shore") as explorer:
+        await compare(explorer, "another sentence", "the waves crashed against the shore")
+        await go(explorer, SCALED)
+        for _ in range(4):
+            await explorer.press("z", "end", "G", "Y", "c")
+            assert (explorer.scene.place.row, explorer.scene.place.column) == (1, 1)
+            assert explorer.parts.panes.heat_map("matrix").cursor == (1, 1)
+            assert not explorer.app.failure
