@@ -12,6 +12,8 @@ from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.panes.text import WORDS
 from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.main.presenter import Presenter
+from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.state.going import destination, names
 from tui_transformer.explorer.state.position import Position, next_stop
 from tui_transformer.explorer.state.session import VOCABULARY
 from tui_transformer.report.comparison import TOLERANCE
@@ -54,6 +56,22 @@ class Navigation:
         """Go to another head of the same step, at the same cell."""
         position = self._explored.position
         self._port.go(replace(position, place=replace(position.place, head=head)))
+
+    def ask_where(self) -> None:
+        """Ask for a step, a layer or a number, and go there."""
+        session, stop = self._explored.session, self._explored.position.stop
+
+        def go(typed: str | None) -> None:
+            if typed is not None:
+                self.go_to_stop(destination(session, stop, typed))
+
+        prompt = PromptScreen(
+            "Go to",
+            hint=f"a number from 1 to {len(session.stops)}, a step such as weights, or 0.weights of layer 0",
+            check=lambda typed: destination(session, stop, typed),
+            suggestions=names(session),
+        )
+        self._port.open(prompt, go)
 
     def follow_operand(self, operand: Operand) -> None:
         """Go to the cell that a term was read from: of the value, or of the gradient where that is the operand."""

@@ -11,6 +11,7 @@ from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.looking import Looking
 from tui_transformer.explorer.main.navigation import Navigation
 from tui_transformer.explorer.main.port import MainPort
+from tui_transformer.explorer.main.predict.predicting import Predicting
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.main.tour import Tour
 from tui_transformer.explorer.shell.asking import Requests
@@ -35,6 +36,7 @@ class Parts:
     editing: Editing
     export: Export
     tour: Tour
+    predicting: Predicting
 
 
 def assemble(screen: ExplorerScreen[None], session: Session, worker: Worker, background: Background) -> Parts:
@@ -59,4 +61,5 @@ def assemble(screen: ExplorerScreen[None], session: Session, worker: Worker, bac
         editing,
         Export(explored, port, lambda text: screen.app.copy_to_clipboard(text)),
         Tour(explored, panes, presenter, port),
+        Predicting(explored, port),
     )

@@ -47,6 +47,12 @@ class Presenter:
         self.lines = Lines(explored, panes, requests)
         self.details = Details(explored, panes, requests)
 
+    @property
+    def about(self) -> str:
+        """What the stop is, why it is there and what to look for, as Markdown."""
+        session, stop = self._explored.session, self._explored.position.stop
+        return f"# {texts.stop_title(session, stop)}\n\n" + texts.about(session, stop).replace("\n", "\n\n")
+
     # The session and the position
 
     def show_session(self) -> None:

@@ -121,6 +121,10 @@ class MainScreen(ExplorerScreen[None]):
         else:
             self.parts.navigation.follow_vocabulary()
 
+    def action_go(self) -> None:
+        """Another step, by name or number."""
+        self.parts.navigation.ask_where()
+
     # Looking
 
     def action_shown(self) -> None:
@@ -142,6 +146,10 @@ class MainScreen(ExplorerScreen[None]):
     def action_tour(self) -> None:
         """The tour of what is explored, and its end."""
         self.parts.tour.begin_or_leave()
+
+    def action_predict(self) -> None:
+        """A question on the step that is shown."""
+        self.parts.predicting.ask()
 
     # Changing
 
@@ -197,4 +205,5 @@ class MainScreen(ExplorerScreen[None]):
 
         active = self.parts.explored.view.active
         topic = VOCABULARY if active == "matrix" and self.parts.port.position.stop == VOCABULARY else active
-        self.parts.port.open(HelpScreen(f"{help_text(topic)}\n\n{help_text('general')}", "Help"))
+        about = self.parts.presenter.about
+        self.parts.port.open(HelpScreen(f"{about}\n\n{help_text(topic)}\n\n{help_text('general')}", "Help"))

@@ -52,6 +52,8 @@ ACTIONS = (
     Action("train", "open('train')", "Train a model, and watch it learn", "train", "^l"),
     Action("checkpoints", "open('checkpoints')", "Step through the checkpoints of a training run"),
     Action("tour", "tour", "Guided tour", "tour", "t"),
+    Action("go", "go", "Go to a step, a layer or a number", "go to", ":"),
+    Action("predict", "predict", "Predict, then reveal: a question on this step", "predict", "p"),
     Action("messages", "app.messages", "Messages: what was said"),
     Action("theme", "app.next_theme", "Dark or light"),
     Action("pane.next", "next_pane(1)", "Next pane"),
@@ -91,6 +93,8 @@ KEY_LINE = (
     "patch",
     "chart.next",
     "export",
+    "go",
+    "predict",
 )
 """What stands before it, as far as there is room: the most useful first."""
 
@@ -250,6 +254,10 @@ TOUR = (
     Action("cursor.left", "ask('Back')", "The stop before"),
     Action("back", "ask('Left')", "Leave the tour", "leave", "esc"),
 )
+PREDICT = tuple(
+    Action(f"pane.{pane}", f"answer({index})", f"Answer {index + 1}")
+    for index, pane in enumerate(("sentence", "steps", "heads", "matrix"))
+)
 CELL = (
     Action("order", "order", "Terms in order, or the largest first"),
     Action("second", "follow_second", "Follow the second factor of a product"),
@@ -281,6 +289,7 @@ SCREENS: Mapping[str, tuple[Action, ...]] = {
     "page": PAGE,
     "choice": CHOICE,
     "tour": TOUR,
+    "predict": PREDICT,
     "cell": CELL,
     "words": TEMPERATURE,
     "vocabulary": VOCABULARY,

@@ -1,0 +1,70 @@
+"""Going to a step by a few letters, and reading all of what it is."""
+
+from __future__ import annotations
+
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.state.going import destination, names
+from tui_transformer.guide.texts import step_text
+from tui_transformer.model.options import ModelOptions
+
+SESSION = open_session(ModelOptions(model="encoder", sizes={"layers": 3}), "the waves", None)
+
+
+@pytest.mark.parametrize(
+    ("typed", "stop"),
+    [
+        ("1", SESSION.stops[0]),
+        (f"{len(SESSION.stops)}", SESSION.stops[-1]),
+        (":4", SESSION.stops[3]),
+        ("weights", "encoder.1.self_attention.weights"),
+        ("2.weights", "encoder.2.self_attention.weights"),
+        ("0.act", "encoder.0.feed_forward.activation"),
+        ("encoder.2.feed_forward.output", "encoder.2.feed_forward.output"),
+        ("encoder.2", next(name for name in SESSION.stops if name.startswith("encoder.2."))),
+        ("Vocabulary", "vocabulary"),
+        ("encoder.0.self_attention.query.weight", "encoder.0.self_attention.query.weight"),
+    ],
+)
+def test_what_is_typed_leads_to_a_step(typed, stop):
+    assert destination(SESSION, "encoder.1.self_attention.query", typed) == stop
+
+
+@pytest.mark.parametrize("typed", ["0", "999", "", "nothing", "7.weights", "[b]", "\x1b[2J"])
+def test_what_is_nowhere_is_refused_in_one_line(typed):
+    with pytest.raises(InputError) as caught:
+        destination(SESSION, "tokens", typed)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_name_that_is_offered_leads_somewhere():
+    for name in names(SESSION):
+        assert destination(SESSION, "tokens", name).endswith(name.rpartition(".")[2])
+
+
+async def test_the_colon_asks_where_and_goes_there():
+    async with exploring(NARROW, model="question") as explorer:
+        await explorer.press(":")
+        await explorer.answer("nowhere")
+        assert "there is no step 'nowhere'" in explorer.text
+        await explorer.answer("0.weights")
+        assert explorer.stop == "encoder.0.self_attention.weights"
+        await explorer.press(":", "escape")
+        assert explorer.stop == "encoder.0.self_attention.weights"
+
+
+@pytest.mark.parametrize("size", [WIDE, (120, 35), MEDIUM, NARROW, SMALL])
+async def test_all_of_what_a_step_is_can_be_read_in_the_help(size):
+    async with exploring(size, model="question") as explorer:
+        await explorer.go("encoder.0.self_attention.scaled")
+        await explorer.press("?")
+        seen = ""
+        for _ in range(30):
+            seen += explorer.text
+            await explorer.press("pagedown")
+        words = step_text(explorer.stop)
+        for sentence in (words.what, words.why, words.look):
+            assert all(word in seen for word in sentence.split())

@@ -1,0 +1,154 @@
+"""Questions on a step: each with what can be answered, what is right, and the working."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.ops import Softmax
+from tui_transformer.views.step_view import Place
+from tui_transformer.views.view import View
+
+MOST_CHOICES = 4
+"""Answers that are offered."""
+
+LARGEST = 1 << 16
+"""Cells of a row that is looked through for a question."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a step.
+
+    Attributes:
+        text: The question.
+        choices: What can be answered.
+        right: Which of them is right.
+        working: Why it is.
+    """
+
+    text: str
+    choices: tuple[str, ...]
+    right: int
+    working: str
+
+
+Make = Callable[[View, Place, tuple[int, ...]], Question | None]
+
+
+def question(view: View, place: Place, shape: tuple[int, ...], number: int) -> Question:
+    """The number-th question on a step; those that do not fit are left out, and after the last the first comes again.
+
+    Args:
+        view: The step's values.
+        place: The row and the cell that are asked about.
+        shape: The shape of the step.
+        number: Which question, from 0.
+    """
+    fitting = [made for make in QUESTIONS if (made := make(view, place, shape)) is not None]
+    return fitting[number % len(fitting)]
+
+
+def _word(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
+    """Which word a row of attention looks at, and which word is most likely."""
+    del shape
+    if view.columns.name == "vocabulary" and not view.integer:
+        return _first(view, place, "Which word is most likely in {}?")
+    looks = view.formula == Softmax().formula and view.columns.sequence
+    return _first(view, place, "Which word will {} look at most?") if looks else None
+
+
+def _largest(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
+    """Which column of the row has the largest value, where columns are no words."""
+    del shape
+    words = view.columns.name == "vocabulary" or view.columns.sequence or view.integer
+    return None if words else _first(view, place, "Which column of {} holds the largest value?")
+
+
+def _first(view: View, place: Place, text: str) -> Question | None:
+    """A question for the column with the largest value of the row."""
+    row = _row(view, place)
+    if row is None or row.size < 2 or not np.isfinite(row).any():
+        return None
+    order = np.argsort(-np.where(np.isfinite(row), row, -np.inf), kind="stable")
+    if row[order[0]] == row[order[1]]:
+        return None
+    offered = sorted({int(order[0]), int(order[1]), int(order[len(order) // 2]), int(order[-1])})
+    named = [_named(view, column) for column in offered]
+    working = ", ".join(f"{name} {_number(row[column])}" for name, column in zip(named, offered, strict=True))
+    return Question(text.format(_row_name(view, place)), tuple(named), offered.index(int(order[0])), working)
+
+
+def _shape(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
+    """What shape the step has."""
+    del place
+    others = {shape[::-1], (*shape[:-1], shape[-1] * 2), (*shape[:-1], max(shape[0], 2) * shape[-1]), shape[1:]}
+    wrong = [other for other in sorted(others) if other and other != shape][: MOST_CHOICES - 1]
+    if not wrong:
+        return None
+    offered = sorted([shape, *wrong])
+    parts = [f"{view.rows.size} {view.rows.name or 'rows'}", f"{view.columns.size} {view.columns.name or 'columns'}"]
+    heads = [f"{view.heads} heads"] if view.heads > 1 else []
+    return Question(
+        "Which shape has this step?",
+        tuple(map(shape_text, offered)),
+        offered.index(shape),
+        " × ".join((*heads, *parts)),
+    )
+
+
+def _sum(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
+    """What the values of a row of shares add up to."""
+    del shape
+    row = _row(view, place)
+    if row is None or row.size < 2 or view.formula != Softmax().formula or not np.isfinite(row).all() or not row.any():
+        return None
+    choices = ("0", "1", f"{row.size}, the number of columns", "it depends on the sentence")
+    shown = " + ".join(_number(value) for value in np.sort(row)[::-1][:MOST_CHOICES])
+    more = " + …" if row.size > MOST_CHOICES else ""
+    text = f"What do the values in the row of {_row_name(view, place)} add up to?"
+    return Question(text, choices, 1, f"{shown}{more} = {_number(float(row.sum(dtype=np.float64)))}")
+
+
+def _sign(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
+    """Which sign the cell has."""
+    del shape
+    row = _row(view, place)
+    if row is None or view.integer or view.kind != "diverging" or not np.isfinite(row[place.column]):
+        return None
+    value = float(row[place.column])
+    right = 0 if value < 0 else 2 if value > 0 else 1
+    text = f"Which sign has the cell in the row of {_row_name(view, place)}, column {_named(view, place.column)}?"
+    return Question(text, ("below 0", "exactly 0", "above 0"), right, f"the cell is {_number(value)}")
+
+
+QUESTIONS: Sequence[Make] = (_word, _shape, _sum, _sign, _largest)
+"""In the order in which they are asked."""
+
+
+def _row(view: View, place: Place) -> Host | None:
+    """The values of the row; None where there are too many to look through."""
+    if view.columns.size > LARGEST:
+        return None
+    found: Host = np.asarray(view.window(range(place.row, place.row + 1), range(view.columns.size))[0])
+    return found
+
+
+def _named(view: View, column: int) -> str:
+    """A column by its label and, where that is a word, its number."""
+    label = view.columns.label(column)
+    return label if label == str(column) or not label else f"{label} ({column})"
+
+
+def _row_name(view: View, place: Place) -> str:
+    label = view.rows.label(place.row)
+    head = f" in head {place.head}" if view.heads > 1 else ""
+    return f"“{label}”{head}" if label and label != str(place.row) else f"row {place.row}{head}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}".replace("-", "−")

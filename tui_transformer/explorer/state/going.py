@@ -1,0 +1,78 @@
+"""Where a few typed letters lead: a step, a layer or a number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.guide.texts import step_text
+
+MOST_NAMED = 4
+"""Steps that are named where one is not found."""
+
+
+def destination(session: Session, stop: str, typed: str) -> str:
+    """The stop that is meant, seen from another: `60`, `weights`, `3.weights`, `encoder.1`, or a whole name.
+
+    A number is that of the step, from 1. The last part of a name, or its beginning, is looked for in the layer of
+    `stop` first; with a number before it, in that layer.
+
+    Raises:
+        InputError: There is no such step.
+    """
+    wanted = typed.strip().lstrip(":").strip()
+    stops = session.stops
+    if re.fullmatch(r"[0-9]{1,9}", wanted):
+        if not 1 <= int(wanted) <= len(stops):
+            raise InputError(f"there is no step {int(wanted)}: steps go from 1 to {len(stops)}")
+        return stops[int(wanted) - 1]
+    program = session.trace.program
+    if wanted in stops or wanted in program.weights or wanted in program.by_name:
+        return wanted
+    found = next(_candidates(session, stop, wanted.casefold()), None) if wanted else None
+    if found is None:
+        near = [name for name in stops if wanted and wanted.casefold() in name.casefold()][:MOST_NAMED]
+        advice = f"do you mean {', '.join(near)}?" if near else "write a number, a name such as weights, or 0.weights"
+        raise InputError(f"there is no step {wanted[:60]!r}: {advice}")
+    return found
+
+
+def names(session: Session) -> tuple[str, ...]:
+    """What a name can be completed to: last parts, those with the number of their layer, and whole names."""
+    program = session.trace.program
+    steps = [name for name in session.stops if name in program.by_name]
+    short = [name.rpartition(".")[2] for name in steps]
+    numbered = [f"{number}.{last}" for name, last in zip(steps, short, strict=True) if (number := _layer(name))]
+    return tuple(dict.fromkeys((*short, *numbered, *session.stops, *program.weights)))
+
+
+def _candidates(session: Session, stop: str, wanted: str) -> Iterator[str]:
+    """The best first: in the layer that is named, or that of the stop; exact names before those that begin so."""
+    program = session.trace.program
+    layer, _, last = wanted.rpartition(".")
+    for fits in (str.__eq__, str.startswith):
+        named = [name for name in session.stops if any(fits(part, last) for part in _words(name, program))]
+        if re.fullmatch(r"[0-9]+", layer):
+            named = [name for name in named if _layer(name) == layer]
+        elif layer:
+            named = [name for name in named if name.casefold().startswith(f"{layer}.")]
+        here = [name for name in named if _layer(name) == _layer(stop)]
+        yield from (*here, *named)
+    yield from (name for name in session.stops if name.casefold().startswith(f"{wanted}."))
+
+
+def _words(name: str, program: Program) -> Iterator[str]:
+    """What a stop is called: the last part of its name, its title and its label."""
+    yield name.rpartition(".")[2].casefold()
+    if name in program.by_name or name in (LOSS, TEXT, VOCABULARY):
+        words = step_text(name)
+        yield from (words.title.casefold(), words.label.casefold())
+
+
+def _layer(name: str) -> str:
+    """The number of the layer that a step is in; "" for none."""
+    found = re.search(r"\.([0-9]+)\.", name)
+    return found[1] if found else ""
