@@ -62,7 +62,28 @@ GROUPS = [
 ]
 TOPICS = ("general", "steps", "heads", "matrix", "cell", "chart", "sentence", "vocabulary", "settings")
 KEYS = (
-    *("space", "n", "backspace", "s", "S", "}", "{", "]", "[", "h", "j", "k", "l", "enter", "esc", "/", "T", "v"),
+    *(
+        "space",
+        "n",
+        "backspace",
+        ":",
+        "p",
+        "s",
+        "S",
+        "}",
+        "{",
+        "]",
+        "[",
+        "h",
+        "j",
+        "k",
+        "l",
+        "enter",
+        "esc",
+        "/",
+        "T",
+        "v",
+    ),
     *("V", ",", "c", "e", "u", "U", "x", "y", "Y", "m", "t", "?", "F1", "ctrl+p", "ctrl+t", "ctrl+z", "w", *"HKRL"),
     *(*"bBdDziI", ";", "r", "ctrl+f", "tab", "shift+tab", "1", "6", "+", "-", "q", *"AaPWF", "ctrl+l"),
 )
