@@ -42,6 +42,10 @@ INSTEAD = {
     "tui-transformer train text.txt --task next-word --out run": Instead(
         f"tui-transformer train text.txt --task next-word --out run {SMALL}", "takes minutes"
     ),
+    "tui-transformer exercise check scores": Instead(
+        "tui-transformer exercise solution scores > scores.py && tui-transformer exercise check scores",
+        "needs an answer",
+    ),
     ".venv/bin/pip install '.[fetch]'": Instead(HAS_EXTRA.format("fetch"), "needs the network"),
     ".venv/bin/pip install '.[cuda12]'": Instead(HAS_EXTRA.format("cuda12"), "takes gigabytes"),
     "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/tui-transformer": Instead(

@@ -58,18 +58,33 @@ def diagnose(
     matched = match(dump, names_for(model, right.program, names, own), right)
     if not matched.entries:
         raise InputError(_nothing(dump, matched, right.program))
-    differences = {entry.theirs: _difference(entry, right, tolerance) for entry in matched.entries}
-    first, verdicts = _isolated(matched.entries, differences, right, report)
+    compared, first = judge(matched.entries, right, tolerance, report)
     if first is None:
         first = next((_misfit(each) for each in matched.misfits if spelled(each[1]).endswith(spelled(each[0]))), None)
-    compared = tuple(
-        Compared(entry.step, entry.theirs, differences[entry.theirs], right.noise(entry.step), verdicts[entry.theirs])
-        for entry in matched.entries
-    )
     there = {entry.step for entry in matched.entries}
     missing = tuple(step.name for step in right.program.steps if step.name not in there and not step.op.integer)
     theirs = {entry.step: entry.array for entry in matched.entries}
     return Diagnosis(compared, matched.unmatched, missing, _assumed(dump, matched), first, right.exact, theirs)
+
+
+def judge(
+    entries: Sequence[Entry], right: Right, tolerance: float | None = None, report: Report = lambda _: None
+) -> tuple[tuple[Compared, ...], First | None]:
+    """Every entry beside the right values, and the first that is wrong.
+
+    Args:
+        entries: In the order of the program, each under a name of its own.
+        right: The right values.
+        tolerance: As of `diagnose`.
+        report: Told what is done next; may raise to end it.
+    """
+    differences = {entry.theirs: _difference(entry, right, tolerance) for entry in entries}
+    first, verdicts = _isolated(entries, differences, right, report)
+    compared = tuple(
+        Compared(entry.step, entry.theirs, differences[entry.theirs], right.noise(entry.step), verdicts[entry.theirs])
+        for entry in entries
+    )
+    return compared, first
 
 
 def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:

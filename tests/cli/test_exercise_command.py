@@ -1,0 +1,87 @@
+"""The course on the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from command_line import Run
+
+from tui_transformer.course import open_course
+
+SOLUTION = open_course().find("scores").solution.read_text(encoding="utf-8")
+
+
+def test_an_exercise_from_its_start_to_the_end(run: Run, tmp_path: Path) -> None:
+    assert "0 of 15 done" in run("exercise").out
+    assert "wrote scores.py" in run("exercise", "start", "scores").out
+    unwritten = run("exercise", "check", "scores")
+    assert (unwritten.code, "is not written yet" in unwritten.out) == (1, True)
+    Path("scores.py").write_text(SOLUTION, encoding="utf-8")
+    assert run("exercise", "check", "scores").code == 0
+    listed = run("exercise", "list").out
+    assert "1 of 15 done" in listed
+    assert any("scores" in line and line.rstrip().endswith("done") for line in listed.splitlines())
+
+
+def test_what_is_wrong_is_explained(run: Run) -> None:
+    Path("mine.py").write_text(SOLUTION.replace("query.shape[-1]", "32"), encoding="utf-8")
+    found = run("exercise", "check", "scores", "mine.py")
+    assert found.code == 1
+    assert "It matches when divided by √d_model: divide by √d_k = √8 instead of √32." in found.out
+    assert json.loads(run("exercise", "check", "scores", "mine.py", "--json").out)["cause"] == "scale-d_model"
+
+
+def test_hints_come_one_after_the_other(run: Run) -> None:
+    shown = [run("exercise", "hint", "scores").out for _ in range(4)]
+    assert [each.partition(":")[0] for each in shown] == ["hint 1 of 3", "hint 2 of 3", "hint 3 of 3", "hint 3 of 3"]
+
+
+def test_next_is_the_first_that_is_not_done(run: Run) -> None:
+    assert run("exercise", "next").out.startswith("1  tokenize")
+    Path("tokenize.py").write_text(run("exercise", "solution", "tokenize").out, encoding="utf-8")
+    assert run("exercise", "check", "1").code == 0
+    assert run("exercise", "next").out.startswith("2  embed")
+
+
+def test_all_answers_of_a_folder_are_checked_and_nothing_is_recorded(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "anna").mkdir()
+    (tmp_path / "anna" / "scores.py").write_text(SOLUTION, encoding="utf-8")
+    found = run("exercise", "check", "anna", "--all", "--json")
+    answers = {each["exercise"]: each for each in json.loads(found.out)}
+    assert found.code == 1
+    assert [name for name, each in answers.items() if each["passed"]] == ["scores"]
+    assert answers["mask"]["says"] == "mask.py is not there"
+    assert "0 of 15 done" in run("exercise").out
+
+
+def test_a_program_is_checked(run: Run) -> None:
+    command = f"{sys.executable} -c 'print(1)'"
+    found = run("exercise", "check", "cross-entropy", "--command", command)
+    assert found.code == 1
+    assert "loss is 1, and should be" in found.out
+
+
+def test_what_an_answer_prints_is_no_escape_code(run: Run) -> None:
+    Path("scores.py").write_text("print('\\x1b]0;title\\x07')\n" + SOLUTION, encoding="utf-8")
+    found = run("exercise", "check", "scores")
+    assert "\x1b" not in found.out
+    assert "| ␛]0;title␇" in found.out
+
+
+def test_wrong_usage_is_said(run: Run) -> None:
+    Path("scores.py").write_text(SOLUTION, encoding="utf-8")
+    for arguments in (
+        ("check",),
+        ("check", "nothing-like-it"),
+        ("check", "scores", "--command", ""),
+        ("check", "scores", "--seconds", "nan"),
+        ("check", ".", "f.py", "--all"),
+        ("start", "x"),
+    ):
+        ended = run("exercise", *arguments)
+        assert (ended.code, len(ended.err.splitlines())) == (2, 1), ended.err
+    missing = run("exercise", "check", "mask")
+    assert missing.code == 1
+    assert "tui-transformer exercise start mask" in missing.err

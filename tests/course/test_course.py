@@ -1,0 +1,110 @@
+"""Courses of teachers, translations, progress, and what a learner begins with."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tui_transformer.course import check, open_course
+from tui_transformer.course.progress import Progress, read_progress, write_progress
+from tui_transformer.course.start import start, start_files
+from tui_transformer.errors import InputError, UsageError
+
+OWN = open_course()
+
+
+def of_a_teacher(folder: Path) -> Path:
+    """A folder with one exercise."""
+    shutil.copytree(OWN.find("cross-entropy").folder, folder / "1-wrong-by-how-much")
+    return folder
+
+
+def test_a_teachers_folder_is_a_course(tmp_path: Path) -> None:
+    (exercise,) = open_course(of_a_teacher(tmp_path)).exercises
+    assert exercise.name == "wrong-by-how-much"
+    assert check(exercise, exercise.solution).passed
+
+
+def test_an_exercise_is_found_by_name_and_number() -> None:
+    assert OWN.find("5") is OWN.find("scores")
+    with pytest.raises(UsageError, match="did you mean scores"):
+        OWN.find("score")
+
+
+def test_texts_are_translated_and_what_is_left_out_is_english(tmp_path: Path) -> None:
+    folder = of_a_teacher(tmp_path) / "1-wrong-by-how-much"
+    words = 'title = "Kreuzentropie"\nmodel = "nowhere"\n[mistakes]\nsummed = "Teile durch die Anzahl."\n'
+    (folder / "de.toml").write_text(words, encoding="utf-8")
+    english, german = (open_course(tmp_path, language).exercises[0] for language in ("en", "de"))
+    assert (english.title, german.title) == ("Cross-entropy", "Kreuzentropie")
+    assert german.task == english.task
+    assert german.model == english.model
+    assert german.mistakes["in_bits"] == english.mistakes["in_bits"]
+    found = check(german, german.wrong, function="summed")
+    assert (found.cause, found.says) == ("loss-sum", "Teile durch die Anzahl.")
+
+
+BROKEN = {
+    'title = "Cross-entropy"': "title is missing",
+    "[answers]\nloss = { loss = true }": "[answers] is missing",
+    'logits = "output.logits"': "output.logit is no step",
+    'predicts = "next"': 'predicts = "next"',
+}
+
+
+@pytest.mark.parametrize("line", BROKEN)
+def test_a_damaged_exercise_is_refused_in_one_line(tmp_path: Path, line: str) -> None:
+    folder = of_a_teacher(tmp_path) / "1-wrong-by-how-much"
+    about = folder / "about.toml"
+    text = about.read_text(encoding="utf-8")
+    assert line in text
+    about.write_text(text.replace(line, 'logits = "output.logit"' if "logits" in line else ""), encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        check(open_course(tmp_path).exercises[0], folder / "solution.py")
+    assert BROKEN[line] in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_folder_without_exercises_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no folder in it has an about\.toml"):
+        open_course(tmp_path)
+    with pytest.raises(InputError, match="name a folder of exercises"):
+        open_course(tmp_path / "none")
+
+
+def test_no_file_is_written_over(tmp_path: Path) -> None:
+    file = tmp_path / "scores.py"
+    file.write_text("mine\n", encoding="utf-8")
+    with pytest.raises(InputError, match="not written over"):
+        start(OWN.find("scores"), file)
+    assert file.read_text(encoding="utf-8") == "mine\n"
+    with pytest.raises(InputError, match="not written over"):
+        start_files(OWN.find("scores"), tmp_path)
+
+
+def test_inputs_are_written_as_text(tmp_path: Path) -> None:
+    start_files(OWN.find("query-key-value"), tmp_path / "qkv")
+    assert (tmp_path / "qkv" / "x.txt").read_text(encoding="utf-8").splitlines()[0] == "9 32"
+    assert (tmp_path / "qkv" / "heads.txt").read_text(encoding="utf-8") == "4\n"
+    assert (tmp_path / "qkv" / "weights" / "query.bias.txt").read_text(encoding="utf-8").splitlines()[0] == "32"
+    assert "Reshape" not in (tmp_path / "qkv" / "task.txt").read_text(encoding="utf-8")
+
+
+def test_progress_is_kept_for_each_course(tmp_path: Path) -> None:
+    path = tmp_path / "below" / "course.json"
+    assert read_progress(path, "") == Progress()
+    write_progress(path, "", Progress().with_done("scores").with_hints("mask", 2))
+    write_progress(path, "/of/a/teacher", Progress().with_done("other"))
+    assert read_progress(path, "") == Progress(frozenset({"scores"}), {"mask": 2})
+    assert read_progress(path, "/of/a/teacher").done == {"other"}
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"": 3}', '{"": {"done": 3}}', "\x00"])
+def test_damaged_progress_is_refused_and_left_as_it_is(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "course.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"course\.json"):
+        read_progress(path, "")
+    assert path.read_text(encoding="utf-8") == text

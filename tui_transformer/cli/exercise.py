@@ -1,0 +1,224 @@
+"""`exercise`: the list, files to begin with, checks, hints and solutions."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import typer
+
+from tui_transformer.cli.output import emit
+from tui_transformer.course.exercise import Exercise
+from tui_transformer.course.folder import Course, open_course
+from tui_transformer.course.progress import Progress, progress_path, read_progress, write_progress
+from tui_transformer.course.running import Limits
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import is_file
+from tui_transformer.report.table import aligned
+from tui_transformer.text.display import visible
+from tui_transformer.text.files import shown_path
+
+WRONG = 1
+SHOWN = 20
+"""Lines of what an answer printed that are shown."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which course, in which language."""
+
+    folder: Path | None
+    language: str
+
+    @cached_property
+    def course(self) -> Course:
+        """The exercises."""
+        return open_course(self.folder, self.language)
+
+    @property
+    def progress(self) -> Progress:
+        """What is done of them."""
+        return read_progress(progress_path(), self.course.name)
+
+    def record(self, progress: Progress) -> None:
+        """Keep what is done."""
+        write_progress(progress_path(), self.course.name, progress)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What is to be checked.
+
+    Attributes:
+        name: An exercise; with `every`, a folder.
+        file: The answer.
+        command: A program that gives the answer, as a shell would read it.
+        every: All answers of a folder.
+        json: Whether JSON is written.
+        seconds: How long an answer may take.
+        memory: GiB that it may take.
+    """
+
+    name: str | None
+    file: Path | None
+    command: str | None
+    every: bool
+    json: bool
+    seconds: float
+    memory: float
+
+
+def show_list(place: Place) -> None:
+    """Every exercise, and whether it is done."""
+    done, course = place.progress.done, place.course
+    rows = [
+        (str(i), each.name, visible(each.title), "done" if each.name in done else "")
+        for i, each in enumerate(course.exercises, 1)
+    ]
+    emit(aligned([("", "name", "exercise", ""), *rows]))
+    count = sum(each.name in done for each in course.exercises)
+    emit([f"{count} of {len(rows)} done; begin with: tui-transformer exercise next\n"])
+
+
+def show_next(place: Place) -> None:
+    """The first exercise that is not done, and how to begin."""
+    done = place.progress.done
+    left = next((each for each in place.course.exercises if each.name not in done), None)
+    if left is None:
+        emit([f"all {len(place.course.exercises)} exercises are done\n"])
+        return
+    number = place.course.exercises.index(left) + 1
+    task = " ".join(left.task.split("\n\n")[0].split())
+    emit([f"{number}  {left.name}: {visible(left.title)}\n{visible(task)}\n"])
+    emit([f"begin with: tui-transformer exercise start {left.name}\n"])
+
+
+def begin(place: Place, name: str, out: Path | None, *, files: bool) -> None:
+    """Write what a learner begins with."""
+    from tui_transformer.course.start import start, start_files
+
+    exercise = place.course.find(name)
+    path = out or Path(exercise.name if files else exercise.file)
+    (start_files if files else start)(exercise, path)
+    check = f"--command ./a.out, given {path}" if files else str(path)
+    emit([f"wrote {visible(str(path))}\ncheck it: tui-transformer exercise check {exercise.name} {visible(check)}\n"])
+
+
+def show_hint(place: Place, name: str) -> None:
+    """The next hint; the last one again where all were seen."""
+    exercise, progress = place.course.find(name), place.progress
+    if not exercise.hints:
+        emit([f"{exercise.name} has no hints\n"])
+        return
+    number = min(progress.hints.get(exercise.name, 0) + 1, len(exercise.hints))
+    emit([f"hint {number} of {len(exercise.hints)}: {visible(exercise.hints[number - 1])}\n"])
+    place.record(progress.with_hints(exercise.name, number))
+
+
+def show_solution(place: Place, name: str) -> None:
+    """A right answer."""
+    exercise = place.course.find(name)
+    try:
+        text = exercise.solution.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{shown_path(exercise.solution)}: cannot be read: is it there?") from error
+    emit([f"{visible(line)}\n" for line in text.splitlines()])
+
+
+def run_check(place: Place, checked: Checked) -> None:
+    """Check one answer or all of a folder, and exit with 1 where one is wrong.
+
+    Raises:
+        UsageError: It is not said what is to be checked.
+        InputError: A file cannot be read.
+    """
+    if checked.every and (checked.command or checked.file):
+        raise UsageError("--all checks the files of a folder: leave out --command and the file")
+    if not checked.every and checked.name is None:
+        raise UsageError("name an exercise: `tui-transformer exercise check NAME`, or --all")
+    if not (_all if checked.every else _one)(place, checked):
+        raise typer.Exit(WRONG)
+
+
+def _one(place: Place, checked: Checked) -> bool:
+    from tui_transformer.course import check, check_command
+
+    exercise = place.course.find(checked.name or "")
+    if checked.command is not None:
+        found = check_command(exercise, _words(checked.command), _limits(checked))
+    else:
+        found = check(exercise, _answer(exercise, checked.file), _limits(checked))
+    if found.passed:
+        place.record(place.progress.with_done(exercise.name))
+    if checked.json:
+        emit([json.dumps(found.to_json(), ensure_ascii=False, indent=2) + "\n"])
+        return found.passed
+    emit(_printed(found.printed))
+    emit([f"{visible(found.place)}\n" if found.place else "", f"{visible(found.says)}\n"])
+    more = (
+        "next: tui-transformer exercise next"
+        if found.passed
+        else f"a hint: tui-transformer exercise hint {exercise.name}"
+    )
+    emit([f"{more}\n"])
+    return found.passed
+
+
+def _all(place: Place, checked: Checked) -> bool:
+    """Every exercise, with the answer of its name in a folder."""
+    from tui_transformer.course import Finding, check
+
+    folder = Path(checked.name or ".")
+    if not folder.is_dir():
+        raise InputError(f"{shown_path(folder)}: no such folder: name the one with the answers")
+    found = [
+        check(each, folder / each.file, _limits(checked))
+        if is_file(folder / each.file)
+        else Finding(each.name, passed=False, says=f"{each.file} is not there")
+        for each in place.course.exercises
+    ]
+    if checked.json:
+        emit([json.dumps([each.to_json() for each in found], ensure_ascii=False, indent=2) + "\n"])
+    else:
+        rows = [
+            (each.exercise, "right" if each.passed else "wrong", each.cause or "", visible(each.says)) for each in found
+        ]
+        emit(aligned(rows))
+        emit([f"{sum(each.passed for each in found)} of {len(found)} right\n"])
+    return all(each.passed for each in found)
+
+
+def _answer(exercise: Exercise, file: Path | None) -> Path:
+    path = file or Path(exercise.file)
+    if file is None and not path.exists():
+        raise InputError(f"{path}: no such file: begin with `tui-transformer exercise start {exercise.name}`")
+    return path
+
+
+def _words(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--command {command!r}: {error}") from error
+    if not words:
+        raise UsageError("--command is empty: name a program")
+    return words
+
+
+def _limits(checked: Checked) -> Limits:
+    if not (math.isfinite(checked.seconds) and math.isfinite(checked.memory)):
+        raise UsageError("--seconds and --memory are finite numbers")
+    return Limits(checked.seconds, int(checked.memory * 2**30))
+
+
+def _printed(text: str) -> Iterator[str]:
+    """The last lines that an answer printed, as plain text."""
+    lines = text.splitlines()
+    if len(lines) > SHOWN:
+        yield f"… {len(lines) - SHOWN} lines before these\n"
+    yield from (f"| {visible(line)}\n" for line in lines[-SHOWN:])

@@ -1,0 +1,15 @@
+"""Not multiplied; divided; a row too far."""
+
+import numpy as np
+
+
+def unscaled(ids, table):
+    return table[ids]
+
+
+def divided(ids, table):
+    return table[ids] / np.sqrt(table.shape[1])
+
+
+def next_row(ids, table):
+    return table[ids + 1] * np.sqrt(table.shape[1])

@@ -1,0 +1,35 @@
+"""Heads from a reshape alone, or dealt like cards; matrices transposed; biases left out or twice; Q and K exchanged."""
+
+_NAMES = ("query", "key", "value")
+
+
+def _split(y, heads):
+    return y.reshape(len(y), heads, -1).transpose(1, 0, 2)
+
+
+def _product(x, weights, name, bias=1):
+    return x @ weights[f"{name}.weight"] + bias * weights[f"{name}.bias"]
+
+
+def without_swap(x, weights, heads):
+    return tuple(_product(x, weights, name).reshape(heads, len(x), -1) for name in _NAMES)
+
+
+def dealt(x, weights, heads):
+    return tuple(_product(x, weights, name).reshape(len(x), -1, heads).transpose(2, 0, 1) for name in _NAMES)
+
+
+def transposed(x, weights, heads):
+    return tuple(_split(x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"], heads) for name in _NAMES)
+
+
+def no_bias(x, weights, heads):
+    return tuple(_split(_product(x, weights, name, 0), heads) for name in _NAMES)
+
+
+def bias_twice(x, weights, heads):
+    return tuple(_split(_product(x, weights, name, 2), heads) for name in _NAMES)
+
+
+def key_for_query(x, weights, heads):
+    return tuple(_split(_product(x, weights, name), heads) for name in ("key", "query", "value"))

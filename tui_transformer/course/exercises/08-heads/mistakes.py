@@ -1,0 +1,21 @@
+"""Heads joined by a reshape alone, or dealt like cards; the matrix transposed; no bias."""
+
+
+def _joined(context, axes=(1, 0, 2)):
+    return context.transpose(axes).reshape(context.shape[1], -1)
+
+
+def without_swap(weights, value, matrix, bias):
+    return _joined(weights @ value, (0, 1, 2)) @ matrix + bias
+
+
+def dealt(weights, value, matrix, bias):
+    return _joined(weights @ value, (1, 2, 0)) @ matrix + bias
+
+
+def transposed(weights, value, matrix, bias):
+    return _joined(weights @ value) @ matrix.T + bias
+
+
+def no_bias(weights, value, matrix, bias):
+    return _joined(weights @ value) @ matrix

@@ -1,0 +1,66 @@
+"""Scores not divided; norms after the sums; nothing added; the normed input added; heads from a reshape alone."""
+
+import numpy as np
+
+
+def _norm(x, weights, name):
+    mean = x.mean(axis=-1, keepdims=True)
+    scaled = (x - mean) / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5)
+    return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+
+def _linear(x, weights, name):
+    return x @ weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+
+def _softmax(scores):
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def _attention(x, weights, heads, divided=True, mixed=False):
+    def split(y):
+        return y.reshape(heads, len(y), -1) if mixed else y.reshape(len(y), heads, -1).transpose(1, 0, 2)
+
+    query, key, value = (split(_linear(x, weights, f"self_attention.{name}")) for name in ("query", "key", "value"))
+    shares = _softmax(query @ key.transpose(0, 2, 1) / (np.sqrt(query.shape[-1]) if divided else 1))
+    context = shares @ value
+    concat = context.reshape(len(x), -1) if mixed else context.transpose(1, 0, 2).reshape(len(x), -1)
+    return _linear(concat, weights, "self_attention.output")
+
+
+def _feed_forward(x, weights):
+    return _linear(np.maximum(_linear(x, weights, "feed_forward.hidden"), 0), weights, "feed_forward.output")
+
+
+def _norms(x, weights):
+    return _norm(x, weights, "self_attention.norm"), lambda r: _norm(r, weights, "feed_forward.norm")
+
+
+def _pre(x, weights, heads, **wrong):
+    residual = x + _attention(_norm(x, weights, "self_attention.norm"), weights, heads, **wrong)
+    return residual + _feed_forward(_norm(residual, weights, "feed_forward.norm"), weights)
+
+
+def undivided(x, weights, heads):
+    return _pre(x, weights, heads, divided=False)
+
+
+def heads_mixed(x, weights, heads):
+    return _pre(x, weights, heads, mixed=True)
+
+
+def norm_after(x, weights, heads):
+    residual = _norm(x + _attention(x, weights, heads), weights, "self_attention.norm")
+    return _norm(residual + _feed_forward(residual, weights), weights, "feed_forward.norm")
+
+
+def not_added(x, weights, heads):
+    first, norm = _norms(x, weights)
+    return _feed_forward(norm(_attention(first, weights, heads)), weights)
+
+
+def normed_added(x, weights, heads):
+    first, norm = _norms(x, weights)
+    second = norm(first + _attention(first, weights, heads))
+    return second + _feed_forward(second, weights)

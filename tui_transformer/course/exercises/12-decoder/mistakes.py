@@ -1,0 +1,42 @@
+"""No mask; the past hidden; weights of hidden keys set to 0 after the softmax; divided by √d_model."""
+
+import numpy as np
+
+
+def _linear(x, weights, name):
+    return x @ weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+
+def _split(y, heads):
+    return y.reshape(len(y), heads, -1).transpose(1, 0, 2)
+
+
+def _softmax(scores):
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def _later(x):
+    return np.triu(np.ones((len(x), len(x)), bool), 1)
+
+
+def _attention(x, weights, heads, to_shares, width=None):
+    query, key, value = (_split(_linear(x, weights, name), heads) for name in ("query", "key", "value"))
+    shares = to_shares(query @ key.transpose(0, 2, 1) / np.sqrt(width or query.shape[-1]))
+    return _linear((shares @ value).transpose(1, 0, 2).reshape(len(x), -1), weights, "output")
+
+
+def not_masked(x, weights, heads):
+    return _attention(x, weights, heads, _softmax)
+
+
+def past_hidden(x, weights, heads):
+    return _attention(x, weights, heads, lambda scores: _softmax(np.where(_later(x).T, -np.inf, scores)))
+
+
+def after_softmax(x, weights, heads):
+    return _attention(x, weights, heads, lambda scores: np.where(_later(x), 0.0, _softmax(scores)))
+
+
+def by_model_width(x, weights, heads):
+    return _attention(x, weights, heads, lambda s: _softmax(np.where(_later(x), -np.inf, s)), x.shape[1])

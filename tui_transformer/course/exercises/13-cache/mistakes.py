@@ -1,0 +1,48 @@
+"""Without the new token; its key in front; the last kept one overwritten; scores not divided."""
+
+import numpy as np
+
+
+def _linear(x, weights, name):
+    return x @ weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+
+def _split(y, heads):
+    return y.reshape(len(y), heads, -1).transpose(1, 0, 2)
+
+
+def _softmax(scores):
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def _new(x, weights, heads):
+    return (_split(_linear(x, weights, name), heads) for name in ("query", "key", "value"))
+
+
+def _attention(query, keys, values, width=None):
+    return _softmax(query @ keys.transpose(0, 2, 1) / np.sqrt(width or query.shape[-1])) @ values
+
+
+def _below(first, second):
+    return np.concatenate([first, second], axis=1)
+
+
+def new_left_out(x, weights, kept_keys, kept_values):
+    query, _, _ = _new(x, weights, len(kept_keys))
+    return _attention(query, kept_keys, kept_values)
+
+
+def new_in_front(x, weights, kept_keys, kept_values):
+    query, key, value = _new(x, weights, len(kept_keys))
+    return _attention(query, _below(key, kept_keys), _below(kept_values, value))
+
+
+def overwritten(x, weights, kept_keys, kept_values):
+    query, key, value = _new(x, weights, len(kept_keys))
+    return _attention(query, _below(kept_keys[:, :-1], key), _below(kept_values[:, :-1], value))
+
+
+def undivided(x, weights, kept_keys, kept_values):
+    query, key, value = _new(x, weights, len(kept_keys))
+    return _attention(query, _below(kept_keys, key), _below(kept_values, value), 1.0)

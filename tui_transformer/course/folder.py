@@ -1,0 +1,65 @@
+"""A course: a folder of exercises, in the order of their names."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_transformer.course.exercise import ABOUT, ENGLISH, Exercise, read_exercise
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import is_file
+from tui_transformer.text.display import visible
+from tui_transformer.text.files import shown_path
+
+OWN = Path(__file__).parent / "exercises"
+
+
+@dataclass(frozen=True)
+class Course:
+    """Exercises in order.
+
+    Attributes:
+        name: Under which progress is kept: "" of the own course, else the path of a teacher's.
+        exercises: In order.
+    """
+
+    name: str
+    exercises: tuple[Exercise, ...]
+
+    def find(self, name: str) -> Exercise:
+        """The exercise of a name, or of a number from 1.
+
+        Raises:
+            UsageError: There is none.
+        """
+        if name.isdecimal() and 1 <= int(name) <= len(self.exercises):
+            return self.exercises[int(name) - 1]
+        found = next((each for each in self.exercises if each.name == name), None)
+        if found is None:
+            names = [each.name for each in self.exercises]
+            near = difflib.get_close_matches(name, names, 1)
+            guess = f"did you mean {near[0]}?" if near else f"use {', '.join(names)}"
+            raise UsageError(f"no exercise is called {visible(name[:40])}: {visible(guess)}")
+        return found
+
+
+def open_course(folder: Path | None = None, language: str = ENGLISH) -> Course:
+    """The course of a folder; the own one without.
+
+    Raises:
+        InputError: There is no exercise in it, or one is damaged, or two have one name.
+    """
+    place = OWN if folder is None else folder
+    try:
+        folders = sorted(each for each in place.iterdir() if is_file(each / ABOUT))
+    except OSError as error:
+        raise InputError(f"{shown_path(place)}: {error.strerror}: name a folder of exercises") from error
+    if not folders:
+        raise InputError(f"{shown_path(place)}: no folder in it has an {ABOUT}: an exercise is a folder with one")
+    found = tuple(read_exercise(each, language) for each in folders)
+    names = [each.name for each in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{shown_path(place)}: two exercises are called {visible(name)}: rename one folder")
+    return Course("" if folder is None else str(folder.resolve()), found)

@@ -1,0 +1,231 @@
+"""Inputs and answers of an exercise, taken from what a model computes.
+
+In `about.toml` a source is the name of a step or weight (one that ends in `*`: all weights below it), a number, or a
+table with one of the keys of `KINDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tui_transformer.course.exercise import Exercise, Source
+from tui_transformer.diagnosis.dumps.precision import FLOAT32_UNIT
+from tui_transformer.diagnosis.evaluation import largest_difference
+from tui_transformer.diagnosis.right import LEAST, SPREAD, Input, Right, right_values
+from tui_transformer.engine.axis import Axes
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.gradient import Gradients, gradients
+from tui_transformer.engine.loss import NOT_COUNTED
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+from tui_transformer.text.display import visible
+from tui_transformer.text.files import shown_path
+
+Value = Host | float | int | str | list[str] | dict[str, Host]
+"""An array, a number, a text, words, or weights by name."""
+
+NEXT = "next"
+ROWS: Mapping[str, slice] = {"last": slice(-1, None), "earlier": slice(None, -1)}
+"""Rows of a step: of the last token, or of those before it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A value, and how it is said.
+
+    Attributes:
+        value: In float64 where it is an array of numbers.
+        axes: Names of its axes; () where it has none.
+    """
+
+    value: Value
+    axes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A right answer.
+
+    Attributes:
+        value: In float64.
+        axes: Names of its axes.
+        granted: How far another order of the same computation, in float32, may be from it.
+    """
+
+    value: Host
+    axes: tuple[str, ...]
+    granted: float
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What an exercise is about, computed: the right values of its model for its sentence."""
+
+    exercise: Exercise
+
+    @cached_property
+    def model(self) -> Model:
+        """The model."""
+        return Model.load(self.exercise.model)
+
+    @cached_property
+    def right(self) -> Right:
+        """The right values."""
+        return right_values(self.model, Input(np.array([self.ids])))
+
+    @cached_property
+    def ids(self) -> list[int]:
+        """The token IDs of the sentence."""
+        return [token.id for token in self.model.encode(self.exercise.text).tokens]
+
+    @property
+    def targets(self) -> list[int]:
+        """What each position predicts; −1 at the last where it predicts the next token."""
+        if self.exercise.predicts != NEXT:
+            raise self.wrong('a loss or gradient needs the line predicts = "next"')
+        return [*self.ids[1:], NOT_COUNTED]
+
+    @cached_property
+    def inputs(self) -> dict[str, Given]:
+        """What the learner's function is given."""
+        return {name: self.given(source, self.right.exact) for name, source in self.exercise.inputs.items()}
+
+    @cached_property
+    def answers(self) -> dict[str, Answer]:
+        """What it is to return."""
+        return {name: self._answer(source) for name, source in self.exercise.answers.items()}
+
+    def given(self, source: Source, trace: Trace) -> Given:
+        """The value of a source.
+
+        Raises:
+            InputError: There is no such source.
+        """
+        if isinstance(source, int | float):
+            return Given(source)
+        if isinstance(source, str):
+            return self._named(source, trace)
+        kind = next((key for key in KINDS if isinstance(source, dict) and key in source), None)
+        if kind is None:
+            raise self.wrong(f"{source!r} is no input: use the name of a step, a number, or one of {', '.join(KINDS)}")
+        return KINDS[kind](self, source, trace)
+
+    def step(self, source: Source) -> str | None:
+        """The step that a source names; None where it is something else."""
+        return source if isinstance(source, str) and source in self.right.program.by_name else None
+
+    def wrong(self, says: str) -> InputError:
+        """A mistake of the teacher."""
+        return InputError(f"{shown_path(self.exercise.folder)}: {visible(says)}")
+
+    def _named(self, name: str, trace: Trace) -> Given:
+        program = trace.program
+        if name.endswith("*"):
+            prefix = name[:-1]
+            names = [each for each in program.weights if each.startswith(prefix)]
+            if not names:
+                raise self.wrong(f"no weight of {self.exercise.model} begins with {prefix}")
+            return Given({each.removeprefix(prefix): _weight(trace, each) for each in names})
+        if name in program.weights:
+            return Given(_weight(trace, name), _named_axes(program.weights[name]))
+        if name not in program.by_name:
+            raise self.wrong(f"{name} is no step and no weight of {self.exercise.model}")
+        return Given(trace.array(name)[0], _named_axes(program.by_name[name].axes))
+
+    def _answer(self, source: Source) -> Answer:
+        exact, rough = (self.given(source, trace) for trace in (self.right.exact, self.right.rough))
+        if isinstance(exact.value, str | dict | list):
+            raise self.wrong("an answer is a step, or something else of numbers")
+        value, other = (np.asarray(each, np.float64) for each in (exact.value, rough.value))
+        finite = np.abs(value[np.isfinite(value)])
+        least = LEAST * FLOAT32_UNIT * float(finite.max(initial=0.0))
+        return Answer(value, exact.axes, SPREAD * max(least, largest_difference(value, other)))
+
+
+def _weight(trace: Trace, name: str) -> Host:
+    found: Host = np.array(trace.weights.get(name, trace.program.shape(name)), np.float64)
+    return found
+
+
+def _named_axes(axes: Axes) -> tuple[str, ...]:
+    return tuple(axis.name for axis in axes)
+
+
+# The kinds of tables
+
+
+def _rows(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
+    """Some rows of a step: `{of = "…", rows = "last"}`."""
+    whole = facts.given(source["of"], trace)
+    rows = ROWS.get(source.get("rows", ""))
+    if rows is None or not isinstance(whole.value, np.ndarray) or whole.value.ndim < 2:
+        raise facts.wrong(f"rows is one of {', '.join(ROWS)}, of a step with rows")
+    return Given(whole.value[..., rows, :], whole.axes)
+
+
+def _setting(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
+    """A setting of the model: `{setting = "heads"}`."""
+    del trace
+    value = getattr(facts.model.config, str(source["setting"]), None)
+    if not isinstance(value, int | float):
+        raise facts.wrong(f"{source['setting']} is no number in the settings of {facts.exercise.model}")
+    return Given(value)
+
+
+def _gradient(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
+    """The gradient of the mean loss at a step or weight: `{gradient = "…"}`."""
+    values = _backward(facts, trace).values
+    name = str(source["gradient"])
+    if name not in values:
+        raise facts.wrong(f"{name} has no gradient in {facts.exercise.model}")
+    step = trace.program.by_name.get(name)
+    axes = step.axes if step else trace.program.weights[name]
+    return Given(values[name][0] if step and values[name].ndim > len(axes) else values[name], _named_axes(axes))
+
+
+def _loss(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
+    """The mean cross-entropy: `{loss = true}`."""
+    del source
+    return Given(_backward(facts, trace).loss)
+
+
+def _backward(facts: Facts, trace: Trace) -> Gradients:
+    return gradients(trace, [facts.targets])
+
+
+def _ids(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
+    """The token IDs of the sentence: `{ids = true}`."""
+    del source, trace
+    return Given(np.array(facts.ids), ("token",))
+
+
+def _text(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
+    """The sentence itself: `{text = true}`."""
+    del source, trace
+    return Given(facts.exercise.text)
+
+
+def _words(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
+    """The words of the vocabulary, by ID: `{words = true}`."""
+    del source, trace
+    if facts.model.vocabulary is None:
+        raise facts.wrong(f"{facts.exercise.model} has no vocabulary")
+    return Given(list(facts.model.vocabulary.words))
+
+
+KINDS: Mapping[str, Callable[[Facts, Mapping[str, Any], Trace], Given]] = {
+    "of": _rows,
+    "setting": _setting,
+    "gradient": _gradient,
+    "loss": _loss,
+    "ids": _ids,
+    "text": _text,
+    "words": _words,
+}
+"""What a table in `about.toml` may hold."""

@@ -1,0 +1,121 @@
+"""What a learner begins with: a Python file with the task and the signature, or a folder of text files."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from tui_transformer.course.exercise import Exercise
+from tui_transformer.course.sources import Facts, Given
+from tui_transformer.course.text_files import write_inputs
+from tui_transformer.engine.backend import Host
+from tui_transformer.errors import InputError
+from tui_transformer.files import write_whole
+from tui_transformer.text.files import shown_path
+
+WIDTH = 96
+TASK = "task.txt"
+
+
+def start(exercise: Exercise, file: Path) -> None:
+    """Write the learner's file.
+
+    Raises:
+        InputError: There is such a file, which is left as it is, or it cannot be written.
+    """
+    _check_new(file)
+    write_whole(file, _python(Facts(exercise)).encode())
+
+
+def start_files(exercise: Exercise, folder: Path) -> None:
+    """Write the task and the inputs as text files into a new folder.
+
+    Raises:
+        InputError: There is such a folder, or it cannot be written.
+    """
+    _check_new(folder)
+    facts = Facts(exercise)
+    task = f"{said(facts)}\n{IN_ANY_LANGUAGE.format(name=exercise.name)}"
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise InputError(f"{shown_path(folder)}: cannot be made: {error.strerror}") from error
+    write_whole(folder / TASK, task.encode())
+    write_inputs(folder, facts.inputs)
+
+
+IN_ANY_LANGUAGE = """\
+Each input is a text file here, NAME.txt: an array has its shape in the first line and a row in each line below; the
+rows of the first matrix come first, then those of the next. Weights are a file each, in a folder. Write a program
+that is given the folder as its last argument, reads them, and prints the answer: numbers alone where there is one
+answer, else each below a line with its name.
+
+Check it: tui-transformer exercise check {name} --command ./a.out
+"""
+
+
+def _check_new(path: Path) -> None:
+    if path.exists() or path.is_symlink():
+        raise InputError(f"{shown_path(path)}: is there already, and is not written over: name another with --out")
+
+
+def _python(facts: Facts) -> str:
+    exercise = facts.exercise
+    text = said(facts).replace("\\", "\\\\").replace('"""', "'''")
+    return (
+        f'"""{text}\nCheck it:  tui-transformer exercise check {exercise.name}\n'
+        f'A hint:    tui-transformer exercise hint {exercise.name}\n"""\n\nimport numpy as np\n\n\n'
+        f"def {exercise.function}({', '.join(exercise.inputs)}):\n    raise NotImplementedError\n"
+    )
+
+
+def said(facts: Facts) -> str:
+    """The title, the task, the inputs and the answers with their shapes."""
+    exercise = facts.exercise
+    paragraphs = [" ".join(each.split()) for each in exercise.task.split("\n\n")]
+    rows = [(name, *_described(given)) for name, given in facts.inputs.items()]
+    found = [(name, *_described(Given(answer.value, answer.axes))) for name, answer in facts.answers.items()]
+    width = max(len(name) for name, *_ in [*rows, *found])
+    lines = [
+        exercise.title,
+        *(line for each in paragraphs for line in ("", *textwrap.wrap(each, WIDTH))),
+        *("", f"Given, of the model {exercise.model} for the text {exercise.text!r}:", *_table(rows, width)),
+        *_weights(facts),
+        *("", f"{exercise.function} returns:", *_table(found, width)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(rows: list[tuple[str, str, str]], width: int) -> Iterator[str]:
+    for name, kind, axes in rows:
+        yield f"    {name:{width}}  {kind}{f'  ({axes})' if axes else ''}"
+
+
+def _weights(facts: Facts) -> Iterator[str]:
+    """The arrays of every dict of weights, a line each."""
+    for name, given in facts.inputs.items():
+        if isinstance(given.value, dict):
+            yield ""
+            yield from (f"    {name}[{below!r}]  {_shape(array)}" for below, array in given.value.items())
+
+
+def _described(given: Given) -> tuple[str, str]:
+    """What a value is: its shape and the names of its axes, or the value."""
+    value = given.value
+    if isinstance(value, str):
+        return "a text", ""
+    if isinstance(value, list):
+        return f"{len(value)} words", ""
+    if isinstance(value, dict):
+        return f"{len(value)} arrays by name, below", ""
+    array = np.asarray(value)
+    if array.ndim:
+        return _shape(array), " × ".join(given.axes)
+    return ("one number" if isinstance(value, np.ndarray) else repr(value)), ""
+
+
+def _shape(array: Host) -> str:
+    return " × ".join(map(str, array.shape))
