@@ -116,12 +116,12 @@ def padded(ids: list[int], **sizes: object):
     [
         ([2, 3, 1, 1], [1, 1, 0, 0]),
         ([2, 3, 4, 5], [1, 1, 1, 1]),
-        ([1, 2, 1, 3], [1, 1, 1, 1]),
-        ([1, 2, 1, 3, 1], [1, 1, 1, 1, 0]),
+        ([1, 2, 1, 3], [0, 1, 1, 1]),
+        ([1, 2, 1, 3, 1], [0, 1, 1, 1, 0]),
         ([1, 1], [0, 0]),
     ],
 )
-def test_a_run_of_pads_at_the_end_is_padding_and_others_are_not(ids, visible):
+def test_runs_of_pads_at_the_beginning_and_at_the_end_are_padding_and_others_are_not(ids, visible):
     trace = padded(ids)
     assert trace["input.visible"].tolist() == [bool(each) for each in visible]
     hidden = np.isneginf(trace[f"{SCOPE}.masked"])
@@ -143,7 +143,7 @@ def test_a_row_that_may_look_nowhere_is_zero():
 
 def test_rows_of_a_batch_are_padded_each_in_its_own_way():
     visible = padded([[2, 3, 1], [2, 1, 1], [1, 2, 3]])["input.visible"]
-    assert visible.tolist() == [[True, True, False], [True, False, False], [True, True, True]]
+    assert visible.tolist() == [[True, True, False], [True, False, False], [False, True, True]]
 
 
 def test_the_padding_mask_can_be_left_out():

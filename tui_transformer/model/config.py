@@ -78,6 +78,11 @@ class Config:
         return True
 
     @property
+    def places_by_mask(self) -> bool:
+        """The first token that is no padding has the first place: it is what a decoder goes on from."""
+        return self.architecture == "decoder"
+
+    @property
     def has_decoder(self) -> bool:
         """Whether a decoder reads a sequence of its own beside the encoder's output."""
         return self.architecture == "encoder-decoder"

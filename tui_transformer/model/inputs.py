@@ -41,13 +41,12 @@ def checked_ids(ids: Sequence[Any] | Host | None, config: ModelConfig) -> Host:
 
 
 def givens_of(rows: Host, family: Family, config: ModelConfig, prefix: str = "", visible: Host | None = None) -> Givens:
-    """IDs, their places, and which are visible: by default all but a run of the pad ID at the end."""
+    """IDs, their places, and which are visible: by default all but runs of the pad ID at the beginning and end."""
     if visible is None:
-        visible = _unpadded(rows, config)
-        visible[:, 0] |= bool(prefix)  # a decoder may begin with the pad ID
+        visible = _unpadded(rows, config, begins=bool(prefix))  # a decoder may begin with the pad ID
     values = {
         "ids": rows,
-        "places": family.places(rows, config.pad_id),
+        "places": _places(rows, visible, family, config),
         "visible": visible,
         "order": counted(rows, None),
         "unpadded": unpadded(rows, config.pad_id),
@@ -56,12 +55,59 @@ def givens_of(rows: Host, family: Family, config: ModelConfig, prefix: str = "",
     return {f"{prefix}input.{name}": value for name, value in values.items()}
 
 
-def _unpadded(rows: Host, config: ModelConfig) -> Host:
-    """True up to the last ID that is not padding."""
+def _places(rows: Host, visible: Host, family: Family, config: ModelConfig) -> Host:
+    """The places of tokens; in a decoder the first that is no padding has the first place, the next the second."""
+    places = family.places(rows, config.pad_id)
+    if visible.all() or not getattr(config, "places_by_mask", False):
+        return places
+    ahead = visible.argmax(axis=1)[:, None]  # padding at the beginning
+    hidden = np.maximum(np.arange(rows.shape[1]) - ahead, 0)
+    return np.take_along_axis(places, np.where(visible, visible.cumsum(axis=1) - 1, hidden), axis=1)
+
+
+def _unpadded(rows: Host, config: ModelConfig, *, begins: bool) -> Host:
+    """True from the first to the last ID that is not padding; `begins`: the first ID is none, whatever it is."""
     pad_id = config.pad_id if getattr(config, "padding_mask", True) else None
     if pad_id is None:
         return all_visible(rows)
-    return np.logical_or.accumulate((rows != pad_id)[:, ::-1], axis=1)[:, ::-1]
+    real = rows != pad_id
+    real[:, 0] |= begins
+    visible = all_visible(rows)
+    if getattr(config, "end_is_padding", True):
+        visible &= np.logical_or.accumulate(real[:, ::-1], axis=1)[:, ::-1]
+    nothing_else = ~real.any(axis=1, keepdims=True)
+    visible &= np.logical_or.accumulate(real, axis=1) | nothing_else
+    return visible
+
+
+def checked_mask(mask: Sequence[Any] | Host | None, rows: Host) -> Host | None:
+    """Which tokens are real (1) and which are padding (0), batch × tokens; None where nothing is said.
+
+    Raises:
+        InputError: It does not fit the tokens, or a row of it hides everything.
+    """
+    if mask is None:
+        return None
+    wanted = "a mask has a 1 for every token and a 0 for padding"
+    try:
+        found = np.atleast_2d(np.asarray(mask))
+    except ValueError as error:
+        raise InputError(f"{wanted}, in rows of the same length") from error
+    if found.dtype.kind not in "iub" or not np.isin(found, (0, 1)).all():
+        raise InputError(f"{wanted}: no other number")
+    if found.ndim != 2 or found.shape[1] != rows.shape[1] or len(found) not in (1, len(rows)):
+        had = " × ".join(map(str, found.shape))
+        raise InputError(f"{wanted}: this is {had}, for {len(rows)} × {rows.shape[1]} tokens")
+    if not found.any(axis=1).all():
+        raise InputError(f"{wanted}: a row of it has no 1")
+    return np.broadcast_to(found.astype(np.bool_), rows.shape)
+
+
+def padded(rows: Sequence[Sequence[int]], pad_id: int | None) -> tuple[list[list[int]], list[list[int]]]:
+    """Rows made equally long with the pad ID (0 where there is none) at the end, and the mask that tells it."""
+    width = max(map(len, rows), default=0)
+    ids = [[*row, *[pad_id or 0] * (width - len(row))] for row in rows]
+    return ids, [[int(i < len(row)) for i in range(width)] for row in rows]
 
 
 def all_visible(rows: Host) -> Host:

@@ -25,7 +25,9 @@ from tui_transformer.model.inputs import (
     Givens,
     all_visible,
     checked_ids,
+    checked_mask,
     givens_of,
+    padded,
     segments_of,
     without_past,
 )
@@ -155,9 +157,10 @@ class Model:
 
     def trace(
         self,
-        text: str | None = None,
+        text: str | Sequence[str] | None = None,
         *,
         ids: Sequence[int] | Sequence[Sequence[int]] | None = None,
+        mask: Sequence[int] | Sequence[Sequence[int]] | Host | None = None,
         decoder_text: str | None = None,
         decoder_ids: Sequence[int] | Sequence[Sequence[int]] | None = None,
         pair: str | None = None,
@@ -168,9 +171,12 @@ class Model:
         """The values for a sentence; nothing is computed yet.
 
         Args:
-            text: A sentence.
-            ids: Token IDs instead, or a batch of equally long rows of them. A run of the pad ID at the end of a row
-                is padding and is masked.
+            text: A sentence, or several: the shorter ones are padded at the end.
+            ids: Token IDs instead, or a batch of equally long rows of them. Without a mask, runs of the pad ID at the
+                beginning and at the end of a row are padding (at the end of a decoder's, where it changes no other
+                token, they are read).
+            mask: 1 for every token and 0 for padding, on either side. In a decoder the first token that is no padding
+                has the first place.
             decoder_text: What a decoder beside an encoder has written so far; its start token is put in front.
             decoder_ids: Token IDs of the decoder instead, start token included: one row for all sentences, or one for
                 each. By default the start token alone.
@@ -193,11 +199,24 @@ class Model:
             raise UsageError("give either a text or token IDs")
         if text is None:
             rows = self._ids(ids)
-        else:
+        elif isinstance(text, str):
             encoding = self.encode(text, cut=cut, pair=pair)
             rows, segments = self._ids([encoding.ids]), encoding.segments
+        else:
+            rows, mask = self._batch(text, mask, pair, cut=cut)
+        visible = checked_mask(mask, rows)
         target = self._decoder_givens(len(rows), decoder_text, decoder_ids, cut=cut)
-        return self._trace(self._givens(rows) | segments_of(segments, rows, self.config) | target, budget)
+        source = self._givens(rows, visible=visible) | segments_of(segments, rows, self.config)
+        return self._trace(source | target, budget)
+
+    def _batch(self, texts: Sequence[str], mask: Any, pair: str | None, *, cut: bool) -> tuple[Host, list[list[int]]]:
+        """Token IDs of several sentences, padded at the end, and their mask."""
+        if mask is not None or pair is not None:
+            raise UsageError("several sentences make their own mask, and none is a pair: give token IDs instead")
+        if not texts:
+            raise InputError("there is no sentence: give at least one")
+        ids, mask = padded([self.encode(text, cut=cut).ids for text in texts], self.config.pad_id)
+        return self._ids(ids), mask
 
     def _decoder_givens(self, batch: int, text: str | None, ids: Sequence[Any] | None, *, cut: bool) -> dict[str, Host]:
         """The same for the decoder's tokens, as many rows of them as the source has."""

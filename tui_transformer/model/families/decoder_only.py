@@ -44,9 +44,14 @@ class DecoderConfig(FamilyConfig):
         return self.pad_token_id
 
     @property
-    def padding_mask(self) -> bool:
-        """Padding at the end need not be hidden: no token before it sees it, and files call other tokens padding."""
+    def end_is_padding(self) -> bool:
+        """Pad IDs at the end need not be hidden: no token before sees them, and files call other tokens padding."""
         return False
+
+    @property
+    def places_by_mask(self) -> bool:
+        """The first token that is no padding has the first place."""
+        return True
 
     @property
     def tied(self) -> bool:
@@ -86,9 +91,9 @@ class DecoderConfig(FamilyConfig):
 
 
 def _padding(raw: Mapping[str, Any]) -> int | None:
-    """The ID of padding; none where it is −1, or that of a real token: the one that ends every text."""
-    pad, ends = raw.get("pad_token_id"), raw.get("eos_token_id")
-    return None if pad in (-1, *(ends if isinstance(ends, list) else [ends])) else pad
+    """The ID of padding; none where it is −1, or that of a real token: one that begins or ends every text."""
+    pad, begins, ends = (raw.get(f"{name}_token_id") for name in ("pad", "bos", "eos"))
+    return None if pad in (-1, begins, *(ends if isinstance(ends, list) else [ends])) else pad
 
 
 Decoder = TypeVar("Decoder", bound=DecoderConfig)
