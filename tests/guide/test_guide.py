@@ -67,6 +67,7 @@ KEYS = (
         "n",
         "backspace",
         ":",
+        "o",
         "p",
         "s",
         "S",

@@ -25,6 +25,9 @@ TRAINED = PROGRAM / "trained"
 ABOUT = "about.toml"
 """What was measured of such a model, in its folder."""
 
+SAYS_NOTHING = "model"
+"""A name of a folder after which no model is called: the folder that it lies in says more."""
+
 DEEPEST, MOST_FOLDERS = 5, 10_000
 """How far below a package checkpoints are looked for."""
 
@@ -102,7 +105,9 @@ def _name_of(folder: Path) -> str:
     """The folder's name; in the cache, where that is a commit, the model's."""
     whole = folder.resolve()
     above = whole.parent.parent.name
-    return _cache_name(above) if whole.parent.name == "snapshots" and _is_cached(above) else whole.name
+    if whole.parent.name == "snapshots" and _is_cached(above):
+        return _cache_name(above)
+    return whole.parent.name if whole.name == SAYS_NOTHING and whole.parent.name else whole.name
 
 
 # Packages

@@ -14,6 +14,7 @@ from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.recent import recent, remember
 from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.vocabulary import built_in_vocabularies
@@ -77,7 +78,7 @@ class Editing:
         """Ask for a text, and let every pane follow while it is typed."""
         explored, session = self._explored, self._explored.session
         hint = "token IDs" if session.model.vocabulary is None else f"up to {session.model.config.max_length:,} tokens"
-        position, trail = explored.position, explored.trail
+        position, trail, lately = explored.position, explored.trail, recent("sentences")
 
         def check(text: str) -> None:
             explored.history.current = session if text == value else changed_by(text)
@@ -95,9 +96,12 @@ class Editing:
             changed, explored.history.current = explored.history.current, session
             if text is not None and changed is not session:
                 explored.history.push(changed)
+                remember("sentences", text)
             show()
 
-        self._port.open(PromptScreen(title, value=value, hint=hint, check=check, preview=preview), finish)
+        self._port.open(
+            PromptScreen(title, value=value, hint=hint, check=check, preview=preview, lately=lately), finish
+        )
 
     def vocabulary(self) -> None:
         """Ask for another vocabulary."""

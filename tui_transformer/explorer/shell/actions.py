@@ -52,6 +52,7 @@ ACTIONS = (
     Action("train", "open('train')", "Train a model, and watch it learn", "train", "^l"),
     Action("checkpoints", "open('checkpoints')", "Step through the checkpoints of a training run"),
     Action("tour", "tour", "Guided tour", "tour", "t"),
+    Action("open", "open('open')", "Open another model: trained, recent, on this computer, a path", "open", "o"),
     Action("go", "go", "Go to a step, a layer or a number", "go to", ":"),
     Action("predict", "predict", "Predict, then reveal: a question on this step", "predict", "p"),
     Action("messages", "app.messages", "Messages: what was said"),
@@ -95,6 +96,7 @@ KEY_LINE = (
     "export",
     "go",
     "predict",
+    "open",
 )
 """What stands before it, as far as there is room: the most useful first."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from textual.app import ComposeResult
 from textual.content import Content
+from textual.events import Key
 from textual.widgets import Input, Static
 
 from tui_transformer.errors import InputError
@@ -38,6 +39,7 @@ class PromptScreen(Dialog[str]):
         check: Check | None = None,
         suggestions: Sequence[str] = (),
         preview: Callable[[str], None] | None = None,
+        lately: Sequence[str] = (),
     ) -> None:
         """Make a prompt.
 
@@ -49,15 +51,23 @@ class PromptScreen(Dialog[str]):
             check: Raises InputError for a text that cannot be used; its message is shown and the prompt stays.
             suggestions: What right or tab completes to.
             preview: Called with the text while it is typed.
+            lately: Texts that were given before, the last first; up and down go through them.
         """
         super().__init__(title)
         self._value, self._hint, self._placeholder = value, hint, placeholder
         self._check, self._suggestions, self._preview = check, suggestions, preview
+        self._lately = tuple(text for text in lately if text != value)
+        self._place = -1
 
     @property
     def keys(self) -> Keys:
         """Completion is named where there is something to complete to."""
-        return {"enter": "ok", **({"tab": "complete"} if self._suggestions else {}), "esc": "leave"}
+        return {
+            "enter": "ok",
+            **({"tab": "complete"} if self._suggestions else {}),
+            **({"↑↓": "lately"} if self._lately else {}),
+            "esc": "leave",
+        }
 
     def body(self) -> ComposeResult:
         """The input, and under it the hint, the suggestions and what is wrong."""
@@ -70,6 +80,18 @@ class PromptScreen(Dialog[str]):
         """Say the hint and the suggestions."""
         self._say("hint", plain(self._hint))
         self._suggest(self._value)
+
+    def on_key(self, event: Key) -> None:
+        """Go through the texts that were given before; below the last is what was written."""
+        step = {"up": 1, "down": -1}.get(event.key, 0) if self._lately else 0
+        place = self._place + step
+        if step and -1 <= place < len(self._lately):
+            line = self.query_one(LineInput)
+            if self._place == -1:
+                self._value = line.value
+            self._place = place
+            line.value = self._value if place < 0 else self._lately[place]
+            line.action_end()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """What was wrong is being put right."""

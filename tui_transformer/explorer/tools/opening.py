@@ -64,6 +64,12 @@ def _links(port: Port) -> None:
     screen.open_from(port)
 
 
+def _open(port: Port) -> None:
+    from tui_transformer.explorer.tools.open import screen
+
+    screen.open_from(port)
+
+
 def _patch(port: Port) -> None:
     from tui_transformer.explorer.tools.patch import screen
 
@@ -107,6 +113,7 @@ TOOLS: Mapping[str, Callable[[Port], None]] = {
     "heads": _heads,
     "lens": _lens,
     "links": _links,
+    "open": _open,
     "patch": _patch,
     "rollout": _rollout,
     "settings": _settings,

@@ -1,0 +1,57 @@
+"""What was opened and written lately, in a file of the user's state; without it nothing is lost but convenience."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from tui_transformer.errors import InputError
+from tui_transformer.files import read_json, write_whole
+
+Kind = Literal["models", "sentences"]
+FILE = "recent.json"
+MOST = 20
+"""Entries of a kind that are kept."""
+
+LONGEST = 2_000
+"""Characters of an entry that is kept."""
+
+LARGEST = 1 << 18
+
+
+def recent_path() -> Path:
+    """Where the file is."""
+    from platformdirs import user_state_path
+
+    return user_state_path("tui-transformer", appauthor=False) / FILE
+
+
+def recent(kind: Kind) -> tuple[str, ...]:
+    """What was used lately, the last first; nothing where the file cannot be read."""
+    return _read().get(kind, ())
+
+
+def remember(kind: Kind, entry: str) -> None:
+    """Put an entry first; a file that cannot be written is left as it is."""
+    if not entry.strip() or len(entry) > LONGEST:
+        return
+    known = _read()
+    known[kind] = (entry, *(old for old in known.get(kind, ()) if old != entry))[:MOST]
+    with suppress(InputError, OSError, ValueError):
+        path = recent_path()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(known, ensure_ascii=True, indent=1).encode())
+
+
+def _read() -> dict[str, tuple[str, ...]]:
+    try:
+        raw = read_json(recent_path(), LARGEST)
+    except (InputError, OSError):
+        return {}
+    lists = {kind: value for kind, value in raw.items() if isinstance(value, list)}
+    return {
+        kind: tuple(entry for entry in value if isinstance(entry, str) and len(entry) <= LONGEST)[:MOST]
+        for kind, value in lists.items()
+    }

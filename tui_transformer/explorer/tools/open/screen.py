@@ -1,0 +1,124 @@
+"""Another model, chosen from a list or by its path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.events import Key
+from textual.widgets import Input
+
+from tui_transformer.explorer.shell.asking import AT_ONCE
+from tui_transformer.explorer.shell.dialog import Dialog, Keys
+from tui_transformer.explorer.shell.line_input import LineInput
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.recent import recent, remember
+from tui_transformer.explorer.state.opened import open_session
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.tours import tour_of
+from tui_transformer.explorer.tools.open.choices import Choice, at_once, matching, with_found
+from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.guide.texts import tour_question
+from tui_transformer.model.found import Found, found_models
+from tui_transformer.model.options import ModelOptions
+from tui_transformer.text.display import fit, visible
+
+MOST_LINES = 14
+WIDEST = 28
+"""Columns of a name."""
+
+
+def open_from(port: Port) -> None:
+    """The list; the model that is chosen is opened with a sentence of its own."""
+    screen = OpenScreen(at_once(recent("models")))
+    port.open(screen, lambda name: load(port, name) if name else None)
+    port.ask("models", AT_ONCE + 1, lambda _: found_models(), screen.while_there(screen.take))
+
+
+def load(port: Port, name: str) -> None:
+    """Open a model; undo goes back to the one before."""
+    where = str(Path(name).expanduser()) if name.startswith("~") else name
+    options = ModelOptions(model=where, budget=port.session.budget)
+
+    def show(session: Session) -> None:
+        port.change(session)
+        remember("models", str(Path(where).resolve()) if Path(where).is_dir() else where)
+        told = tour_of(session)
+        port.say(f"{session.model.name} is open" + (f" · t: {tour_question(told)}" if told else ""))
+
+    port.ask("open", AT_ONCE + 1, lambda _: open_session(options, None, None), show)
+
+
+class OpenScreen(Dialog[str]):
+    """A line to type in, and the models that have what is typed in their names; gives a name or a path."""
+
+    DEFAULT_CSS = """
+    OpenScreen LineList { height: auto; min-height: 1; }
+    """
+
+    def __init__(self, choices: tuple[Choice, ...]) -> None:
+        """Offer models."""
+        super().__init__("Open")
+        self._choices = choices
+
+    @property
+    def keys(self) -> Keys:
+        """What is typed finds a model, or is a path."""
+        return {"↑↓": "choose", "enter": "open", "esc": "leave"}
+
+    def body(self) -> ComposeResult:
+        """The line, and the list."""
+        yield LineInput(placeholder="a name or a folder")
+        yield LineList()
+
+    def on_mount(self) -> None:
+        """Show all."""
+        self._draw()
+
+    def take(self, found: tuple[Found, ...]) -> None:
+        """Offer what was found on this computer as well."""
+        self._choices = with_found(self._choices, found)
+        self._draw()
+
+    def on_key(self, event: Key) -> None:
+        """The arrows move in the list while a name is typed."""
+        lines = self.query_one(LineList)
+        if event.key in ("up", "down", "pageup", "pagedown") and not lines.has_focus:
+            event.stop()
+            self._move({"up": -1, "down": 1, "pageup": -MOST_LINES, "pagedown": MOST_LINES}[event.key])
+
+    def on_input_changed(self) -> None:
+        """List what fits."""
+        self._draw()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Open what is chosen in the list; what is in no list is a path."""
+        chosen = self.query_one(LineList).cursor
+        name = event.value.strip() if chosen is None else self._choices[chosen].name
+        self.dismiss(name or None)
+
+    @on(LineList.Chosen)
+    def _chosen(self, event: LineList.Chosen) -> None:
+        self.dismiss(self._choices[event.index].name)
+
+    def _move(self, by: int) -> None:
+        lines, shown = self.query_one(LineList), self._shown()
+        if shown and lines.cursor is not None:
+            place = shown.index(lines.cursor) + by
+            lines.cursor = shown[max(0, min(place, len(shown) - 1))]
+
+    def _shown(self) -> list[int]:
+        return matching(self._choices, self.query_one(LineInput).value)
+
+    def _draw(self) -> None:
+        lines, shown = self.query_one(LineList), self._shown()
+        lines.styles.height = max(1, min(len(shown), MOST_LINES, self.size.height - 5))
+        lines.show(len(self._choices), self._line)
+        lines.filter(shown)
+
+    def _line(self, index: int) -> Text:
+        each = self._choices[index]
+        width = min(WIDEST, max(len(visible(one.name)) for one in self._choices))
+        return Text(f" {fit(each.name, width)}  {fit(each.source, 14)}  {visible(each.says)}", no_wrap=True)
