@@ -287,21 +287,19 @@ def test_a_signal_while_training_saves(tmp_path):
         "from training_runs import training, training_of\n"
         "async def main():\n"
         "    async with training(Path(sys.argv[1])) as explorer:\n"
-        "        await explorer.keys('space')\n"
+        "        await explorer.keys('N')\n"
         "        await explorer.until(lambda: training_of(explorer).status.step > 2)\n"
         "        print('training', flush=True)\n"
         "        await explorer.until(lambda: explorer.app._exit)\n"
         "asyncio.run(main())\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    program = subprocess.Popen(
-        [sys.executable, "-c", code, str(run)], env=environment, stdout=subprocess.PIPE, text=True
-    )
-    assert program.stdout is not None
-    assert program.stdout.readline() == "training\n"
-    program.send_signal(signal.SIGTERM)
-    program.wait(timeout=20)
-    program.stdout.close()
+    command = [sys.executable, "-c", code, str(run)]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "training\n"
+        program.send_signal(signal.SIGTERM)
+        program.wait(timeout=20)
     newest = checkpoints(run)[-1]
     assert int(newest.name) > 2
     assert (newest / checkpoint.STATE).exists()
