@@ -27,8 +27,6 @@ STILL_LARGE = {
         "ablation.screen.AblateScreen",
         "checkpoints.screen.ScrubScreen",
         "generate.screen.GenerateScreen",
-        "heads.screen.HeadsScreen",
-        "links.screen.LinksScreen",
         "train.screen.TrainScreen",
     )
 }

@@ -22,10 +22,10 @@ IDS = (2, 5, 7, 9, 5, 3)
 
 
 DONE = {
-    "H": lambda screen: not screen.missing,
+    "H": lambda screen: not screen.measured.missing(),
     "K": lambda screen: not screen.waiting and screen.found,
     "R": lambda screen: screen.view is not None,
-    "L": lambda screen: screen.words and screen._missing() is None,
+    "L": lambda screen: screen.words and screen.missing() is None,
 }
 
 
@@ -90,12 +90,12 @@ async def test_heads_are_ordered_by_a_measure() -> None:
             assert measure is not None
             seen.append(measure.name)
             assert f"by {measure.title}, highest first" in explorer.text
-            values = [screen.value(head, measure) for head in screen.order]
+            values = [screen.measured.value(head, measure) for head in screen.ordered.order]
             assert values == sorted(values, reverse=True)
-            assert f"L{screen.order[0] // 4} H{screen.order[0] % 4}  {values[0]:.2f}" in explorer.text
+            assert f"L{screen.ordered.order[0] // 4} H{screen.ordered.order[0] % 4}  {values[0]:.2f}" in explorer.text
         assert seen == ["entropy", "previous", "first", "itself", "separators", "induction"]
         await explorer.press("ctrl+r")
-        assert [screen.value(head, screen.measure) for head in screen.order] == sorted(values)
+        assert [screen.measured.value(head, screen.measure) for head in screen.ordered.order] == sorted(values)
         await explorer.press("r")
         assert "by layer" in explorer.text
 
@@ -229,7 +229,7 @@ async def test_another_order_begins_at_its_first_head() -> None:
         screen = await opened(explorer, "H")
         assert isinstance(screen, HeadsScreen)
         await explorer.press("down", "right", "r")
-        assert screen.selected == screen.order[0]
+        assert screen.selected == screen.ordered.order[0]
         await explorer.press(*["r"] * 6)
         assert screen.measure is None
         assert screen.selected in range(8)

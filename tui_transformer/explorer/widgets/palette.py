@@ -176,6 +176,11 @@ def bar_color(surface: Surface) -> Color:
     return series_colors(surface)[0]
 
 
+def bar_style(surface: Surface) -> Style:
+    """The style of bars that are made of characters; none where there are no colours."""
+    return Style() if surface.depth == "none" else Style(color=bar_color(surface))
+
+
 def _picked(colors: list[Color], levels: int) -> list[Color]:
     steps = np.rint(np.linspace(0, len(colors) - 1, min(levels, len(colors)))).astype(int)
     return [colors[step] for step in steps]

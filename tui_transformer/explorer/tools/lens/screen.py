@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from textual import on
 from textual.app import ComposeResult
 
-from tui_transformer.analysis.logit_lens import Depth, Lens, Spelled, lens_of, words_at
+from tui_transformer.analysis.logit_lens import Lens, Spelled, lens_of, words_at
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import LENS
 from tui_transformer.explorer.shell.overview import Overview, part_shown
+from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.legend import Legend
@@ -48,8 +47,7 @@ class LensScreen(Overview):
         super().__init__(port)
         self.lens = lens
         self.words: dict[tuple[int, int], tuple[tuple[int, float], ...]] = {}
-        self._computing = False
-        self.requests.failed = self._failed
+        self.pieces = Pieces(self, self.missing, self._cost, self._spell, self._take)
 
     def content(self) -> ComposeResult:
         """The words, and what their colours mean."""
@@ -66,7 +64,7 @@ class LensScreen(Overview):
         table.show(WordCells(rows, labels, self._cell, PROBABILITY), (len(rows) - 1, start))
         self.query_one(Legend).show(PROBABILITY, note="probability of the most probable word")
         table.focus()
-        self.call_after_refresh(self._spell_on)
+        self.call_after_refresh(self.pieces.go_on)
 
     def _cell(self, row: int, column: int) -> tuple[str, float] | None:
         found = self.words.get((row, column))
@@ -74,40 +72,26 @@ class LensScreen(Overview):
 
     # Spelling
 
-    def _missing(self) -> tuple[int, range] | None:
+    def missing(self) -> tuple[int, range] | None:
         """The next row that has cells on screen without a word, and the columns on screen."""
         rows, columns = self.query_one(WordTable).shown
         ready = (row for row in rows if any((row, column) not in self.words for column in columns))
         row = next(ready, None)
         return None if row is None else (row, columns)
 
-    def _spell_on(self) -> None:
-        """Spell the next row; the screen stays free in between."""
-        missing = self._missing() if self.is_mounted else None
-        if missing is None or self._computing:
-            self.show_lines()
-            return
+    def _cost(self, missing: tuple[int, range]) -> int:
         row, columns = missing
-        depth, last = self.lens.depths[row], self.lens.steps[-1]
-        head = self.session.trace.program.flops(last) // self.lens.tokens * len(columns)
-        cost = self.session.trace.pending([depth.step]) + head
-        self._computing = True
-        self.ask(self.KIND, cost, partial(self._spell, depth, columns), partial(self._take, row))
-        self.show_lines()
+        head = self.session.trace.program.flops(self.lens.steps[-1]) // self.lens.tokens * len(columns)
+        return self.session.trace.pending([self.lens.depths[row].step]) + head
 
-    def _spell(self, depth: Depth, columns: range, task: Task) -> Spelled:
-        return self.lens.spell(self.session.trace, depth, columns, TOP, report=task.report)
+    def _spell(self, missing: tuple[int, range], task: Task) -> tuple[int, Spelled]:
+        row, columns = missing
+        return row, self.lens.spell(self.session.trace, self.lens.depths[row], columns, TOP, report=task.report)
 
-    def _take(self, row: int, found: Spelled) -> None:
+    def _take(self, spelled: tuple[int, Spelled]) -> None:
+        row, found = spelled
         self.words |= {(row, column): tuple(words_at(found, column)) for column in found.rows}
-        self._computing = False
         self.query_one(WordTable).refresh()
-        self.show_lines()
-        self.call_later(self._spell_on)
-
-    def _failed(self, _: Exception) -> None:
-        """Let moving try again."""
-        self._computing = False
 
     # What is said
 
@@ -143,7 +127,8 @@ class LensScreen(Overview):
 
     @on(WordTable.Moved)
     def _moved(self) -> None:
-        self._spell_on()
+        self.pieces.go_on()
+        self.show_lines()
 
     @on(WordTable.Chosen)
     def _chosen(self) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial
 from typing import ClassVar
 
-from rich.style import Style
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -19,11 +17,12 @@ from tui_transformer.analysis.links import Link, Wanted, links_of, strongest
 from tui_transformer.explorer.shell.actions import LINKS
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Hiding
+from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.links.lines import LinkLines
 from tui_transformer.explorer.widgets.line_list import LineList
-from tui_transformer.explorer.widgets.palette import Surface, bar_color
-from tui_transformer.text.display import fit
+from tui_transformer.explorer.widgets.palette import Surface, bar_style
 
 TOP = 200
 """Links that are listed."""
@@ -31,9 +30,8 @@ TOP = 200
 COST = 4
 """Operations that it takes to look at a weight."""
 
-BAR = 10
-WORD, SHORT_WORD, ROOMY = 16, 10, 80
-"""Columns of a token, and those on a screen that is narrower than the last."""
+Layer = tuple[Attention, Reader, Wanted]
+"""A layer to look through, and for what."""
 
 
 def open_from(port: Port) -> None:
@@ -67,6 +65,8 @@ class LinksScreen(Hiding):
         self.scope, self.itself = "all heads", True
         self.found: tuple[Link, ...] = ()
         self.waiting: list[Attention] = []
+        self.lines = LinkLines(self.everything, self.session.labels)
+        self.pieces = Pieces(self, self._following, self._cost, self._look, self._take)
 
     def content(self) -> ComposeResult:
         """What the columns are, and the list."""
@@ -97,29 +97,25 @@ class LinksScreen(Hiding):
 
     def begin(self) -> None:
         """Look anew."""
-        self.worker.cancel(self.KIND)
         self.found, self.waiting = (), list(self.steps)
         self._show_list()
-        self.call_later(self._look_on)
+        self.pieces.again()
 
-    def _look_on(self) -> None:
-        """Look through the next layer."""
-        if not self.waiting or not self.is_mounted:
-            self.show_lines()
-            return
-        step = self.waiting.pop(0)
-        cost = self.session.trace.pending([step.name]) + COST * step.heads * step.queries.size * step.keys.size
-        reader = Reader(self.session.model.vocabulary, self.hidden)
-        self.ask(self.KIND, cost, partial(self._look, step, reader, self.wanted), self._take)
-        self.show_lines()
+    def _following(self) -> Layer | None:
+        if not self.waiting:
+            return None
+        return self.waiting.pop(0), Reader(self.session.model.vocabulary, self.hidden), self.wanted
 
-    def _look(self, step: Attention, reader: Reader, wanted: Wanted, task: Task) -> Sequence[Link]:
-        return links_of(self.session.trace, step, reader, wanted, task.report)
+    def _cost(self, layer: Layer) -> int:
+        step, *_ = layer
+        return self.session.trace.pending([step.name]) + COST * step.heads * step.queries.size * step.keys.size
+
+    def _look(self, layer: Layer, task: Task) -> Sequence[Link]:
+        return links_of(self.session.trace, *layer, task.report)
 
     def _take(self, more: Sequence[Link]) -> None:
         self.found = strongest((*self.found, *more), TOP)
         self._show_list()
-        self.call_later(self._look_on)
 
     # What is said
 
@@ -129,48 +125,11 @@ class LinksScreen(Hiding):
     def show_lines(self) -> None:
         """The names of the columns, too."""
         if self.is_mounted:
-            columns = f" {'weight':<{BAR + 6}}  {'head':<{self._name_width}} {'query':>{self._word_width}} → key"
-            self.query_one("#links-columns", Static).update(columns, layout=False)
+            self.query_one("#links-columns", Static).update(self.lines.header(self.size.width), layout=False)
         super().show_lines()
 
-    @property
-    def _word_width(self) -> int:
-        return WORD if self.size.width >= ROOMY else SHORT_WORD
-
-    @property
-    def _name_width(self) -> int:
-        """Of the names of heads."""
-        return max(len(_head_name(step, step.heads - 1, several=self._several)) for step in self.everything)
-
-    @property
-    def _several(self) -> bool:
-        """Whether the stack and kind of attention have to be said."""
-        return len({step.group for step in self.everything}) > 1
-
     def _line(self, index: int) -> Text:
-        """Weight, bar, layer and head, and the two tokens."""
-        link = self.found[index]
-        step = self._step(link)
-        words = self._word(step, link.query, own=True), self._word(step, link.key)
-        line = Text(f" {link.weight:.3f} ", no_wrap=True)
-        line.append(f"{'━' * max(round(link.weight * BAR), 1):<{BAR}}", self._bar)
-        name, width = _head_name(step, link.head, several=self._several), self._word_width
-        return line.append(f"  {name:<{self._name_width}} {fit(words[0], width, 'right')} → {fit(words[1], width)}")
-
-    @property
-    def _bar(self) -> Style:
-        """The colour of bars, where there are colours."""
-        surface = Surface.of(self.app)
-        return Style() if surface.depth == "none" else Style(color=bar_color(surface))
-
-    def _step(self, link: Link) -> Attention:
-        return next(step for step in self.everything if step.name == link.step)
-
-    def _word(self, step: Attention, index: int, *, own: bool = False) -> str:
-        """A token with its place."""
-        axis = step.queries if own else step.keys
-        label = self.session.labels.of(axis)(index)
-        return f"{label} {index}" if label != str(index) else label
+        return self.lines.line(self.found[index], self.size.width, bar_style(Surface.of(self.app)))
 
     def heading(self) -> str:
         """Of what."""
@@ -195,8 +154,7 @@ class LinksScreen(Hiding):
         if at is None:
             return ("no link", "every query may look at one key only, or is hidden") if not self.waiting else ("", "")
         link = self.found[at]
-        step = self._step(link)
-        who, whom = self._word(step, link.query, own=True), self._word(step, link.key)
+        who, whom = self.lines.words(link)
         return (
             f"query {who} gives {link.weight:.4f} of its attention to key {whom}",
             f"layer {link.layer} · head {link.head} · {link.step}[{link.head}, {link.query}, {link.key}]",
@@ -230,9 +188,3 @@ class LinksScreen(Hiding):
     def _chosen(self, event: LineList.Chosen) -> None:
         link = self.found[event.index]
         self.leave_to(link.step, link.head, link.query, link.key)
-
-
-def _head_name(step: Attention, head: int, *, several: bool) -> str:
-    """`L3 H7`; where there are several stacks or kinds of attention, with a word for it."""
-    kind = f"{step.stack if step.own else 'cross'} " if several else ""
-    return f"{kind}L{step.layer} H{head}"

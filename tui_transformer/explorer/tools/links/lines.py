@@ -1,0 +1,80 @@
+"""How a link is written: weight, bar, layer and head, and the two tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from rich.style import Style
+from rich.text import Text
+
+from tui_transformer.analysis.attentions import Attention
+from tui_transformer.analysis.links import Link
+from tui_transformer.text.display import fit
+from tui_transformer.views.step_view import Labels
+
+BAR = 10
+WORD, SHORT_WORD, ROOMY = 16, 10, 80
+"""Columns of a token, and those on a screen that is narrower than the last."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinkLines:
+    """Writes links in columns that fit the names of the heads.
+
+    Attributes:
+        attentions: All that links are of.
+        labels: The tokens.
+    """
+
+    attentions: Sequence[Attention]
+    labels: Labels
+
+    def header(self, width: int) -> str:
+        """The names of the columns, on a screen of so many columns."""
+        return f" {'weight':<{BAR + 6}}  {'head':<{self._name_width}} {'query':>{_word_width(width)}} → key"
+
+    def line(self, link: Link, width: int, bar: Style) -> Text:
+        """A link, on a screen of so many columns; `bar` is the style of its bar."""
+        query, key = self.words(link)
+        line = Text(f" {link.weight:.3f} ", no_wrap=True)
+        line.append(f"{'━' * max(round(link.weight * BAR), 1):<{BAR}}", bar)
+        name, room = self._head(self._attention(link), link.head), _word_width(width)
+        return line.append(f"  {name:<{self._name_width}} {fit(query, room, 'right')} → {fit(key, room)}")
+
+    def words(self, link: Link) -> tuple[str, str]:
+        """Query and key, each with its place."""
+        attention = self._attention(link)
+        found = ((attention.queries, link.query), (attention.keys, link.key))
+        query, key = (self._word(self.labels.of(axis)(index), index) for axis, index in found)
+        return query, key
+
+    @staticmethod
+    def _word(label: str, index: int) -> str:
+        return f"{label} {index}" if label != str(index) else label
+
+    @cached_property
+    def _by_name(self) -> dict[str, Attention]:
+        return {each.name: each for each in self.attentions}
+
+    def _attention(self, link: Link) -> Attention:
+        return self._by_name[link.step]
+
+    @cached_property
+    def _several(self) -> bool:
+        """Whether the stack and kind of attention have to be said."""
+        return len({each.group for each in self.attentions}) > 1
+
+    @cached_property
+    def _name_width(self) -> int:
+        return max(len(self._head(each, each.heads - 1)) for each in self.attentions)
+
+    def _head(self, attention: Attention, head: int) -> str:
+        """`L3 H7`; where there are several stacks or kinds of attention, with a word for it."""
+        kind = f"{attention.stack if attention.own else 'cross'} " if self._several else ""
+        return f"{kind}L{attention.layer} H{head}"
+
+
+def _word_width(width: int) -> int:
+    return WORD if width >= ROOMY else SHORT_WORD
