@@ -24,7 +24,6 @@ MOST_LOOSE = 8
 STILL_LARGE = {
     f"{explorer.__name__}.tools.{name}"
     for name in (
-        "ablation.screen.AblateScreen",
         "checkpoints.screen.ScrubScreen",
         "generate.screen.GenerateScreen",
         "train.screen.TrainScreen",

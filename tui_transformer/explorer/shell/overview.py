@@ -55,17 +55,12 @@ class Overview(ExplorerScreen[None]):
         """Show what the main screen explores."""
         super().__init__()
         self.port, self.worker = port, port.worker
-        self.requests = Requests(self, port.worker, self.show_lines, lambda: self.here)
+        self.requests = Requests(self, port.worker, self.show_lines, lambda: self.session.model.backend.device == "cpu")
 
     @property
     def session(self) -> Session:
         """What is explored."""
         return self.port.session
-
-    @property
-    def here(self) -> bool:
-        """Whether work may be done on the screen's own thread."""
-        return self.session.model.backend.device == "cpu"
 
     def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
         """Do work now if it is small, else on the worker; then show what it gave."""
@@ -78,10 +73,6 @@ class Overview(ExplorerScreen[None]):
     def left_out(self) -> Collection[str]:
         """The actions that are of no use now, and not in the line of keys."""
         return ()
-
-    def _named(self) -> list[Action]:
-        left_out = self.left_out()
-        return [action for action in (*self.ACTIONS, *OVERVIEW) if action.id not in left_out]
 
     def compose(self) -> ComposeResult:
         """Title, content, detail, keys."""
@@ -119,10 +110,12 @@ class Overview(ExplorerScreen[None]):
         content.border_title = Content(visible(self.heading()))
         content.border_subtitle = Content(visible(self.note()))
         self.query_one("#overview-title", Static).update(self._title_line(), layout=False)
-        self.query_one("#overview-detail", Static).update(self._detail_lines(), layout=False)
-        self.query_one("#overview-keys", Static).update(
-            key_line(self._named(), self.app, self.size.width), layout=False
-        )
+        first, second = self.detail()
+        detail = Content.assemble((visible(first), "bold"), "\n", (visible(second), "$foreground 75%"))
+        self.query_one("#overview-detail", Static).update(detail, layout=False)
+        left_out = self.left_out()
+        named = [action for action in (*self.ACTIONS, *OVERVIEW) if action.id not in left_out]
+        self.query_one("#overview-keys", Static).update(key_line(named, self.app, self.size.width), layout=False)
 
     def _title_line(self) -> Content:
         left = f" tui-transformer   {visible(self.session.model.name)} · {self.session.model.config.summary}"
@@ -131,10 +124,6 @@ class Overview(ExplorerScreen[None]):
         line = Text(left)
         line.truncate(room, overflow="ellipsis", pad=True)
         return Content.assemble((line.plain, "$foreground 70%"), " ", (visible(right), "bold"))
-
-    def _detail_lines(self) -> Content:
-        first, second = self.detail()
-        return Content.assemble((visible(first), "bold"), "\n", (visible(second), "$foreground 75%"))
 
     def on_resize(self) -> None:
         """Say as much as there is room for."""

@@ -9,9 +9,9 @@ from tui_transformer.explorer.shell.port import Port
 
 def _ablate_here(kind: str, *, mean: bool) -> Callable[[Port], None]:
     def ablate(port: Port) -> None:
-        from tui_transformer.explorer.tools.ablation import experiment
+        from tui_transformer.explorer.tools.ablation import perform
 
-        experiment.ablate(port, kind, mean=mean)
+        perform.ablate(port, kind, mean=mean)
 
     return ablate
 

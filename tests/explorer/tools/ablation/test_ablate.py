@@ -203,7 +203,7 @@ async def test_the_cursor_stays_on_its_row_while_the_list_grows(monkeypatch: pyt
             yield pair
 
     monkeypatch.setattr(effect_search, "effects", slowly)
-    monkeypatch.setattr(effect_search, "FRAME", 0.0)
+    monkeypatch.setattr(AblateScreen, "PAUSE", 0.0)
     async with exploring(NARROW, **GPT2) as explorer:
         await explorer.keys("A")
         go.release(3)

@@ -13,19 +13,18 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Static
 
-from tui_transformer.analysis.effects import Effect, answer_positions, answer_step, counted_positions
-from tui_transformer.engine.program import Program
+from tui_transformer.analysis.effects import answer_positions, counted_positions
 from tui_transformer.engine.targets import Target
 from tui_transformer.explorer.shell.actions import ABLATION
 from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.state.edited import active, words
-from tui_transformer.explorer.tools.ablation.answer import position_text, signed
-from tui_transformer.explorer.tools.ablation.experiment import perform
+from tui_transformer.explorer.state.edited import active
+from tui_transformer.explorer.tools.ablation import wording
+from tui_transformer.explorer.tools.ablation.perform import perform
 from tui_transformer.explorer.tools.ablation.search import Found, Search
-from tui_transformer.explorer.tools.ablation.table import Scope, Writer, number, places, scopes, share
+from tui_transformer.explorer.tools.ablation.table import Writer, places, scopes
 from tui_transformer.explorer.widgets.line_list import LineList
 
 
@@ -49,33 +48,23 @@ class AblateScreen(Overview):
     }
     """
     HELP_TOPIC, KIND = "ablate", "ablate"
+    PAUSE = 0.05
+    """Seconds after which what was found so far is shown."""
 
     def __init__(self, port: Port) -> None:
         """Begin with the heads, set to 0."""
         super().__init__(port)
-        program = self.session.trace.program
-        self.scopes = list(scopes(program))
+        self.scopes = list(scopes(self.session.trace.program, port.position.stop))
         self.at = 0
         self.mean = self.reverse = self.ended = self.moved = False
         self.positions = self._answer
-        self.search = Search(self.session, (), self.mean, self.positions)
-        self.writer = Writer(self.session, ())
         self._largest = 0.0
-        self._start_in(port.position.stop)
+        self._use()
 
-    @property
-    def scope(self) -> Scope:
-        """What the table lists."""
-        return self.scopes[self.at]
-
-    def _start_in(self, stop: str) -> None:
-        """Neurons are those of the layer that the main screen shows."""
-        program = self.session.trace.program
-        layer = program.by_name[stop].layer if stop in program.by_name else "\n"
-        for at, scope in enumerate(self.scopes):
-            if scope.kind == "neuron":
-                here = (place for place in places(program, scope.kind) if place and place.startswith(f"{layer}."))
-                self.scopes[at] = replace(scope, place=next(here, scope.place))
+    def _use(self) -> None:
+        """Take what is chosen."""
+        self.search = Search(self.session, self.scopes[self.at], self.mean, self.positions, self.PAUSE)
+        self.writer = Writer(self.session, self.search.targets, single=len(self.positions) == 1)
 
     def content(self) -> ComposeResult:
         """The titles of the columns, and the list."""
@@ -95,30 +84,24 @@ class AblateScreen(Overview):
         """Where the model answers."""
         return answer_positions(self.session.trace, folder=self.session.model.folder)
 
-    @property
-    def program(self) -> Program:
-        """What is ablated."""
-        return self.session.trace.program
-
     def begin(self) -> None:
         """Show the table of what is chosen, and find what is missing in it."""
         self.worker.cancel(self.KIND)
         self.requests.doing, self.ended, self.moved = "", False, False
-        self.search = Search(self.session, self.scope.targets(self.program), self.mean, self.positions)
-        self.writer = Writer(self.session, self.search.targets, single=len(self.positions) == 1)
+        self._use()
         self.query_one(LineList).show(len(self.search.targets), self._line)
         self.put_in_order()
         self._find()
 
     def _find(self) -> None:
         """Find what is missing; the worker hands over what it found until then."""
-        search, said = self.search, self.progress_text
+        search = self.search
         if search.missing:
 
             def hand_over(found: Found) -> None:
                 self.worker.post(self.while_there(self._take), search, found)
 
-            work = partial(search.find, hand_over, said)
+            work = partial(search.find, hand_over, partial(wording.progress, search))
             self.ask(self.KIND, AT_ONCE + 1, work, partial(self._take, search))
         self.show_lines()
 
@@ -158,62 +141,32 @@ class AblateScreen(Overview):
 
     def heading(self) -> str:
         """What is ablated, and the order."""
-        order = "smallest effect first" if self.reverse else "largest effect first"
-        return f"Ablate · {self.scope.title} · each alone {self.set_to} · {order}"
-
-    @property
-    def set_to(self) -> str:
-        """In words."""
-        return "set to its mean over the positions" if self.mean else "set to 0"
+        return wording.title(self.search, reverse=self.reverse)
 
     def note(self) -> str:
         """Where the answer is read, what it is, and which edits are there already."""
         count = len(self.session.edits)
         wide = self.has_class("-wide")
-        edits = active(self.session.edits, self.program) if wide else f"{count} edit{'s' * (count > 1)}"
-        return self._where() + (f" · on top of {edits}" if count else "")
-
-    def _where(self) -> str:
-        positions = self.positions
-        if not self.search.in_words:
-            return f"change of {answer_step(self.session.trace)}"
-        if len(positions) > 1:
-            return f"answers at positions {positions.start} to {positions.stop - 1}"
-        likely = "".join(f": {guess.word} {guess.share:.1%}" for guess in self.search.known.before[:1])
-        return f"answer at {position_text(self.session, positions.start)}{likely}"
-
-    def progress_text(self, left: int) -> str:
-        """How many are done."""
-        return f"{len(self.search.targets) - left:,} of {len(self.search.targets):,} {self.scope.kind}s"
+        edits = active(self.session.edits, self.search.program) if wide else f"{count} edit{'s' * (count > 1)}"
+        return wording.where(self.search) + (f" · on top of {edits}" if count else "")
 
     def progress(self) -> str:
         """How many are done, and whether it was ended before."""
-        return self.progress_text(len(self.search.missing)) + (" · ended" if self.ended else "")
+        return wording.progress(self.search, len(self.search.missing)) + (" · ended" if self.ended else "")
 
     def detail(self) -> tuple[str, str]:
         """The target under the cursor: what becomes of the answer, and what is set."""
         target = self.selected
         if target is None:
             return "nothing found yet" if not self.ended else "ended before anything was found", ""
-        edits = target.edits(self.program, mean=self.mean)
-        what = ", ".join(words(edit, self.program) for edit in edits)
-        change = self._change(self.search.known.effects[target])
-        return f"{self.writer.name(target)}   {change}", f"{what} · enter keeps it"
-
-    def _change(self, effect: Effect) -> str:
-        if effect.change is None or effect.divergence is None:
-            return f"relative change {number(effect.size)}"
-        text = f"change of ln p {signed(effect.change, 4)}   divergence {effect.divergence:.4g} nats"
-        likely = next(iter(self.search.known.before), None)
-        if likely is None:
-            return text
-        return f"p({likely.word}) {likely.share:.2%} → {likely.share * (1 + share(effect.change)):.2%}   {text}"
+        change = wording.change(self.search, self.search.known.effects[target])
+        return f"{self.writer.name(target)}   {change}", f"{wording.edited(self.search, target)} · enter keeps it"
 
     def left_out(self) -> Collection[str]:
         """What there is nothing for."""
         there = {
             "step.on": self.ended,
-            "layer.next": len(places(self.program, self.scope.kind)) > 1,
+            "layer.next": len(places(self.search.program, self.search.scope.kind)) > 1,
             "answer": self.search.in_words,
             "back": False,
         }
@@ -228,10 +181,10 @@ class AblateScreen(Overview):
 
     def action_place(self, direction: int) -> None:
         """The same kind in the next layer, or in the one before."""
-        among = places(self.program, self.scope.kind)
-        at = (among.index(self.scope.place) + direction) % len(among)
+        among = places(self.search.program, self.search.scope.kind)
+        at = (among.index(self.search.scope.place) + direction) % len(among)
         if len(among) > 1:
-            self.scopes[self.at] = replace(self.scope, place=among[at])
+            self.scopes[self.at] = replace(self.search.scope, place=among[at])
             self.begin()
 
     def action_mean(self) -> None:
@@ -272,6 +225,6 @@ class AblateScreen(Overview):
 
     @on(LineList.Chosen)
     def _chosen(self, event: LineList.Chosen) -> None:
-        edits = self.search.targets[event.index].edits(self.program, mean=self.mean)
+        edits = self.search.targets[event.index].edits(self.search.program, mean=self.mean)
         self.action_leave()
         perform(self.port, edits)

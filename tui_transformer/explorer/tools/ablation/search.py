@@ -6,17 +6,17 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from tui_transformer.analysis.effects import Effect, answer_step, effects
+from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import Target
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.answer import Guess, guesses
 from tui_transformer.explorer.state.session import Session
-
-FRAME = 0.05
-"""Seconds after which what was found so far is handed over."""
+from tui_transformer.explorer.tools.ablation.table import Scope
 
 Found = Sequence[tuple[Target, Effect]]
 
@@ -38,14 +38,27 @@ class Search:
     """Targets, each ablated alone.
 
     Attributes:
+        scope: Which targets.
         mean: Set to the mean over the positions instead of 0.
         positions: Where the answer is read.
+        pause: Seconds after which what was found so far is handed over.
     """
 
     session: Session
-    targets: Sequence[Target]
+    scope: Scope
     mean: bool
     positions: range
+    pause: float = 0.05
+
+    @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        """What is ablated, in the order of the model."""
+        return self.scope.targets(self.program)
+
+    @property
+    def program(self) -> Program:
+        """The steps of what is ablated."""
+        return self.trace.program
 
     @property
     def trace(self) -> Trace:
@@ -105,7 +118,7 @@ class Search:
         for pair in effects(self.trace, missing, mean=self.mean, positions=self.positions, before=report):
             new.append(pair)
             left -= 1
-            if time.monotonic() - shown > FRAME:
+            if time.monotonic() - shown > self.pause:
                 hand_over(new)
                 new, shown = [], time.monotonic()
         return new

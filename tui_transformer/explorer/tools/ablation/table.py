@@ -57,10 +57,16 @@ def places(program: Program, kind: str) -> Sequence[str | None]:
     return tuple(place for place in found if place in first.values())
 
 
-def scopes(program: Program) -> tuple[Scope, ...]:
-    """The first place of every kind that the model has."""
+def scopes(program: Program, stop: str = "") -> tuple[Scope, ...]:
+    """One place of every kind that the model has: the first; of neurons those of the layer of a stop."""
+    layer = program.by_name[stop].layer if stop in program.by_name else None
     found = ((kind, places(program, kind)) for kind in KINDS)
-    return tuple(Scope(kind, among[0]) for kind, among in found if among)
+    return tuple(Scope(kind, _place(kind, among, layer)) for kind, among in found if among)
+
+
+def _place(kind: str, among: Sequence[str | None], layer: str | None) -> str | None:
+    here = (place for place in among if place and layer is not None and place.startswith(f"{layer}."))
+    return next(here, among[0]) if kind == "neuron" else among[0]
 
 
 @dataclass(frozen=True, eq=False)

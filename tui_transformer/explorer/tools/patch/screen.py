@@ -28,7 +28,7 @@ from tui_transformer.explorer.state.edited import FromSentence
 from tui_transformer.explorer.state.overlay import NOTHING
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.tools.ablation.experiment import perform
+from tui_transformer.explorer.tools.ablation.perform import perform
 
 WHOLE, HEAD, ROW = "whole step", "head", "row"
 

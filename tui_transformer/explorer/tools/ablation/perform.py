@@ -1,4 +1,4 @@
-"""Experiments on the main screen: edits made, shown beside what was before, and what the answer becomes."""
+"""Edits made on the main screen, shown beside what was before, and what the answer becomes."""
 
 from __future__ import annotations
 

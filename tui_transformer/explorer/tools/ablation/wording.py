@@ -1,0 +1,49 @@
+"""What is said about an ablation: what is set, where the answer is read, and what becomes of it."""
+
+from __future__ import annotations
+
+from tui_transformer.analysis.effects import Effect, answer_step
+from tui_transformer.engine.targets import Target
+from tui_transformer.explorer.state.edited import words
+from tui_transformer.explorer.tools.ablation.answer import position_text, signed
+from tui_transformer.explorer.tools.ablation.search import Search
+from tui_transformer.explorer.tools.ablation.table import number, share
+
+
+def title(search: Search, *, reverse: bool) -> str:
+    """What is ablated, and the order."""
+    order = "smallest effect first" if reverse else "largest effect first"
+    set_to = "set to its mean over the positions" if search.mean else "set to 0"
+    return f"Ablate · {search.scope.title} · each alone {set_to} · {order}"
+
+
+def where(search: Search) -> str:
+    """Where the answer is read, and what it is."""
+    positions = search.positions
+    if not search.in_words:
+        return f"change of {answer_step(search.trace)}"
+    if len(positions) > 1:
+        return f"answers at positions {positions.start} to {positions.stop - 1}"
+    likely = "".join(f": {guess.word} {guess.share:.1%}" for guess in search.known.before[:1])
+    return f"answer at {position_text(search.session, positions.start)}{likely}"
+
+
+def progress(search: Search, left: int) -> str:
+    """How many are done, where so many are left."""
+    return f"{len(search.targets) - left:,} of {len(search.targets):,} {search.scope.kind}s"
+
+
+def edited(search: Search, target: Target) -> str:
+    """What is set."""
+    return ", ".join(words(edit, search.program) for edit in target.edits(search.program, mean=search.mean))
+
+
+def change(search: Search, effect: Effect) -> str:
+    """What becomes of the answer."""
+    if effect.change is None or effect.divergence is None:
+        return f"relative change {number(effect.size)}"
+    text = f"change of ln p {signed(effect.change, 4)}   divergence {effect.divergence:.4g} nats"
+    likely = next(iter(search.known.before), None)
+    if likely is None:
+        return text
+    return f"p({likely.word}) {likely.share:.2%} → {likely.share * (1 + share(effect.change)):.2%}   {text}"
