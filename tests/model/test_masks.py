@@ -82,9 +82,14 @@ def test_a_token_that_begins_every_text_is_no_padding(tmp_path):
     assert with_pad(tmp_path, "llama", 0).trace(ids=[0, 5, 6])["input.visible"].all()
 
 
-def test_a_row_of_nothing_but_pad_ids_is_read(tmp_path):
+def test_pad_ids_at_the_end_of_a_decoders_row_are_padding(tmp_path):
+    model = with_pad(tmp_path, "llama", 2)
+    assert model.trace(ids=[2, 5, 2, 6, 2, 2])["input.visible"].tolist() == [False, True, True, True, False, False]
+
+
+def test_a_row_of_nothing_but_pad_ids_is_padding_and_has_finite_values(tmp_path):
     trace = with_pad(tmp_path, "llama", 2).trace(ids=[2, 2])
-    assert trace["input.visible"].all()
+    assert not trace["input.visible"].any()
     assert np.isfinite(trace["output.logits"]).all()
 
 

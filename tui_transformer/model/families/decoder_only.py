@@ -44,11 +44,6 @@ class DecoderConfig(FamilyConfig):
         return self.pad_token_id
 
     @property
-    def end_is_padding(self) -> bool:
-        """Pad IDs at the end need not be hidden: no token before sees them, and files call other tokens padding."""
-        return False
-
-    @property
     def places_by_mask(self) -> bool:
         """The first token that is no padding has the first place."""
         return True

@@ -66,6 +66,11 @@ class OptConfig(DecoderConfig):
         check_divides("hidden_size", self.hidden_size, "num_attention_heads", self.num_attention_heads)
 
     @property
+    def end_is_padding(self) -> bool:
+        """A pad ID at the end is read: texts for OPT may end with it, and no token before sees it."""
+        return False
+
+    @property
     def max_length(self) -> int:
         """Rows of the table of positions that tokens use."""
         return self.max_position_embeddings
