@@ -402,13 +402,13 @@ def test_the_weights_among_pickled_files_are_named_first(folder):
 
 
 def test_a_file_of_a_checkpoint_names_it(folder, sharded):
-    assert find_model(folder / "config.json") == Found("model", "folder", folder)
+    assert find_model(folder / "config.json") == Found(folder.parent.name, "folder", folder)
     for name in ("config.json", INDEX, *SHARDS):
         assert np.array_equal(logits(folder / name), logits("encoder"))
 
 
 def test_a_weights_file_names_its_checkpoint(folder):
-    assert Model.load(str(folder / "model.safetensors")).name == "model"
+    assert Model.load(str(folder / "model.safetensors")).name == folder.parent.name
 
 
 def test_another_file_is_no_checkpoint(folder):

@@ -9,7 +9,7 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 @pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
 async def test_it_opens_with_the_answer_and_the_choices_until_the_first_key(size):
     async with exploring(size, model="question") as explorer:
-        await explorer.shown("question 99.9 %", "space step", "/ your own", "t ")
+        await explorer.shown("question 99.9 %", "space step", " / ", " t ", " o ", "? help", "q quit")
         await explorer.press("space")
         assert "question 99.9 %" not in explorer.text
         assert "space next" in explorer.text

@@ -67,7 +67,9 @@ class Lines:
     def _keys(self, width: int, inks: Inks) -> Text:
         session, actions = self._explored.session, in_use(ACTIONS, self._panes.screen.app)
         if self.opening.open:
-            return self.opening.line(session, {action.id: action.shown for action in actions}, width, inks)
+            shown = {action.id: action.shown for action in actions}
+            if (line := self.opening.line(session, shown, width, inks)) is not None:
+                return line
         return texts.keys(actions, width, inks, has_overlay=session.overlay.kind != "nothing")
 
     def _time(self, stop: str) -> str:

@@ -53,9 +53,9 @@ class Opening:
             self._requests.cancel("opening")
             self._show()
 
-    def line(self, session: Session, keys: Mapping[str, str], width: int, inks: Inks) -> Text:
-        """The answer, and each choice with its key, given by name; in fewer words where there is no room."""
-        return next((line for line in self._lines(session, keys, inks) if line.cell_len <= width), Text(""))
+    def line(self, session: Session, keys: Mapping[str, str], width: int, inks: Inks) -> Text | None:
+        """The answer, and each choice with its key, given by name; in fewer words or None where there is no room."""
+        return next((line for line in self._lines(session, keys, inks) if line.cell_len <= width), None)
 
     def _lines(self, session: Session, keys: Mapping[str, str], inks: Inks) -> Iterator[Text]:
         name = tour_of(session)
@@ -68,6 +68,8 @@ class Opening:
             for choice in ("step.next", "tour", *CHOICES[1:]):
                 if choice in words and choice in keys:
                     line.append(keys[choice], inks.accent).append(f" {words[choice]}   ", inks.quiet)
+            for always in ("help", "quit"):
+                line.append(keys[always], inks.accent).append(f" {always}  ", inks.quiet)
             line.rstrip()
             yield line
 
