@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tui_transformer.engine import ops
 from tui_transformer.engine.axis import Axis, Region, Shape, shape_of, slices
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Source
+from tui_transformer.engine.ops.pool import SHARES
 
 BATCH, HEADS, ROWS, KEYS, MODEL, WIDTH, WORDS = 2, 3, 4, 5, 6, 2, 7
 SHARE = 3
@@ -136,6 +138,12 @@ def disentangled(rng: Rng, *sides: str, **settings: int) -> Case:
     return Case(ops.Disentangle(sides, 0.4, **settings), inputs)
 
 
+def pooled(how: str, rng: Rng) -> Case:
+    """Rows of which the last is padding, in one sentence the last two."""
+    seen = np.array([[True] * (ROWS - 1) + [False], [True] * (ROWS - 2) + [False] * 2])
+    return Case(ops.Pool(how), (normal(rng, ROWS, MODEL), Given(seen, differentiable=False)))
+
+
 def norm_inputs(rng: Rng) -> tuple[Given, ...]:
     return normal(rng, ROWS, MODEL), weight(rng, MODEL), weight(rng, MODEL)
 
@@ -224,6 +232,13 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "sinusoid up to the last wave": lambda rng: Case(
         ops.Sinusoid(MODEL, halves=True, last=True, silent=3), (whole_numbers(rng, 6, ROWS),)
     ),
+    "sigmoid": lambda rng: Case(ops.Sigmoid(), (normal(rng, ROWS, MODEL),)),
+    "linear of a vector": lambda rng: Case(
+        ops.Linear(), (normal(rng, MODEL), weight(rng, MODEL, WORDS), weight(rng, WORDS))
+    ),
+    "layer norm of a vector": lambda rng: Case(ops.LayerNorm(1e-3), (normal(rng, MODEL), *norm_inputs(rng)[1:])),
+    "softmax of a vector": lambda rng: Case(ops.Softmax(), (normal(rng, WORDS),)),
+    **{f"pool, {how}": partial(pooled, how) for how in SHARES},
     "given": lambda rng: Case(ops.Given(), (whole_numbers(rng, WORDS, ROWS),)),
     "layer norm": lambda rng: Case(ops.LayerNorm(1e-3), norm_inputs(rng)),
     "linear": lambda rng: Case(ops.Linear(), product_inputs(rng, bias=False)),

@@ -71,7 +71,7 @@ def test_an_adapter_is_named(tmp_path, content, base):
         assert f"{tmp_path}: an adapter (LoRA){base}, which is no model by itself: merge it" in refusal(where)
 
 
-@pytest.mark.parametrize("end", ["ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering"])
+@pytest.mark.parametrize("end", ["ForMultipleChoice", "ForNextSentencePrediction"])
 def test_a_classifier_is_named(folder, end):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"architectures": [f"Bert{end}"]}))

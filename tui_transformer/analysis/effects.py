@@ -91,7 +91,8 @@ def effect(trace: Trace, edited: Trace, positions: range | None = None, item: in
 
 def answer_step(trace: Trace) -> str:
     """Where the answer is read: the logits, or the last step of a model without them."""
-    return trace.program.logits or trace.program.steps[-1].name
+    rows = (step.name for step in reversed(trace.program.steps) if len(step.axes) > 1)
+    return trace.program.logits or next(rows)
 
 
 def answer_positions(

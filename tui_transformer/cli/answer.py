@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tui_transformer.analysis.answer import LOGITS, likely_at
+from tui_transformer.analysis.answer import LOGITS, PROBABILITIES, likely_at
 from tui_transformer.cli.answers import has_answers, parse_positions
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Session, open_session
 from tui_transformer.cli.tables import Format, Table, Value, written
+from tui_transformer.engine.program import LABEL
 from tui_transformer.errors import InputError
+from tui_transformer.generation.sampling import leading
 from tui_transformer.learning.answering import answers_first
 
 COLUMNS = ("position", "of", "rank", "id", "word", "logit", "probability")
+LABEL_COLUMNS = ("position", "of", "rank", "id", "label", "logit", "probability")
 FIRST = "; this model was trained to answer at the first token"
 
 
@@ -35,12 +38,35 @@ def run(flags: Flags, request: Request) -> None:
         InputError: The model has no output head, or no such position.
     """
     session = open_session(flags)
+    if classifies(session):
+        emit(written(Table(LABEL_COLUMNS, list(_labels(session, request)), 4), request.format))
+        return
     if not has_answers(session.trace):
         raise InputError(f"{session.model.name} has no output head: it has no answer in words")
     first = answers_first(session.model.folder)
     rows = list(_rows(session, _positions(session, request.position, first=first), request))
     note = f"probability = softmax({LOGITS} ÷ {request.temperature:g})" + FIRST * first
     emit(written(Table(COLUMNS, rows, 4, note), request.format))
+
+
+def classifies(session: Session) -> bool:
+    """Whether the model answers with labels."""
+    logits = session.trace.program.by_name.get(LOGITS)
+    return logits is not None and logits.axes[-1].name == LABEL
+
+
+def _labels(session: Session, request: Request) -> Iterator[tuple[Value, ...]]:
+    """The likeliest labels of the sentence, or of every token; without shares where the logits are no scores."""
+    trace = session.trace
+    *tokens, axis = trace.program.axes(LOGITS)
+    logits = trace[LOGITS].reshape(-1, axis.size)
+    shares = trace[PROBABILITIES].reshape(-1, axis.size) if PROBABILITIES in trace.program.by_name else None
+    label, word = session.labels.of(axis), session.labels.of(tokens[0]) if tokens else None
+    for position, row in enumerate(logits):
+        for rank, number in enumerate(leading(row, request.top).tolist(), 1):
+            of = ("", "") if word is None else (position, word(position))
+            share = None if shares is None else float(shares[position, number])
+            yield *of, rank, number, label(number), float(row[number]), share
 
 
 def _positions(session: Session, asked: str | None, *, first: bool) -> range:

@@ -8,11 +8,16 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: what it counts, how many, and the token sequence whose words label it ("" for plain numbers)."""
+    """One axis: what it counts, how many, and the token sequence whose words label it ("" for plain numbers).
+
+    Attributes:
+        words: What its places are called, where they have names of their own, as labels have.
+    """
 
     name: str
     size: int
     sequence: str = ""
+    words: tuple[str, ...] = ()
 
     def named(self, name: str) -> Axis:
         """The same axis in another role: tokens become queries or keys."""

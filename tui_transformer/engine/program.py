@@ -17,6 +17,8 @@ Grain = Literal["operation", "sublayer", "layer"]
 GRAINS: tuple[Grain, ...] = ("operation", "sublayer", "layer")
 Role = Literal["", "norm", "residual"]
 PROBABILITIES = "output.probabilities"
+LABEL = "label"
+"""The axis of the labels of a classifier."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +107,12 @@ class Program:
 
     @cached_property
     def logits(self) -> str:
-        """The step that the loss and the probabilities read; "" where there is none.
+        """The step that the loss and the probabilities of words read; "" where there is none.
 
         That is `output.logits`, or `output.capped` where logits are capped.
         """
         found = self.by_name.get(PROBABILITIES)
-        return "" if found is None else found.inputs[0]
+        return "" if found is None or found.axes[-1].name == LABEL else found.inputs[0]
 
     @cached_property
     def places(self) -> Mapping[str, int]:

@@ -17,9 +17,10 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import read_json, write_whole
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families import ALIASES, FAMILIES, Family, ModelConfig, family_of
+from tui_transformer.model.families.labels import table_of
 from tui_transformer.model.foreign import WEIGHTS, check_architecture, refuse_folder
 from tui_transformer.model.tensors import Tensors, open_file, open_index, without_wrapper
-from tui_transformer.model.weight_table import Stored, as_it_is
+from tui_transformer.model.weight_table import Stored, WeightTable, as_it_is
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 
 CONFIG = "config.json"
@@ -92,15 +93,16 @@ def stored_weights(tensors: Tensors, family: Family, config: ModelConfig, progra
         InputError: The file lacks a weight, or has one in another shape or type; at once, before anything is read.
     """
     names = tensors.names
-    places = {name: _place(family, config, name, names) for name in program.weights}
+    table = table_of(family.weights, config)
+    places = {name: _place(table, config, name, names) for name in program.weights}
     for name, axes in program.weights.items():
         _check_shape(tensors, places[name], shape_of(axes))
     return StoredWeights(tensors, places)
 
 
-def _place(family: Family, config: ModelConfig, name: str, names: frozenset[str]) -> Stored:
+def _place(table: WeightTable, config: ModelConfig, name: str, names: frozenset[str]) -> Stored:
     """Where a weight is: under its own name, as this program saves it, or where the family has it."""
-    return Stored(name) if name in names else family.weights.stored(config, name, names)
+    return Stored(name) if name in names else table.stored(config, name, names)
 
 
 def _check_shape(tensors: Tensors, place: Stored, shape: Shape) -> None:
@@ -131,8 +133,10 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
         others = len(FAMILIES) + len(ALIASES) - len(NAMED)
         raise InputError(f"{path}: model_type {shown(kind)} is not supported: {', '.join(NAMED)} and {others} more are")
     try:
-        check_architecture(raw)
-        return family_of(kind), family_of(kind).read(raw)
+        config = family_of(kind).read(raw)
+        if getattr(config, "labels", None) is None:
+            check_architecture(raw)
+        return family_of(kind), config
     except UsageError as error:
         raise InputError(f"{path}: {error}") from error
 

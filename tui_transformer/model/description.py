@@ -272,6 +272,25 @@ class Head:
 
 
 @dataclass(frozen=True)
+class LabelHead:
+    """What gives a logit for every label of a classifier.
+
+    Attributes:
+        labels: Their names.
+        pool: How the tokens become one vector, a key of `engine.ops.pool.SHARES`; "" for labels of every token.
+        transform: What comes before.
+        bias: A bias for every label.
+        shares: "softmax" where one label is right, "sigmoid" where any may be, "" where the logits are no scores.
+    """
+
+    labels: tuple[str, ...]
+    pool: str = ""
+    transform: Transform | None = None
+    bias: bool = True
+    shares: str = "softmax"
+
+
+@dataclass(frozen=True)
 class DistanceTable:
     """A vector for every distance from query to key, which the attentions of all layers read (He et al. 2021).
 
@@ -317,4 +336,4 @@ class Transformer:
     d_model: int
     encoder: Stack | None = None
     decoder: Stack | None = None
-    head: Head | None = None
+    head: Head | LabelHead | None = None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any, cast
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model.families import Family, ModelConfig
+from tui_transformer.model.families.labels import fitted_labels, table_of
 from tui_transformer.model.tensors import Tensor, Tensors
 
 BLOCK = 1 << 24
@@ -22,8 +24,14 @@ def fit(family: Family, config: ModelConfig, tensors: Tensors) -> tuple[ModelCon
         InputError: Tensors that the family has only once differ.
     """
     tensors = _without_copies(tensors, family.copies(config, tensors.names))
+    names = frozenset((*tensors.names, *tensors.promised))
     try:
-        return family.fitted(config, frozenset((*tensors.names, *tensors.promised))), tensors
+        config = family.fitted(config, names)
+        labels = getattr(config, "labels", None)
+        if labels is None:
+            return config, tensors
+        found = fitted_labels(labels, table_of(family.weights, config), names)
+        return replace(cast("Any", config), labels=found), tensors
     except UsageError as error:
         raise InputError(f"{tensors.path}: {error}") from error
 

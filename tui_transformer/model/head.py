@@ -1,12 +1,15 @@
-"""The head of a language model: a logit for every word, then shares that sum to 1."""
+"""The head: a logit for every word or for every label, then their shares."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tui_transformer.engine.axis import Axis
-from tui_transformer.engine.ops import Linear, Scale, SoftCap, Softmax, Unembed
-from tui_transformer.engine.program import Builder
-from tui_transformer.model.description import Head, Transform
+from tui_transformer.engine.ops import Linear, Op, Pool, Scale, Sigmoid, SoftCap, Softmax, Unembed
+from tui_transformer.engine.program import LABEL, Builder
+from tui_transformer.model.description import Head, LabelHead, Transform
 from tui_transformer.model.layers import ACTIVATIONS, matrix, norm
+from tui_transformer.model.sequence import Sequence
 
 
 def word_head(build: Builder, x: str, vocabulary: Axis, how: Head) -> str:
@@ -25,6 +28,22 @@ def word_head(build: Builder, x: str, vocabulary: Axis, how: Head) -> str:
     if how.cap is not None:
         logits = build("capped", SoftCap(how.cap), logits)
     return build("probabilities", Softmax(), logits)
+
+
+SHARES: Mapping[str, type[Op]] = {"softmax": Softmax, "sigmoid": Sigmoid}
+
+
+def label_head(build: Builder, x: str, tokens: Sequence, how: LabelHead) -> str:
+    """Logits of labels, of the sentence or of every token (Devlin et al. 2018, §4), and their shares."""
+    build = build.within("output")
+    if how.pool:
+        x = build("pooled", Pool(how.pool), x, tokens.visible)  # n × d → d
+    if how.transform is not None:
+        x = _transform(build.within("transform"), x, how.transform)
+    labels = Axis(LABEL, len(how.labels), words=how.labels)
+    biased = frozenset({"logits"} if how.bias else ())
+    logits = build("logits", Linear("x W"), x, *matrix(build, "logits", x, labels, biased))
+    return build("probabilities", SHARES[how.shares](), logits) if how.shares else logits
 
 
 def _transform(build: Builder, x: str, how: Transform) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.program import Builder, Program
-from tui_transformer.model.description import Stack, Transformer
+from tui_transformer.model.description import LabelHead, Stack, Transformer
 from tui_transformer.model.embedding import embed
-from tui_transformer.model.head import word_head
+from tui_transformer.model.head import label_head, word_head
 from tui_transformer.model.sequence import Lengths, Sequence, kept_sequence, sequence
 from tui_transformer.model.stack import run_stack
 
@@ -14,26 +14,28 @@ from tui_transformer.model.stack import run_stack
 def transformer(what: Transformer, lengths: Lengths) -> Program:
     """The program of a model for sentences of these lengths (Vaswani et al. 2017, figure 1)."""
     build, vocabulary = Builder(), Axis("vocabulary", what.vocab_size)
-    x = _states(build, what, vocabulary, lengths)
-    if what.head is not None:
+    x, tokens = _states(build, what, vocabulary, lengths)
+    if isinstance(what.head, LabelHead):
+        label_head(build, x, tokens, what.head)
+    elif what.head is not None:
         word_head(build, x, vocabulary, what.head)
     return build.program()
 
 
-def _states(build: Builder, what: Transformer, vocabulary: Axis, lengths: Lengths) -> str:
-    """What leaves the last stack."""
+def _states(build: Builder, what: Transformer, vocabulary: Axis, lengths: Lengths) -> tuple[str, Sequence]:
+    """What leaves the last stack, and the tokens that it is of."""
     model = Axis("model", what.d_model)
     if what.encoder is None or what.decoder is None:
         name, only = ("decoder", what.decoder) if what.encoder is None else ("encoder", what.encoder)
         assert only is not None  # noqa: S101 - a description without a stack describes nothing
         tokens = sequence(build, "tokens", lengths.tokens, lengths.past)
         x = embed(build, tokens, vocabulary, model, only.embedding)
-        return run_stack(build.within(name), x, only, tokens)
+        return run_stack(build.within(name), x, only, tokens), tokens
     source, memory = _memory(build, what.encoder, vocabulary, model, lengths)
     inner = build.within("decoder")
     tokens = sequence(inner, "decoder tokens", lengths.decoder, lengths.past)
     x = embed(inner, tokens, vocabulary, model, what.decoder.embedding)
-    return run_stack(inner, x, what.decoder, tokens, memory, source)
+    return run_stack(inner, x, what.decoder, tokens, memory, source), tokens
 
 
 def _memory(

@@ -42,7 +42,7 @@ class Labels:
 
     def of(self, axis: ArrayAxis) -> Callable[[int], str]:
         """How the indices of an axis are written; safe to show."""
-        words = self.sequences.get(axis.sequence)
+        words = axis.words or self.sequences.get(axis.sequence)
         if words is not None and len(words) == axis.size:
             return lambda index: token_label(words[index])
         return (lambda index: token_label(self.word(index))) if axis.name == "vocabulary" else str

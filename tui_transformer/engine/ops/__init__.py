@@ -23,6 +23,7 @@ from tui_transformer.engine.ops.norm_of_sum import NormOfSum
 from tui_transformer.engine.ops.norms_of_heads import LayerNormByHead, RmsNormOfHeads
 from tui_transformer.engine.ops.of_expert import OfExpert
 from tui_transformer.engine.ops.parameter import Parameter
+from tui_transformer.engine.ops.pool import Pool
 from tui_transformer.engine.ops.project import Project
 from tui_transformer.engine.ops.quick_gelu import QuickGelu
 from tui_transformer.engine.ops.relative_bias import RelativeBias
@@ -31,6 +32,7 @@ from tui_transformer.engine.ops.rms_norm import RmsNorm
 from tui_transformer.engine.ops.rotate import Rotate
 from tui_transformer.engine.ops.scale import Scale
 from tui_transformer.engine.ops.scores import Scores
+from tui_transformer.engine.ops.sigmoid import Sigmoid
 from tui_transformer.engine.ops.silu import Silu
 from tui_transformer.engine.ops.sinusoid import Sinusoid
 from tui_transformer.engine.ops.soft_cap import SoftCap
@@ -66,6 +68,7 @@ __all__ = [
     "OfExpert",
     "Op",
     "Parameter",
+    "Pool",
     "Project",
     "QuickGelu",
     "RelativeBias",
@@ -75,6 +78,7 @@ __all__ = [
     "Rotate",
     "Scale",
     "Scores",
+    "Sigmoid",
     "Silu",
     "Sinusoid",
     "SoftCap",

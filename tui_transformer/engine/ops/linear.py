@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Region, Shape, shape_of
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Source, Working, added, product
+from tui_transformer.engine.explanation import Factor, Index, Source, Working, added, product
 from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias, single
 
 
 @dataclass(frozen=True)
 class Linear(Op):
-    """x W (+ b). Inputs: x (n × a), W (a × b) and, where there is one, b (b). Result: n × b."""
+    """x W (+ b). Inputs: x (n × a, or a), W (a × b) and, where there is one, b (b). Result: n × b, or b."""
 
     undone_from: ClassVar[tuple[int, ...]] = (0, 1)
     chain: ClassVar[tuple[str, ...]] = ("∂y Wᵀ", "xᵀ ∂y", "Σ ∂y over the rows")
@@ -48,15 +48,15 @@ class Linear(Op):
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         """Rows of x, columns of W and of the bias."""
-        rows, columns = region
+        *rows, columns = region
         inner = range(inputs[1][0])
-        return (rows, inner), (inner, columns), *((columns,) for _ in inputs[2:])
+        return (*rows, inner), (inner, columns), *((columns,) for _ in inputs[2:])
 
     def explain(self, index: Index, *sources: Source) -> Working:
         """Σ x W, then the bias."""
-        row, column = index
+        *row, column = index
         x, weight = sources[:2]
-        total = product(f"Σ {self.expression}", x.factor(row, None), weight.factor(None, column))
+        total = product(f"Σ {self.expression}", x.factor(*row, None), weight.factor(None, column))
         return plus_bias(total, column, sources[2:])
 
     def explain_backward(
@@ -65,12 +65,17 @@ class Linear(Op):
         """Σ ∂y W toward x, Σ x ∂y toward W, Σ ∂y toward the bias."""
         x, weight = sources[:2]
         if toward == 0:
-            return single(product("Σ ∂y W", gradient.factor(index[0], None), weight.factor(index[1], None)))
+            return single(product("Σ ∂y W", gradient.factor(*index[:-1], None), weight.factor(index[-1], None)))
         if toward == 1:
-            return single(product("Σ x ∂y", x.factor(None, index[0]), gradient.factor(None, index[1])))
-        return single(added("Σ ∂y over the rows", gradient.factor(None, *index)))
+            return single(product("Σ x ∂y", _column(x, index[0]), _column(gradient, index[1])))
+        return single(added("Σ ∂y over the rows", _column(gradient, *index)))
 
     def flops(self, *inputs: Axes) -> int:
         """Two a product term, one a bias."""
         cells = super().flops(*inputs)
         return cells * (2 * shape_of(inputs[1])[0] + len(inputs) - 2)
+
+
+def _column(source: Source, column: int) -> Factor:
+    """A column of a matrix; of a vector its one cell."""
+    return source.terms(column) if len(source.shape) == 1 else source.factor(None, column)

@@ -362,7 +362,7 @@ def _stops_forward(session: Session) -> tuple[str, ...]:
     steps = tuple(step.name for step in session.base.program.steps)
     if session.model.vocabulary is None:
         return steps
-    return (VOCABULARY, *steps, *((TEXT,) if PROBABILITIES in steps else ()))
+    return (VOCABULARY, *steps, *((TEXT,) if session.base.program.logits else ()))
 
 
 def _targets(session: Session) -> Ids:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from tui_transformer.model.checks import Check, token_id, truth
 from tui_transformer.model.description import Embedding, Head, Layer, Norm, Stack, Transformer
 from tui_transformer.model.families.base import Family
+from tui_transformer.model.families.labels import ONE_STACK, Layout
 from tui_transformer.model.families.settings import FamilyConfig, a_size, described
 from tui_transformer.model.weight_table import WeightTable
 
@@ -26,6 +27,7 @@ class DecoderConfig(FamilyConfig):
     """
 
     of_the_file: ClassVar[frozenset[str]] = frozenset({"head"})
+    layouts: ClassVar[Mapping[str, Layout]] = ONE_STACK
     fixed: ClassVar[Mapping[str, Any]] = {"is_causal": True}
     checks: ClassVar[Mapping[str, Check]] = {
         "vocab_size": a_size,

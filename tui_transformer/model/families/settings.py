@@ -13,6 +13,7 @@ from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, check_settings, one_of, renamed, shown, size_up_to
 from tui_transformer.model.config import LARGEST_SIZE, MOST_LAYERS
 from tui_transformer.model.description import ACTIVATION_NAMES, Layer, Transformer
+from tui_transformer.model.families.labels import LAYOUTS, Labels, Layout, label_head, read_labels
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.transformer import transformer
 
@@ -33,6 +34,10 @@ class FamilyConfig(ABC):
         checks: Field → what its value has to be.
         fixed: Keys that would change what is computed, and the one value that is.
         of_the_file: Fields that are no settings: only the tensors of the file tell them.
+        layouts: How classifiers of the family make logits of labels, by their task; None to look the family up.
+
+    Attributes:
+        labels: Of a classifier; they take the place of the words.
 
     Raises:
         UsageError: A value that cannot be; the message names its key.
@@ -45,8 +50,10 @@ class FamilyConfig(ABC):
     checks: ClassVar[Mapping[str, Check]] = {}
     fixed: ClassVar[Mapping[str, Any]] = {}
     of_the_file: ClassVar[frozenset[str]] = frozenset()
+    layouts: ClassVar[Mapping[str, Layout] | None] = None
 
     vocab_size: int
+    labels: Labels | None = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         for field, check in self.checks.items():
@@ -99,12 +106,18 @@ class FamilyConfig(ABC):
     @classmethod
     def settings(cls) -> list[dataclasses.Field[Any]]:
         """The fields that `config.json` has."""
-        return [field for field in dataclasses.fields(cls) if field.name not in cls.of_the_file]
+        return [field for field in dataclasses.fields(cls) if field.name not in cls.of_the_file | {"labels"}]
 
     def to_json(self) -> dict[str, Any]:
         """The keys of `config.json`."""
         values = dataclasses.asdict(self)
-        return {"model_type": self.model_type} | {self.key(field.name): values[field.name] for field in self.settings()}
+        settings = {self.key(field.name): values[field.name] for field in self.settings()}
+        return {"model_type": self.model_type} | settings | ({} if self.labels is None else self.labels.to_json())
+
+    @classmethod
+    def label_layouts(cls) -> Mapping[str, Layout]:
+        """How classifiers of the family make logits of labels, by their task."""
+        return LAYOUTS.get(cls.model_type, {}) if cls.layouts is None else cls.layouts
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -113,7 +126,7 @@ class FamilyConfig(ABC):
         raw = renamed(raw, cls.other_names)
         needed = {field.name: None for field in cls.settings() if _is_needed(field)}
         given = {field.name: raw[cls.key(field.name)] for field in cls.settings() if cls.key(field.name) in raw}
-        return cls(**needed | given)
+        return cls(**needed | given, labels=read_labels(raw, cls.label_layouts()))
 
 
 def _is_needed(field: dataclasses.Field[Any]) -> bool:
@@ -121,8 +134,13 @@ def _is_needed(field: dataclasses.Field[Any]) -> bool:
 
 
 def described(config: FamilyConfig, lengths: Lengths) -> Program:
-    """The program of the transformer that a configuration describes."""
-    return transformer(config.describe(), lengths)
+    """The program of the transformer that a configuration describes, with the head of its labels, where it has them."""
+    what = config.describe()
+    if config.labels is not None:
+        layout, stack = config.label_layouts()[config.labels.task], what.encoder or what.decoder
+        norm = None if stack is None else stack.norm
+        what = dataclasses.replace(what, head=label_head(config.labels, layout, norm))
+    return transformer(what, lengths)
 
 
 def sizes_line(name: str, what: Transformer) -> str:

@@ -1,0 +1,126 @@
+"""Classifiers: labels take the place of words, at the sentence or at every token."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from reference import REFERENCES
+from safetensors.numpy import load_file, save_file
+
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+
+IDS = [2, 7, 9, 33, 12]
+NAMES = {"0": "good", "1": "bad [/]", "2": "neither"}
+SENTENCE, TOKEN, QUESTION = "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering"
+
+
+@pytest.fixture
+def classifier(tmp_path):
+    """A reference checkpoint with a head of labels instead of its own."""
+
+    def make(family: str, head: str, tensors: dict[str, tuple[int, ...]], **settings: object) -> Model:
+        shutil.copytree(REFERENCES / family, tmp_path, dirs_exist_ok=True)
+        rng, path = np.random.default_rng(1), tmp_path / "config.json"
+        config = json.loads(path.read_text()) | {"architectures": [f"Any{head}"], "id2label": NAMES} | settings
+        path.write_text(json.dumps(config))
+        new = {name: rng.normal(size=shape).astype(np.float32) for name, shape in tensors.items()}
+        save_file(load_file(tmp_path / "model.safetensors") | new, tmp_path / "model.safetensors")
+        return Model.load(tmp_path, device="cpu", dtype="float64")
+
+    return make
+
+
+OF_BERT = {"bert.pooler.dense.weight": (32, 32), "bert.pooler.dense.bias": (32,)}
+OF_LABELS = {"classifier.weight": (3, 32), "classifier.bias": (3,)}
+
+
+def test_a_sentence_is_classified_by_its_first_token(classifier):
+    trace = classifier("bert", SENTENCE, OF_BERT | OF_LABELS).trace(ids=IDS)
+    weights = {name: trace[f"output.{name}"] for name in ("transform.hidden.weight", "logits.weight")}
+    biases = {name: trace[f"output.{name}"] for name in ("transform.hidden.bias", "logits.bias")}
+    first = trace["encoder.1.output"][0]
+    assert np.array_equal(trace["output.pooled"], first)
+    hidden = np.tanh(first @ weights["transform.hidden.weight"] + biases["transform.hidden.bias"])
+    logits = hidden @ weights["logits.weight"] + biases["logits.bias"]
+    np.testing.assert_allclose(trace["output.logits"], logits, atol=1e-12)
+    np.testing.assert_allclose(trace["output.probabilities"], np.exp(logits) / np.exp(logits).sum(), atol=1e-12)
+    assert trace.program.axes("output.logits")[-1].words == tuple(NAMES.values())
+
+
+def test_every_cell_of_a_classifier_is_explained(classifier):
+    trace = classifier("bert", SENTENCE, OF_BERT | OF_LABELS).trace(ids=IDS)
+    for step in trace.program.steps[-5:]:
+        for index in np.ndindex(*step.shape):
+            assert abs(trace.explain_cell(step.name, index).difference) <= 1e-9, (step.name, index)
+
+
+def test_every_token_is_classified(classifier):
+    trace = classifier("bert", TOKEN, OF_LABELS).trace(ids=IDS)
+    wanted = trace["encoder.1.output"] @ trace["output.logits.weight"] + trace["output.logits.bias"]
+    np.testing.assert_allclose(trace["output.logits"], wanted, atol=1e-12)
+    assert "output.transform.hidden" not in trace.names
+
+
+def test_an_answer_has_a_start_and_an_end_and_no_shares_of_labels(classifier):
+    trace = classifier("bert", QUESTION, {"qa_outputs.weight": (2, 32), "qa_outputs.bias": (2,)}).trace(ids=IDS)
+    assert trace.program.axes("output.logits")[-1].words == ("start", "end")
+    assert "output.probabilities" not in trace.names
+
+
+def test_the_last_real_token_classifies_in_a_decoder(classifier):
+    model = classifier("llama", SENTENCE, {"score.weight": (3, 32)}, pad_token_id=5, eos_token_id=3)
+    trace = model.trace(ids=[*IDS, 5, 5])
+    assert np.array_equal(trace["output.pooled"], trace["decoder.norm"][len(IDS) - 1])
+    np.testing.assert_allclose(trace["output.logits"], model.trace(ids=IDS)["output.logits"], atol=1e-12)
+    assert "output.logits.bias" not in trace.program.weights
+
+
+@pytest.mark.parametrize(
+    ("problem", "wanted"),
+    [
+        ("single_label_classification", lambda x: np.exp(x) / np.exp(x).sum()),
+        ("multi_label_classification", lambda x: 1 / (1 + np.exp(-x))),
+    ],
+)
+def test_shares_are_those_of_the_problem(classifier, problem, wanted):
+    trace = classifier("bert", SENTENCE, OF_BERT | OF_LABELS, problem_type=problem).trace(ids=IDS)
+    np.testing.assert_allclose(trace["output.probabilities"], wanted(trace["output.logits"]), atol=1e-12)
+
+
+def test_numbers_that_are_no_scores_have_no_shares(classifier):
+    trace = classifier("bert", SENTENCE, OF_BERT | OF_LABELS, problem_type="regression").trace(ids=IDS)
+    assert trace.names[-1] == "output.logits"
+
+
+def test_labels_are_no_words(classifier):
+    assert not classifier("bert", TOKEN, OF_LABELS).program(3).logits
+
+
+@pytest.mark.parametrize("head", [SENTENCE, TOKEN])
+def test_a_classifier_is_saved_and_loaded_again(tmp_path, classifier, head):
+    model = classifier("bert", head, OF_BERT | OF_LABELS)
+    model.save(tmp_path / "saved")
+    again = Model.load(tmp_path / "saved", device="cpu", dtype="float64")
+    assert again.config.labels.names == model.config.labels.names
+    logits, wanted = (each.trace(ids=IDS)["output.logits"] for each in (again, model))
+    np.testing.assert_allclose(logits, wanted, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"id2label": {"0": "a", "2": "b"}}, "id2label .* does not number the labels 0, 1, 2"),
+        ({"id2label": ["a"]}, "id2label .* is not a table of labels"),
+        ({"id2label": {}}, "id2label {} is not a table of labels"),
+        ({"problem_type": "ranking"}, "problem_type 'ranking' is not known"),
+        ({"classifier_pooling": "max"}, "classifier_pooling 'max' is not known: use cls, mean"),
+        ({"id2label": {"0": "a", "1": "b"}}, "tensor classifier.weight is 3 × 32, which gives 32 × 3, but config.json"),
+    ],
+)
+def test_labels_that_cannot_be_are_refused_by_name(classifier, settings, message):
+    with pytest.raises(InputError, match=message):
+        classifier("bert", SENTENCE, OF_BERT | OF_LABELS, **settings)

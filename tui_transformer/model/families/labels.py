@@ -1,0 +1,200 @@
+"""Classifiers: heads that give labels, where their tensors are, and how each family's files have them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tui_transformer.errors import UsageError
+from tui_transformer.model.checks import shown
+from tui_transformer.model.description import ACTIVATION_NAMES, LabelHead, Norm, Transform
+from tui_transformer.model.weight_table import Part, WeightTable
+
+TASKS = ("SequenceClassification", "TokenClassification", "QuestionAnswering")
+"""Ends of the names of architectures: labels of the sentence, of every token, start and end of an answer."""
+
+SENTENCE, TOKEN, QUESTION = TASKS
+SPAN = ("start", "end")
+MOST = 1 << 16
+SHARES: Mapping[str, str] = {
+    "regression": "",
+    "single_label_classification": "softmax",
+    "multi_label_classification": "sigmoid",
+}
+"""What `problem_type` says → the shares of the labels."""
+
+OLD_PREFIX = "transformer."
+"""In front of the names of decoders that answer questions, whatever is there in other files of the family."""
+
+HIDDEN, NORM, LOGITS = "output.transform.hidden", "output.transform.norm", "output.logits"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a family makes logits of labels.
+
+    Attributes:
+        logits: The tensor of the last matrix; of several the first that a file has.
+        hidden: That of a matrix before it, "" for none.
+        activation: Of that.
+        norm: The tensor of a norm after it.
+        pool: How the tokens become one vector, "" for labels of every token.
+    """
+
+    logits: tuple[str, ...] = ("classifier",)
+    hidden: str = ""
+    activation: str = ""
+    norm: str = ""
+    pool: str = ""
+
+
+OF_TOKENS, OF_SPANS = Layout(), Layout(("qa_outputs",))
+ENCODER: Mapping[str, Layout] = {TOKEN: OF_TOKENS, QUESTION: OF_SPANS}
+ROBERTA = {**ENCODER, SENTENCE: Layout(("classifier.out_proj",), "classifier.dense", "tanh", pool="first")}
+MODERN = Layout(hidden="head.dense", activation="gelu", norm="head.norm")
+ONE_STACK: Mapping[str, Layout] = {
+    SENTENCE: Layout(("score",), pool="last"),
+    TOKEN: Layout(("score", "classifier")),
+    QUESTION: OF_SPANS,
+}
+"""Decoders alone: the last token, which has seen all, stands for the sentence (Radford et al. 2018, §3.2)."""
+
+LAYOUTS: Mapping[str, Mapping[str, Layout]] = {
+    "bert": {**ENCODER, SENTENCE: Layout(hidden="bert.pooler.dense", activation="tanh", pool="first")},
+    "roberta": ROBERTA,
+    "xlm-roberta": ROBERTA,
+    "mpnet": ROBERTA,
+    "electra": {**ENCODER, SENTENCE: replace(ROBERTA[SENTENCE], activation="gelu")},
+    "albert": {**ENCODER, SENTENCE: Layout(hidden="albert.pooler", activation="tanh", pool="first")},
+    "distilbert": {**ENCODER, SENTENCE: Layout(hidden="pre_classifier", activation="relu", pool="first")},
+    "deberta-v2": {**ENCODER, SENTENCE: Layout(hidden="pooler.dense", activation="gelu", pool="first")},
+    "modernbert": {
+        SENTENCE: replace(MODERN, pool="first"),
+        TOKEN: MODERN,
+        QUESTION: replace(MODERN, logits=("classifier", "qa_outputs")),
+    },
+}
+"""Encoders by model type (Devlin et al. 2018, §4: the first token stands for the sentence)."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of a classifier.
+
+    Attributes:
+        architecture: As in `config.json`.
+        names: Of the labels, in order.
+        shares: Of their probabilities, as in `LabelHead`.
+        pool: Another way to one vector than the family's, where the file names one.
+        activation: Another activation than the family's, likewise.
+        bias: The last matrix has a bias; only the file tells.
+        hidden_bias: The matrix before it has one, likewise.
+    """
+
+    architecture: str
+    names: tuple[str, ...]
+    shares: str = "softmax"
+    pool: str = ""
+    activation: str = ""
+    bias: bool = True
+    hidden_bias: bool = True
+
+    @property
+    def task(self) -> str:
+        """One of `TASKS`."""
+        return self.architecture.rpartition("For")[2]
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys of `config.json`."""
+        problem = next(name for name, shares in SHARES.items() if shares == self.shares)
+        names = {str(number): name for number, name in enumerate(self.names)}
+        asked = {"classifier_pooling": self.pool, "classifier_activation": self.activation}
+        if self.task == SENTENCE:
+            asked["problem_type"] = problem
+        return {"architectures": [self.architecture], "id2label": names} | {
+            key: value for key, value in asked.items() if value
+        }
+
+
+def read_labels(raw: Mapping[str, Any], layouts: Mapping[str, Layout]) -> Labels | None:
+    """The labels that a `config.json` describes; None for a model of another kind, or a head that has no layout.
+
+    Raises:
+        UsageError: Labels that cannot be.
+    """
+    named = raw.get("architectures")
+    heads = [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
+    head = re.sub(r"\W", "", heads[0])[:80] if heads else ""
+    task = head.rpartition("For")[2]
+    if task not in layouts:
+        return None
+    names = SPAN if task == QUESTION else _names(raw)
+    pool = raw.get("classifier_pooling") or ""
+    if pool not in ("", "cls", "first", "mean"):
+        raise UsageError(f"classifier_pooling {shown(pool)} is not known: use cls, mean")
+    activation = raw.get("classifier_activation") or raw.get("pooler_hidden_act") or ""
+    if activation and activation not in ACTIVATION_NAMES:
+        raise UsageError(
+            f"activation {shown(activation)} of the classifier is not known: use {', '.join(ACTIVATION_NAMES)}"
+        )
+    return Labels(head, names, _shares(raw, task, len(names)), pool.replace("cls", "first"), str(activation))
+
+
+def _names(raw: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the labels are called, in order; LABEL_0, LABEL_1 … where only their number is said, by default 2."""
+    table, count = raw.get("id2label"), raw.get("num_labels", 2)
+    if table is None and isinstance(count, int) and 1 <= count <= MOST:
+        return tuple(f"LABEL_{number}" for number in range(count))
+    if not isinstance(table, Mapping) or not 1 <= len(table) <= MOST:
+        raise UsageError(f"id2label {shown(table)} is not a table of labels by number")
+    numbers = [str(number) for number in range(len(table))]
+    if set(map(str, table)) != set(numbers):
+        raise UsageError(f"id2label {shown(table)} does not number the labels 0, 1, 2 …")
+    by_number = {str(number): str(name) for number, name in table.items()}
+    return tuple(by_number[number] for number in numbers)
+
+
+def _shares(raw: Mapping[str, Any], task: str, count: int) -> str:
+    """The shares of the labels: none for the ends of an answer, and for one number alone."""
+    problem = raw.get("problem_type")
+    if task == QUESTION:
+        return ""
+    if problem is None or task != SENTENCE:
+        return "" if count == 1 and task == SENTENCE else "softmax"
+    if problem not in SHARES:
+        raise UsageError(f"problem_type {shown(problem)} is not known: use {', '.join(SHARES)}")
+    return SHARES[problem]
+
+
+def label_head(labels: Labels, layout: Layout, norm: Norm | None) -> LabelHead:
+    """The head of these labels; `norm` is that of the head, where it has one."""
+    transform = None
+    if layout.hidden:
+        activation = ACTIVATION_NAMES[labels.activation or layout.activation]
+        transform = Transform(activation=activation, norm=norm if layout.norm else None, bias=labels.hidden_bias)
+    pool = layout.pool and (labels.pool or layout.pool)
+    return LabelHead(labels.names, pool, transform, labels.bias, labels.shares)
+
+
+def with_labels(weights: WeightTable, layout: Layout) -> WeightTable:
+    """The table of a family's weights, with those of the labels."""
+    parts: dict[str, str | Part] = {LOGITS: Part(layout.logits, turned=True)}
+    if layout.hidden:
+        parts[HIDDEN] = Part(layout.hidden, turned=True)
+    if layout.norm:
+        parts[NORM] = layout.norm
+    return replace(weights, parts={**weights.parts, **parts}, prefixes=(*weights.prefixes, OLD_PREFIX))
+
+
+def table_of(weights: WeightTable, config: Any) -> WeightTable:
+    """The table of weights of a configuration, with those of its labels, where it has some."""
+    labels = getattr(config, "labels", None)
+    return weights if labels is None else with_labels(weights, config.label_layouts()[labels.task])
+
+
+def fitted_labels(labels: Labels, weights: WeightTable, names: frozenset[str]) -> Labels:
+    """With the biases that a file has."""
+    bias, hidden_bias = (weights.has(f"{step}.bias", names) for step in (LOGITS, HIDDEN))
+    return replace(labels, bias=bias, hidden_bias=hidden_bias)
