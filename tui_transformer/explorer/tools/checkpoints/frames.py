@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.tools.train.curve import logged
-from tui_transformer.explorer.tools.train.sample import LONGEST, Examples, Heads, Sample, heads_of, written
+from tui_transformer.explorer.tools.runs.log import logged
+from tui_transformer.explorer.tools.runs.sample import LONGEST, Examples, Heads, Sample, heads_of, written
 from tui_transformer.learning.checkpoint import checkpoints
 from tui_transformer.learning.data import lines_of, read_data
 from tui_transformer.learning.run_file import settings_of

@@ -28,10 +28,10 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.overlay import Overlay
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.checkpoints.frames import Film, Frame, Shots, sample_of, usual_device
-from tui_transformer.explorer.tools.train.chosen import Chosen
-from tui_transformer.explorer.tools.train.exploring import session_of, show_in
-from tui_transformer.explorer.tools.train.plan import path_of
-from tui_transformer.explorer.tools.train.sample import Heads, Sample
+from tui_transformer.explorer.tools.runs.chosen import Chosen
+from tui_transformer.explorer.tools.runs.exploring import session_of, show_in
+from tui_transformer.explorer.tools.runs.paths import path_of
+from tui_transformer.explorer.tools.runs.sample import Heads, Sample
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles

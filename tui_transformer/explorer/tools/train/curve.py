@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tui_transformer.explorer.tools.runs.log import logged
 from tui_transformer.learning.loop import Measured, Record
 from tui_transformer.views.charts import LineChart, Series
 
@@ -19,9 +17,6 @@ MOST = 300
 
 STEEP = 8.0
 """How many times the smallest value the largest is, from which on a curve is drawn on a logarithmic axis."""
-
-LOGS = ("log.jsonl", "log.csv")
-"""The files in a run's folder that its log may be."""
 
 LEARNED = ("loss", "accuracy", "learning_rate", "gradient_norm")
 COLUMNS = (*LEARNED, "validation_loss", "validation_accuracy")
@@ -106,32 +101,3 @@ CHARTS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 
 def _is_steep(values: list[float]) -> bool:
     return bool(values) and min(values) > 0 and max(values) > STEEP * min(values)
-
-
-def logged(folder: Path) -> Iterator[Mapping[str, float]]:
-    """The lines of a run's log by column, numbers only; nothing where there is none."""
-    path = next((folder / name for name in LOGS if (folder / name).is_file()), None)
-    if path is None:
-        return
-    with suppress(OSError, UnicodeDecodeError, csv.Error), path.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file) if path.suffix == ".csv" else _objects(file)
-        for row in rows:
-            numbers = _numbers(row)
-            if "step" in numbers:
-                yield numbers
-
-
-def _objects(lines: Any) -> Iterator[Mapping[str, Any]]:
-    for line in lines:
-        with suppress(ValueError, RecursionError):  # the last line of a run that was killed may be cut
-            found = json.loads(line)
-            if isinstance(found, dict):
-                yield found
-
-
-def _numbers(row: Mapping[Any, Any]) -> dict[str, float]:
-    found = {}
-    for name, value in row.items():
-        with suppress(TypeError, ValueError, OverflowError):
-            found[str(name)] = float(value)
-    return found

@@ -14,7 +14,8 @@ from typing import Literal, TypeVar
 
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.tools.train.curve import LOGS, Curves
+from tui_transformer.explorer.tools.runs.log import LOGS
+from tui_transformer.explorer.tools.train.curve import Curves
 from tui_transformer.explorer.tools.train.looks import Looks
 from tui_transformer.explorer.tools.train.plan import plain_names
 from tui_transformer.learning.log import Log

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from rich.style import Style
 from rich.text import Text
 
+from tui_transformer.explorer.tools.runs.sample import Output
 from tui_transformer.explorer.tools.train.driver import Status
-from tui_transformer.explorer.tools.train.sample import Output
 from tui_transformer.explorer.widgets.inks import Inks, spread
 from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.explorer.widgets.share_bar import share_bar

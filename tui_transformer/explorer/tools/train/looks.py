@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tui_transformer.explorer.tools.train.sample import Examples, Heads, Output, heads_of
+from tui_transformer.explorer.tools.runs.sample import Examples, Heads, Output, heads_of
 from tui_transformer.learning.loop import Trainer
 
 SHARE = 0.01

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.tools.runs.paths import path_of
 from tui_transformer.files import is_file, write_whole
 from tui_transformer.learning.checkpoint import newest_checkpoint
 from tui_transformer.learning.corpora import lines_of
@@ -116,14 +116,6 @@ def found_run(folder: str) -> Found | None:
         return None
     newest = newest_checkpoint(path)
     return Found(0 if newest is None else int(newest.name), settings_of(path))
-
-
-def path_of(text: str) -> Path:
-    """A path as a person writes it, whole."""
-    path = Path(text.strip())
-    with suppress(RuntimeError, ValueError):
-        path = path.expanduser()
-    return path.absolute()
 
 
 def plan(values: Mapping[str, str]) -> Plan:

@@ -11,8 +11,8 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.pick import PickScreen
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.tools.runs.exploring import session_of, show_in
 from tui_transformer.explorer.tools.train.driver import Training
-from tui_transformer.explorer.tools.train.exploring import session_of, show_in
 from tui_transformer.explorer.tools.train.form import TrainForm
 from tui_transformer.explorer.tools.train.line import TrainingLine
 from tui_transformer.explorer.tools.train.plan import Plan

@@ -20,11 +20,11 @@ from tui_transformer.explorer.shell.actions import TRAIN
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import Action, bindings
+from tui_transformer.explorer.tools.runs.chosen import Chosen
+from tui_transformer.explorer.tools.runs.sample import Heads, Output
 from tui_transformer.explorer.tools.train import lines
-from tui_transformer.explorer.tools.train.chosen import Chosen
 from tui_transformer.explorer.tools.train.driver import Training
 from tui_transformer.explorer.tools.train.pace import Pace
-from tui_transformer.explorer.tools.train.sample import Heads, Output
 from tui_transformer.explorer.widgets.chart import Chart
 from tui_transformer.explorer.widgets.inks import INK_CLASSES, Inks, inks_of
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane

@@ -8,8 +8,8 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.state.overlay import NOTHING
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.tools.train.chosen import Chosen
-from tui_transformer.explorer.tools.train.sample import Heads, Sample
+from tui_transformer.explorer.tools.runs.chosen import Chosen
+from tui_transformer.explorer.tools.runs.sample import Heads, Sample
 from tui_transformer.model import Model
 from tui_transformer.views.step_view import Place
 

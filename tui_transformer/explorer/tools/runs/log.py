@@ -1,0 +1,42 @@
+"""The log of a run, read: a line a step."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+LOGS = ("log.jsonl", "log.csv")
+"""The files in a run's folder that its log may be."""
+
+
+def logged(folder: Path) -> Iterator[Mapping[str, float]]:
+    """The lines of a run's log by column, numbers only; nothing where there is none."""
+    path = next((folder / name for name in LOGS if (folder / name).is_file()), None)
+    if path is None:
+        return
+    with suppress(OSError, UnicodeDecodeError, csv.Error), path.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file) if path.suffix == ".csv" else _objects(file)
+        for row in rows:
+            numbers = _numbers(row)
+            if "step" in numbers:
+                yield numbers
+
+
+def _objects(lines: Any) -> Iterator[Mapping[str, Any]]:
+    for line in lines:
+        with suppress(ValueError, RecursionError):  # the last line of a run that was killed may be cut
+            found = json.loads(line)
+            if isinstance(found, dict):
+                yield found
+
+
+def _numbers(row: Mapping[Any, Any]) -> dict[str, float]:
+    found = {}
+    for name, value in row.items():
+        with suppress(TypeError, ValueError, OverflowError):
+            found[str(name)] = float(value)
+    return found
