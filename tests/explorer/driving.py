@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -185,15 +186,20 @@ async def exploring(
     session: Session | None = None,
     budget: int | None = None,
     decoder_text: str | None = None,
+    whole: bool | None = False,
     **options: Any,
 ) -> AsyncIterator[Explorer]:
-    """An explorer of a model, with the options of the command line."""
+    """An explorer of a model, with the options of the command line.
+
+    The whole is not shown unless a test wants it, or (None) leaves it to the size.
+    """
     if session is None:
         more = {} if budget is None else {"budget": budget}
         given = None if ids is None else tuple(ids)
         session = open_session(ModelOptions(**options, **more), text, given, decoder_text=decoder_text)
     app = ExplorerApp(session, preferences or Preferences())
-    with patch.object(details, "SOON", 0.001):
+    opened = partial(ViewState, whole=whole)
+    with patch.object(details, "SOON", 0.001), patch("tui_transformer.explorer.app.ViewState", lambda **_: opened()):
         async with app.run_test(size=size, notifications=True) as pilot:
             explorer = Explorer(pilot, app)
             await explorer.until(lambda: len(app.screen_stack) > 1)

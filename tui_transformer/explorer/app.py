@@ -32,6 +32,7 @@ from tui_transformer.explorer.shell.saying import Messages, called, saying_what_
 from tui_transformer.explorer.shell.themes import THEMES
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.view_state import ViewState
 
 ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -135,7 +136,8 @@ class ExplorerApp(App[None]):
             loop.add_signal_handler(number, self.exit, None, 128 + number)
         loop.set_default_executor(ThreadPoolExecutor(1, "background"))  # asyncio's own makes a thread for each work
         self.set_keymap(dict(self.keymap))
-        self.push_screen(MainScreen(self._session, self.worker, self.background))
+        look = ViewState(whole=None if self._preferences.whole else False)
+        self.push_screen(MainScreen(self._session, self.worker, self.background, look))
         for message in self._preferences.problems:
             self.notify(message, severity="warning", markup=False)
         self.call_after_refresh(self._collect_again)

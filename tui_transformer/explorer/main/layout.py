@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.css.scalar import Scalar
 from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Static
@@ -20,6 +21,9 @@ from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.text import WORDS, TextPane
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
+from tui_transformer.explorer.main.whole.bands import lines_wanted
+from tui_transformer.explorer.main.whole.moving import standing
+from tui_transformer.explorer.main.whole.pane import WholePane
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.state.overlay import Shown, shown_in
 from tui_transformer.explorer.state.session import TEXT, VOCABULARY
@@ -31,6 +35,7 @@ OVERLAY = "overlay"
 """The pane of the second matrix."""
 
 PANES = {
+    "whole": "The whole",
     "sentence": "Sentence",
     "steps": "Steps",
     "heads": "Heads",
@@ -40,20 +45,34 @@ PANES = {
 }
 """The panes that can have the keys, in the order of their digits, and what is written in their borders."""
 
-UNNAMED = ("matrix",)
-"""Panes that are called after what they show."""
+UNNAMED = ("matrix", "whole")
+"""Panes that are called after what they show, or whose parts have borders of their own."""
+
+BESIDE_WHOLE = ("whole", "matrix", "cell")
+"""The panes that there are where the whole is shown."""
+
+BELOW_WHOLE = 13
+"""Lines for the step in full, where the whole has more than that."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A class of the screen and the room that it needs; the style sheet says what it shows."""
+    """A class of the screen and the room that it needs; the style sheet says what it shows.
+
+    Attributes:
+        name: The class.
+        columns: Columns from which it is chosen.
+        lines: Lines from which it is.
+        others: Lines beside the whole and the step in full.
+    """
 
     name: str
     columns: int
     lines: int
+    others: int
 
 
-LAYOUTS = (Layout("-wide", 120, 36), Layout("-medium", 96, 26), Layout("-narrow", 0, 0))
+LAYOUTS = (Layout("-wide", 120, 36, 2), Layout("-medium", 96, 26, 6), Layout("-narrow", 0, 0, 4))
 """All panes, some, one at a time; the first that there is room for."""
 
 SHORT = 18
@@ -67,8 +86,9 @@ INSIDE: dict[str, str] = {pane: pane for pane in PANES} | dict.fromkeys((VOCABUL
 
 
 def compose_panes() -> ComposeResult:
-    """Title, sentence, steps, heads, matrix, chart, cell, keys."""
+    """Title, the whole, sentence, steps, heads, matrix, chart, cell, keys."""
     yield Static(id="title", markup=False)
+    yield WholePane(id="whole")
     yield SentencePane(id="sentence")
     yield Static(id="crumbs", markup=False)
     with Horizontal(id="body"):
@@ -92,12 +112,14 @@ class Panes:
 
     Attributes:
         drawing: Those that draw every scene by themselves.
+        whole_size: Columns and lines of the whole, where it is shown.
     """
 
     def __init__(self, screen: ExplorerScreen[None], explored: Exploration, show_lines: Callable[[], None]) -> None:
         """Panes of a screen that is composed later; `show_lines` says which pane has the keys."""
         self._screen, self._explored, self._show_lines = screen, explored, show_lines
         self.drawing: tuple[ScenePane, ...] = ()
+        self.whole_size = Size(0, 0)
 
     @property
     def screen(self) -> ExplorerScreen[None]:
@@ -105,10 +127,31 @@ class Panes:
         return self._screen
 
     def fit(self, size: Size) -> None:
-        """Choose the layout that there is room for."""
+        """Choose the layout that there is room for, and how much of it the whole has."""
         layout = next(each for each in LAYOUTS if size.width >= each.columns and size.height >= each.lines)
         small = {"-short": size.height < SHORT, "-tight": size.width < TIGHT}
+        self._wide = layout is LAYOUTS[0]
+        small["-whole"] = self.whole
         self._screen.update_classes({each.name: each is layout for each in LAYOUTS} | small | self._active_classes())
+        if self.whole:
+            self._fit_whole(size, layout)
+
+    def _fit_whole(self, size: Size, layout: Layout) -> None:
+        """Give the whole the lines that the step in full does not need, and no more than it can use."""
+        room = max(size.height - layout.others, 1)
+        explored = self._explored
+        most = lines_wanted(explored.session, standing(explored.session, explored.position), size.width)
+        below = max(min(room * 11 // 20, BELOW_WHOLE), room * 3 // 10)
+        self.whole_size = Size(size.width, min(room - below, most))
+        for pane in self._screen.query(WholePane):
+            if pane.styles.height != Scalar.from_number(self.whole_size.height):
+                pane.styles.height = self.whole_size.height
+
+    @property
+    def whole(self) -> bool:
+        """Whether the whole is shown."""
+        wanted = self._explored.view.whole
+        return self._wide if wanted is None else wanted
 
     def _active_classes(self) -> dict[str, bool]:
         return {f"-active-{pane}": pane == self._explored.view.active for pane in PANES}
@@ -132,18 +175,22 @@ class Panes:
 
     def names(self) -> list[str]:
         """The panes that the stop has."""
+        if self.whole:
+            return list(BESIDE_WHOLE)
         scene = self._explored.scene
         heads = scene is not None and scene.view.heads > 1 and not self._screen.has_class("-stacked")
-        return [name for name in PANES if name != "heads" or heads]
+        return [name for name in PANES if name != "whole" and (name != "heads" or heads)]
 
     def digits(self) -> dict[str, int]:
         """The panes that the stop has, with the digits that go to them."""
         names = self.names()
-        return {name: digit for digit, name in enumerate(PANES, 1) if name in names}
+        return {name: digit for digit, name in enumerate(PANES) if name in names}
 
     def room_for_pair(self) -> Size:
         """Columns and lines that are left for two matrices, as in the style sheet."""
         tight = self._screen.has_class("-tight")
+        if self.whole:
+            return self._screen.size - (self._screen.size.width * 2 // 5, self.whole_size.height + 2)
         return self._screen.size - ((0 if tight else 26) + 38, 1 + 4 + 12 + 1 + tight)
 
     def show_stop(self) -> None:

@@ -27,6 +27,14 @@ class Looking:
         self._explored.look(wanted=next_shown(kind, self._presenter.panes.shown, wide=self._presenter.panes.wide))
         self._presenter.show_position()
 
+    def turn_whole(self) -> None:
+        """Show the whole above the step, or the lists of steps and heads instead."""
+        panes = self._presenter.panes
+        self._explored.look(whole=not panes.whole)
+        panes.fit(panes.screen.size)
+        self._presenter.show_position()
+        panes.focus("whole" if panes.whole else "matrix")
+
     def next_chart(self) -> None:
         """Draw the next chart of those that fit the step."""
         self._explored.look(chart=self._explored.view.chart + 1)

@@ -12,6 +12,7 @@ from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.panes.text import WORDS
 from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.main.presenter import Presenter
+from tui_transformer.explorer.main.whole.moving import box_beside, standing
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.state.going import destination, names
 from tui_transformer.explorer.state.position import Position, next_stop
@@ -72,6 +73,19 @@ class Navigation:
             suggestions=names(session),
         )
         self._port.open(prompt, go)
+
+    def go_to_box(self, across: int, down: int) -> None:
+        """Go to the box beside the current one in the whole."""
+        position = standing(self._explored.session, self._explored.position)
+        program, placed = self._explored.session.trace.program, self._presenter.whole.placed
+        self.go_to_stop(box_beside(program, placed, position.stop, across, down))
+
+    def go_into(self, stop: str, head: int | None, row: int | None) -> None:
+        """Go to a step, and to the head and row of it that are given."""
+        place = self._explored.position.place
+        chosen = Place(place.head if head is None else head, place.row if row is None else row, place.column)
+        self._explored.trail.clear()
+        self._port.go(Position(stop, chosen))
 
     def follow_operand(self, operand: Operand) -> None:
         """Go to the cell that a term was read from: of the value, or of the gradient where that is the operand."""

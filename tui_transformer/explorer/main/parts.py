@@ -20,6 +20,7 @@ from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.view_state import ViewState
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +40,9 @@ class Parts:
     predicting: Predicting
 
 
-def assemble(screen: ExplorerScreen[None], session: Session, worker: Worker, background: Background) -> Parts:
+def assemble(screen: ExplorerScreen[None], session: Session, worker: Worker, background: Background, look: ViewState) -> Parts:
     """The parts of a screen that explores a session from its first stop."""
-    explored = Exploration(History(session), Position(session.stops[0]))
+    explored = Exploration(History(session), Position(session.stops[0]), look)
     requests = Requests(
         screen, worker, lambda: presenter.lines.show(), lambda: explored.session.model.backend.device == "cpu"
     )

@@ -18,13 +18,14 @@ from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.text import WORDS, TextPane
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.scene import Scene, gather, scene_cost, tile_of
+from tui_transformer.explorer.main.whole.showing import Whole
 from tui_transformer.explorer.shell.asking import AT_ONCE, Requests, draw_together
 from tui_transformer.explorer.state.session import VOCABULARY
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place
 
-LOOKING = ("scene", "text", "cell", "tile", f"tile {OVERLAY}", "heads", "chart")
+LOOKING = ("scene", "text", "cell", "tile", f"tile {OVERLAY}", "heads", "chart", "whole")
 """Work that is of no use once another position is shown."""
 
 NUMBERS = {"nothing": "", "gradient": " · ‖∂loss/∂x‖", "trace": " · max |a − b|"}
@@ -38,6 +39,7 @@ class Presenter:
         panes: The panes that it hands them to.
         lines: The one-line texts and the sentence.
         details: Heads and chart.
+        whole: Every step as a small picture.
     """
 
     def __init__(self, explored: Exploration, panes: Panes, requests: Requests) -> None:
@@ -46,6 +48,7 @@ class Presenter:
         self._screen = panes.screen
         self.lines = Lines(explored, panes, requests)
         self.details = Details(explored, panes, requests)
+        self.whole = Whole(explored, panes, requests)
 
     @property
     def about(self) -> str:
@@ -64,6 +67,7 @@ class Presenter:
             name = texts.vocabulary_name(session.model, words)
             self._screen.query_one(VocabularyPane).show(words, session.encoding.ids, name)
         self.lines.forget_times()
+        self.panes.fit(self._screen.size)
         self.show_position()
         if session.overlay.kind == "trace" and session.comparison is None:
             self._requests.ask(
@@ -151,6 +155,7 @@ class Presenter:
         self.panes.keep_focus()
         self.lines.show()
         self.details.follow(heads=True)
+        self.whole.show()
 
     # Another cell of the matrix that is shown
 
@@ -180,6 +185,7 @@ class Presenter:
         self._show_panes()
         self.lines.show()
         self.details.follow()
+        self.whole.show()
 
     def supply_tile(self, rows: range, columns: range, heat_map: HeatMap) -> None:
         """Give a matrix the cells that it needs to be drawn."""

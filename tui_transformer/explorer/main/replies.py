@@ -14,6 +14,7 @@ from tui_transformer.explorer.main.panes.text import TextPane
 from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.parts import Parts
+from tui_transformer.explorer.main.whole.pane import WholePane
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 
@@ -23,6 +24,9 @@ REPLIES: Mapping[type[Message], Callable[[Parts, Any], None]] = {
     HeatMap.TileNeeded: lambda parts, event: parts.presenter.supply_tile(event.rows, event.columns, event.heat_map),
     HeadStrip.Moved: lambda parts, event: parts.navigation.go_to_head(event.index),
     StepsPane.Visited: lambda parts, event: parts.navigation.go_to_stop(event.chosen),
+    WholePane.Moved: lambda parts, event: parts.navigation.go_to_box(event.across, event.down),
+    WholePane.Visited: lambda parts, event: parts.navigation.go_into(event.step, event.head, event.row),
+    WholePane.Chosen: lambda parts, _: parts.panes.focus("matrix"),
     CellPane.Followed: lambda parts, event: parts.navigation.follow_operand(event.operand),
     VocabularyPane.EntryChosen: lambda parts, event: parts.navigation.follow_word(event.token_id),
     SentencePane.Opened: lambda parts, event: parts.editing.target() if event.which else parts.editing.sentence(),

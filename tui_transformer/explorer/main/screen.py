@@ -19,6 +19,7 @@ from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.session import VOCABULARY, Session
+from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.explorer.widgets.inks import INK_CLASSES
 
@@ -35,10 +36,10 @@ class MainScreen(ExplorerScreen[None]):
     AUTO_FOCUS = ""
     CSS_PATH = "screen.tcss"
 
-    def __init__(self, session: Session, worker: Worker, background: Background) -> None:
+    def __init__(self, session: Session, worker: Worker, background: Background, look: ViewState) -> None:
         """Show a session from its first stop."""
         super().__init__()
-        self.parts = assemble(self, session, worker, background)
+        self.parts = assemble(self, session, worker, background, look)
 
     @property
     def settled(self) -> bool:
@@ -54,7 +55,7 @@ class MainScreen(ExplorerScreen[None]):
         """Name the panes and show the first stop."""
         self.parts.panes.begin()
         self.parts.presenter.show_session()
-        self.parts.panes.focus("matrix")
+        self.parts.panes.focus("whole" if self.parts.panes.whole else "matrix")
         self.parts.presenter.lines.opening.begin(self.parts.explored.session)
 
     def on_key(self) -> None:
@@ -67,6 +68,7 @@ class MainScreen(ExplorerScreen[None]):
         was = panes.shown
         panes.fit(event.size)
         presenter.lines.show()
+        presenter.whole.show()
         if panes.shown != was:
             presenter.show_position()
 
@@ -92,7 +94,9 @@ class MainScreen(ExplorerScreen[None]):
         self.parts.navigation.turn_head(direction)
 
     def action_pane(self, name: str) -> None:
-        """Go to a pane."""
+        """Go to a pane; the whole gives way to one that has no room beside it."""
+        if self.parts.panes.whole and name not in self.parts.panes.names():
+            self.parts.looking.turn_whole()
         self.parts.panes.focus(name)
 
     def action_next_pane(self, direction: int) -> None:
@@ -150,6 +154,10 @@ class MainScreen(ExplorerScreen[None]):
     def action_predict(self) -> None:
         """A question on the step that is shown."""
         self.parts.predicting.ask()
+
+    def action_whole(self) -> None:
+        """The whole above the step, and the lists of steps and heads instead."""
+        self.parts.looking.turn_whole()
 
     # Changing
 

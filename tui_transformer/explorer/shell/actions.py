@@ -55,6 +55,7 @@ ACTIONS = (
     Action("open", "open('open')", "Open another model: trained, recent, on this computer, a path", "open", "o"),
     Action("go", "go", "Go to a step, a layer or a number", "go to", ":"),
     Action("predict", "predict", "Predict, then reveal: a question on this step", "predict", "p"),
+    Action("whole", "whole", "The whole on one screen, and back", "whole", "0"),
     Action("messages", "app.messages", "Messages: what was said"),
     Action("theme", "app.next_theme", "Dark or light"),
     Action("pane.next", "next_pane(1)", "Next pane"),
@@ -79,6 +80,7 @@ KEY_LINE = (
     "layer.next",
     "sentence.edit",
     "tour",
+    "whole",
     "backward",
     "compare",
     "generate",
@@ -260,6 +262,13 @@ PREDICT = tuple(
     Action(f"pane.{pane}", f"answer({index})", f"Answer {index + 1}")
     for index, pane in enumerate(("sentence", "steps", "heads", "matrix"))
 )
+WHOLE = (
+    Action("cursor.left", "box(-1, 0)", "The box before"),
+    Action("cursor.right", "box(1, 0)", "The next box"),
+    Action("cursor.up", "box(0, -1)", "The box above"),
+    Action("cursor.down", "box(0, 1)", "The box below"),
+    Action("cursor.choose", "choose", "Look inside: the step in full"),
+)
 CELL = (
     Action("order", "order", "Terms in order, or the largest first"),
     Action("second", "follow_second", "Follow the second factor of a product"),
@@ -293,6 +302,7 @@ SCREENS: Mapping[str, tuple[Action, ...]] = {
     "tour": TOUR,
     "predict": PREDICT,
     "cell": CELL,
+    "whole": WHOLE,
     "words": TEMPERATURE,
     "vocabulary": VOCABULARY,
 }

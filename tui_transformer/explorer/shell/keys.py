@@ -84,13 +84,14 @@ KEYS: Mapping[str, str] = {
     "explore": "E",
     "open": "o",
     "tour": "t",
+    "whole": "0",
     "go": "colon",
     "predict": "p",
 }
 """The keys of each meaning, separated by commas. By its name a meaning is given other keys, for all screens at once."""
 
-RESERVED = ("0", "Z")
-"""Keys of what is still to come: the whole, zoom."""
+RESERVED = ("Z",)
+"""Keys of what is still to come: zoom."""
 
 UNBOUND = "unbound-"
 """What begins the key of an action that has none: nobody can press it, but it can be given one."""

@@ -15,14 +15,18 @@ FILE = "config.toml"
 class Preferences:
     """What the file says. `problems` are lines about what could not be used.
 
+    Without `whole` the explorer opens with lists of steps and heads, however large the terminal is.
+
     A file looks so::
 
         theme = "tui-light"
+        whole = false
         [keys]
         "step.next" = "space,j"
     """
 
     theme: str | None = None
+    whole: bool = True
     keys: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
@@ -42,14 +46,17 @@ def read_preferences(path: Path) -> Preferences:
         return Preferences()
     except (OSError, ValueError, RecursionError) as error:
         return Preferences(problems=(f"{path}: not read: {str(error).splitlines()[0]}",))
-    theme, keys = raw.get("theme"), raw.get("keys", {})
-    problems = [f"{path}: {key} is not known" for key in raw if key not in ("theme", "keys")]
+    theme, whole, keys = raw.get("theme"), raw.get("whole", True), raw.get("keys", {})
+    problems = [f"{path}: {key} is not known" for key in raw if key not in ("theme", "whole", "keys")]
     if theme is not None and not isinstance(theme, str):
         problems.append(f"{path}: theme is a name in quotes")
+    if not isinstance(whole, bool):
+        problems.append(f"{path}: whole is true or false")
     good = {name: value for name, value in _table(keys).items() if isinstance(value, str)}
     if not isinstance(keys, dict) or len(good) < len(keys):
         problems.append(f'{path}: [keys] holds lines such as "step.next" = "space"')
-    return Preferences(theme if isinstance(theme, str) else None, good, tuple(problems))
+    name = theme if isinstance(theme, str) else None
+    return Preferences(name, whole is not False, good, tuple(problems))
 
 
 def _table(value: Any) -> dict[str, Any]:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import numpy as np
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Region
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Offset, Region
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_transformer.explorer.main.whole.drawing import Line, Picture, Placement
+from tui_transformer.explorer.main.whole.bands import Placement
+from tui_transformer.explorer.main.whole.pictures import Line, Picture
 from tui_transformer.explorer.main.whole.placing import Placed
+from tui_transformer.explorer.shell.actions import WHOLE
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.widgets.labels import fit_label
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.explorer.widgets.share_bar import share_bar
@@ -30,6 +36,7 @@ INKS = ("plain", "quiet", "accent", "border")
 class WholePane(Widget, can_focus=True):
     """Bands of small pictures."""
 
+    BINDINGS: ClassVar[list[BindingType]] = bindings(WHOLE)
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"whole--{name}" for name in INKS}
     DEFAULT_CSS = """
     WholePane {
@@ -41,6 +48,23 @@ class WholePane(Widget, can_focus=True):
         & > .whole--border { color: $border-blurred; }
     }
     """
+
+    class Moved(Message):
+        """The user goes to the box beside the current one, so many boxes to the right and bands down."""
+
+        def __init__(self, across: int, down: int) -> None:
+            super().__init__()
+            self.across, self.down = across, down
+
+    class Visited(Message):
+        """The user clicked on a box: its step, and the head and row of it where a picture was hit."""
+
+        def __init__(self, step: str, head: int | None = None, row: int | None = None) -> None:
+            super().__init__()
+            self.step, self.head, self.row = step, head, row
+
+    class Chosen(Message):
+        """The user looks inside the current box."""
 
     def __init__(self, *, id: str | None = None) -> None:
         """Show nothing yet."""
@@ -56,6 +80,31 @@ class WholePane(Widget, can_focus=True):
         """Show bands; those whose pictures are not there yet have their titles alone."""
         self._placed, self._pictures, self._stop, self._head = placed, pictures, stop, head
         self._redraw()
+
+    def action_box(self, across: int, down: int) -> None:
+        """Go from box to box."""
+        self.post_message(self.Moved(across, down))
+
+    def action_choose(self) -> None:
+        """Look inside the current box."""
+        self.post_message(self.Chosen())
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the box that is clicked; a double click looks inside."""
+        place = event.get_content_offset(self)
+        found = self._visited(place) if place is not None else None
+        if found is not None:
+            self.post_message(found)
+            if event.chain == 2:
+                self.action_choose()
+
+    def _visited(self, at: Offset) -> Visited | None:
+        for place, placement in enumerate(self._placed):
+            for placed, found in _drawn_boxes(placement, self._pictures.get(place, ())):
+                x, y = at.x - placement.left - 2 - placed.left, at.y - placement.top - 1
+                if 0 <= x < placed.width and 0 <= y < placement.lines - 2:
+                    return self.Visited(found.step, *_hit(found, x, y - 1, tall=placement.tall))
+        return None
 
     def on_resize(self) -> None:
         """Draw for the new size."""
@@ -104,15 +153,14 @@ class WholePane(Widget, can_focus=True):
         top, bottom = placement.top, placement.top + placement.lines - 1
         if bottom >= len(lines):
             return
-        here = self._stop in placement.band.steps
+        here = self._stop in (*placement.band.steps, *(each.step for each in pictures))
         ink, words = self._ink["accent" if here else "border"], self._ink["accent" if here else "plain"]
         lines[top].append((placement.left, _rule("╭─", placement.title, "╮", placement.width, ink, words)))
-        legend = _legend(max((each.together for each in pictures), default=1))
+        legend = _legend(max((each.tiles.together for each in pictures if each.tiles is not None), default=1))
         lines[bottom].append((placement.left, _rule("╰", legend, "─╯", placement.width, ink, self._ink["quiet"])))
         for y in range(top + 1, bottom):
             lines[y] += [(placement.left + column, [Segment("│", ink)]) for column in (0, placement.width - 1)]
-        boxes = (*placement.boxes, Placed(-1, placement.rest, placement.width - 4 - placement.rest))
-        for placed, found in zip(boxes, pictures, strict=False):
+        for placed, found in _drawn_boxes(placement, pictures):
             self._draw_box(lines, placement, placed, found)
 
     def _draw_box(self, lines: list[list[Piece]], placement: Placement, placed: Placed, found: Picture) -> None:
@@ -120,22 +168,30 @@ class WholePane(Widget, can_focus=True):
         current = found.step == self._stop
         style = self._ink["accent" if current else "quiet"]
         lines[top].append((left, [Segment(fit_label(found.title, placed.width), style)]))
-        drawn = self._words(found.lines, placed.width) if found.lines else self._tiles(found, tall=placement.tall)
-        for y, segments in enumerate(drawn, top + 1):
-            lines[y].append((left, segments))
-        if found.sign and placed.left:
-            lines[top + 1 + (len(drawn) - 1) // 2].append((left - 2, [Segment(found.sign, self._ink["plain"])]))
-        if current and not found.lines:
-            self._frame(lines[top + 1 : top + 1 + len(drawn)], left, drawn)
+        below = lines[top + 1 : placement.top + placement.lines - 1]
+        drawn = self._words(found.lines, placed.width) if found.tiles is None else self._tiles(found, placement, framed=current)
+        for pieces, segments in zip(below, drawn, strict=False):
+            pieces.append((left, segments))
+        if found.sign and placed.left and drawn:
+            below[(len(drawn) - 1) // 2].append((left - 2, [Segment(found.sign, self._ink["plain"])]))
+        if found.tiles is not None:
+            self._mark(below, left, found, tall=placement.tall, framed=current)
 
-    def _frame(self, lines: list[list[Piece]], left: int, drawn: list[list[Segment]]) -> None:
-        """Bars on both sides."""
-        width = max(sum(segment.cell_length for segment in segments) for segments in drawn)
-        for pieces in lines:
-            pieces += [
-                (left - 1, [Segment("▐", self._ink["accent"])]),
-                (left + width, [Segment("▌", self._ink["accent"])]),
-            ]
+    def _mark(self, lines: list[list[Piece]], left: int, found: Picture, *, tall: bool, framed: bool) -> None:
+        """Bars on both sides of the current picture, and in every picture a mark beside the current token's row."""
+        assert found.tiles is not None
+        here, tiles, ink = self._place_of(found), found.tiles.values, self._ink["accent"]
+        right = left + sum(tile.shape[1] + 1 for tile in tiles) - 1
+        for y, pieces in enumerate(lines[: _height(found, tall=tall)]):
+            if mark := _row_mark(found.marked, y, tall=tall, framed=framed and here == 0):
+                pieces.append((left - 1, [Segment(mark, ink)]))
+            if framed and here == len(tiles) - 1:
+                pieces.append((right, [Segment("▌", ink)]))
+
+    def _place_of(self, found: Picture) -> int:
+        """The place of the current head among the pictures of a box."""
+        assert found.tiles is not None
+        return min(max(self._head - found.heads.start, 0), len(found.tiles.values) - 1)
 
     def _words(self, found: tuple[Line, ...], width: int) -> list[list[Segment]]:
         """Words with numbers, or with bars."""
@@ -156,19 +212,22 @@ class WholePane(Widget, can_focus=True):
 
     # Pictures
 
-    def _tiles(self, found: Picture, *, tall: bool) -> list[list[Segment]]:
-        """Pictures side by side; under those of several heads their numbers."""
-        drawn = [self._tile(tile, found.scale, tall=tall) for tile in found.tiles]
-        lines = [list[Segment]() for _ in range(max(map(len, drawn)))]
-        for tile in drawn:
-            for y, line in enumerate(lines):
-                line += [Segment(" ", self.rich_style)] * bool(line) + tile[y]
-        return lines if len(drawn) == 1 else [*lines, self._head_numbers(found)]
+    def _tiles(self, found: Picture, placement: Placement, *, framed: bool) -> list[list[Segment]]:
+        """Pictures side by side, that of the current head in its frame; under those of several heads their numbers."""
+        assert found.tiles is not None
+        here, lines = self._place_of(found), [list[Segment]() for _ in range(_height(found, tall=placement.tall))]
+        for place, tile in enumerate(found.tiles.values):
+            side = {here: "▐", here + 1: "▌"}.get(place, " ") if framed else " "
+            gap = [Segment(side, self.rich_style if side == " " else self._ink["accent"])] * (place > 0)
+            for line, cells in zip(lines, self._tile(tile, found.tiles.scale, tall=placement.tall), strict=True):
+                line += gap + cells
+        return lines if len(found.tiles.values) == 1 else [*lines, self._head_numbers(found)]
 
     def _head_numbers(self, found: Picture) -> list[Segment]:
         """The number of every head under its picture, the current one marked."""
+        assert found.tiles is not None
         segments = list[Segment]()
-        for head, tile in enumerate(found.tiles, found.first):
+        for head, tile in zip(found.heads, found.tiles.values, strict=True):
             width, style = tile.shape[1], self._ink["accent" if head == self._head else "quiet"]
             text = f"head {head}" if width >= len(f"head {head}") else str(head)
             segments += [Segment(fit_label(text, width, "center"), style), Segment(" ", self.rich_style)]
@@ -178,6 +237,36 @@ class WholePane(Widget, can_focus=True):
         """Two rows a line; a row a line in the first band, whose rows stand beside the tokens."""
         cells = np.repeat(values, 2, axis=0) if tall else values
         return picture(cells, scale, Surface.of(self.app), self.rich_style)
+
+
+def _drawn_boxes(placement: Placement, pictures: tuple[Picture, ...]) -> Iterator[tuple[Placed, Picture]]:
+    """The boxes of a band with what they show; what is beside them has the room that is left."""
+    beside = Placed(-1, placement.rest, placement.width - 4 - placement.rest)
+    yield from zip((*placement.boxes, beside), pictures, strict=False)
+
+
+def _height(found: Picture, *, tall: bool) -> int:
+    """Lines of a picture."""
+    return len(found.rows) if tall else (len(found.rows) + 1) // 2
+
+
+def _row_mark(marked: int | None, y: int, *, tall: bool, framed: bool) -> str:
+    """What stands before a line of a picture: half a block beside the current token's row, a bar where it is framed."""
+    if marked is None or marked // (1 if tall else 2) != y:
+        return "▐" if framed else ""
+    if tall:
+        return "█" if framed else "▐"
+    return ("▟" if framed else "▗") if marked % 2 else ("▜" if framed else "▝")
+
+
+def _hit(found: Picture, x: int, y: int, *, tall: bool) -> tuple[int | None, int | None]:
+    """The head and the row at a place of a picture."""
+    if y < 0 or found.tiles is None:
+        return None, (found.rows[y] if 0 <= y < len(found.rows) and found.rows else None)
+    row = y if tall else 2 * y
+    head = x // (found.tiles.values[0].shape[1] + 1) if len(found.heads) > 1 else 0
+    inside = head < len(found.heads)
+    return (found.heads[head] if inside else None), (found.rows[row] if row < len(found.rows) else None)
 
 
 def _rule(left: str, text: str, right: str, width: int, ink: Style, words: Style) -> list[Segment]:

@@ -1,0 +1,272 @@
+"""What the boxes of the whole show: small pictures, words, bars. Values are read box by box, and kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from rich.cells import cell_len
+
+from tui_transformer.analysis.answer import likely_at
+from tui_transformer.analysis.effects import answer_positions
+from tui_transformer.engine.axis import Axes
+from tui_transformer.engine.trace import Trace
+from tui_transformer.explorer.main.whole.bands import ALL_HEADS, MOST_HEAD, Placement, all_heads, rows_of
+from tui_transformer.explorer.main.whole.names import shape, symbol
+from tui_transformer.explorer.main.whole.placing import NARROWEST, Placed, window
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import VOCABULARY, Session
+from tui_transformer.text.display import token_label
+from tui_transformer.views.step_view import scale_for, tile_extremes
+from tui_transformer.views.view import Scale, Values
+from tui_transformer.views.whole import ANSWER, sketch
+
+Made = TypeVar("Made")
+Report = Callable[[str], None]
+
+LEAST_WORDS = 16
+"""Columns that entries of the vocabulary need."""
+
+LOOKING = 4
+"""Operations that it takes to make a picture, per cell that it is made from."""
+
+MOST_KEPT = 512
+"""Pictures that are kept."""
+
+NO_SCALE = Scale("diverging", -1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of text in a box: a mark says that it is the current one; `share` draws a bar."""
+
+    text: str
+    value: str = ""
+    marked: bool = False
+    share: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """The picture of a step.
+
+    Attributes:
+        values: A picture for each head that is shown.
+        scale: What the colours stand for.
+        together: How many columns of the step at most stand in one of the picture.
+    """
+
+    values: tuple[Values, ...]
+    scale: Scale
+    together: int
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """What a box shows.
+
+    Attributes:
+        step: The step.
+        title: Its textbook name and shape, as far as there is room.
+        sign: What stands before the box.
+        tiles: The picture; of every head where all are shown.
+        heads: The heads that are shown, where there are several.
+        rows: The rows that are shown.
+        marked: The row of these that is the current token's.
+        lines: Words instead of a picture.
+    """
+
+    step: str
+    title: str
+    sign: str = ""
+    tiles: Tiles | None = None
+    heads: range = range(1)
+    rows: range = range(0)
+    marked: int | None = None
+    lines: tuple[Line, ...] = ()
+
+
+@dataclass(eq=False)
+class Album:
+    """What was read of one trace, kept as long as that is shown."""
+
+    trace: Trace
+    _made: dict[Any, Any] = field(default_factory=dict)
+
+    def get(self, key: Any, make: Callable[[], Made]) -> Made:
+        """What is kept under a key, made if it is not there."""
+        if key not in self._made:
+            if len(self._made) >= MOST_KEPT:
+                self._made.clear()
+            self._made[key] = make()
+        made: Made = self._made[key]
+        return made
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._made
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Draws the bands around a position.
+
+    Attributes:
+        session: What is explored.
+        position: The current step, head and row.
+        album: What was read before.
+    """
+
+    session: Session
+    position: Position
+    album: Album
+
+    def is_ready(self, placement: Placement) -> bool:
+        """Whether everything that a band shows was read before."""
+        return all(key in self.album for key in self._keys(placement) if key is not None)
+
+    def cost(self, placement: Placement) -> int:
+        """About how many operations it takes to draw a band."""
+        names = [self._shown(placement, placed) for placed in placement.boxes]
+        return sum(_cost(self.album.trace, name, placement.rows) for name in names)
+
+    def draw(self, placement: Placement, report: Report = lambda _: None) -> tuple[Picture, ...]:
+        """What the boxes of a band show; what is missing is computed."""
+        pictures = [self._draw(placement, placed, report) for placed in placement.boxes]
+        beside = self._vocabulary_beside(placement)
+        return (*pictures, *([beside] if beside is not None else []))
+
+    # Boxes
+
+    def _shown(self, placement: Placement, placed: Placed) -> str:
+        return placement.band.boxes[placed.box].shown(self.position.stop)
+
+    def _keys(self, placement: Placement) -> list[Any]:
+        return [self._key(placement, placed) for placed in placement.boxes]
+
+    def _key(self, placement: Placement, placed: Placed) -> Any:
+        """What the picture of a box depends on; None where it costs nothing."""
+        name = self._shown(placement, placed)
+        axes = self.session.trace.program.axes(name)
+        if self._is_words(name):
+            return None
+        if name in ANSWER:
+            return name, placement.lines
+        rows, (heads, columns) = self._rows(axes, placement), self._heads(axes, name, placed.width)
+        return name, rows, heads, columns
+
+    def _is_words(self, name: str) -> bool:
+        """Whether a step is the tokens."""
+        program = self.session.trace.program
+        axes = program.axes(name)
+        return len(axes) == 1 and program.step(name).op.integer and axes[0].sequence in self.session.sequences
+
+    def _draw(self, placement: Placement, placed: Placed, report: Report) -> Picture:
+        name, box, trace = self._shown(placement, placed), placement.band.boxes[placed.box], self.album.trace
+        axes, key = trace.program.axes(name), self._key(placement, placed)
+        rows, here = self._rows(axes, placement), self._row_here(axes)
+        if key is None:
+            return Picture(name, "token     ID", rows=rows, lines=self._tokens(axes, rows, here))
+        report(name)
+        if name in ANSWER:
+            lines = self.album.get(key, lambda: self._answer(name, max(placement.lines - 3, 1)))
+            return Picture(name, "most likely", box.sign, lines=lines)
+        _, _, heads, columns = key
+        tiles = self.album.get(key, lambda: _tiles(trace, name, rows, heads, columns, report))
+        marked = here - rows.start if here in rows else None
+        title = _title(trace, name, axes, heads, placed.width)
+        return Picture(name, title, box.sign, tiles, heads, rows, marked)
+
+    def _rows(self, axes: Axes, placement: Placement) -> range:
+        return window(rows_of(axes), self._row_here(axes), placement.rows)
+
+    def _heads(self, axes: Axes, name: str, width: int) -> tuple[range, int]:
+        """The heads that have room, the current one among them, and the columns of each."""
+        head = min(self.position.place.head, axes[0].size - 1) if len(axes) == 3 else 0
+        if not all_heads(self.session.trace.program, name):
+            return range(head, head + 1), width
+        heads, keys = axes[0].size, axes[-1].size
+        columns = min(keys, MOST_HEAD, max((width + 1) // heads - 1, NARROWEST))
+        return window(heads, head, max((width + 1) // (columns + 1), 1)), columns
+
+    def _row_here(self, axes: Axes) -> int:
+        """The row of the current token: the row or the column of the current step that stands for the same sequence."""
+        program, place = self.session.trace.program, self.position.place
+        known = self.position.stop in program.by_name or self.position.stop in program.aliases
+        own = program.axes(self.position.stop)[-2:] if known else ()
+        sequence = (axes[-2] if len(axes) > 1 else axes[0]).sequence
+        if not own or own[0].sequence == sequence:
+            return place.row
+        return place.column if own[-1].sequence == sequence else 0
+
+    # Words
+
+    def _tokens(self, axes: Axes, rows: range, here: int) -> tuple[Line, ...]:
+        tokens = self.session.sequences[axes[0].sequence].tokens
+        return tuple(Line(token_label(tokens[row].text), str(tokens[row].id), marked=row == here) for row in rows)
+
+    def _vocabulary_beside(self, placement: Placement) -> Picture | None:
+        """The words of the sentence in the vocabulary, where a first band has room for them beside its boxes."""
+        words, room = self.session.model.vocabulary, placement.width - 4 - placement.rest
+        if words is None or not placement.tall or room < LEAST_WORDS:
+            return None
+        axes = self.session.trace.program.axes(placement.band.boxes[0].steps[0])
+        tokens = self.session.sequences[axes[0].sequence].tokens
+        entries, current = sorted({token.id for token in tokens}), tokens[self._row_here(axes)].id
+        shown = window(len(entries), entries.index(current), placement.rows)
+        lines = tuple(self._entry(entries[place], marked=entries[place] == current) for place in shown)
+        return Picture(VOCABULARY, f"vocabulary {words.size:,}", lines=lines)
+
+    def _entry(self, token: int, *, marked: bool) -> Line:
+        return Line(token_label(self.session.model.word(token)), str(token), marked=marked)
+
+    def _answer(self, name: str, count: int) -> tuple[Line, ...]:
+        """The most likely words where the model answers."""
+        trace, model = self.album.trace, self.session.model
+        found = likely_at(trace, answer_positions(trace, folder=model.folder).start, count)
+        logits = name == "output.logits"
+        return tuple(
+            Line(
+                token_label(model.word(each.token)),
+                f"{each.logit:.2f}" if logits else _share(each.probability),
+                marked=place == 0,
+                share=each.probability,
+            )
+            for place, each in enumerate(found)
+        )
+
+
+def _cost(trace: Trace, name: str, rows: int) -> int:
+    """About how many operations it takes to have the rows of a step that are drawn, and to look through them."""
+    axes = trace.program.axes(name)
+    cells = math.prod((axes[0].size if len(axes) == 3 else 1, rows, axes[-1].size))
+    return trace.pending_part(name, min(rows / rows_of(axes), 1.0)) + LOOKING * cells
+
+
+def _tiles(trace: Trace, name: str, rows: range, heads: Sequence[int], columns: int, report: Report) -> Tiles:
+    trace.prepare(name, before=lambda step: report(step.name))
+    found = [sketch(trace, name, rows, columns, head) for head in heads]
+    values = tuple(each.values for each in found)
+    low, high = tile_extremes(np.concatenate([tile.ravel() for tile in values]))
+    whole = all_heads(trace.program, name)
+    scale = Scale("sequential", 0.0, 1.0) if whole else scale_for(found[0].kind, low, high)
+    return Tiles(values, scale, found[0].together)
+
+
+def _title(trace: Trace, name: str, axes: Axes, heads: range, width: int) -> str:
+    """The name of a step with its shape, or with the heads that are shown."""
+    if not all_heads(trace.program, name):
+        return _fitting(symbol(trace.program, name), shape(axes), width)
+    if len(heads) < axes[0].size:
+        return f"softmax, heads {heads.start} to {heads.stop - 1} of {axes[0].size}"
+    return ALL_HEADS if axes[0].size > 1 else "softmax"
+
+
+def _fitting(name: str, size: str, width: int) -> str:
+    return f"{name} {size}" if cell_len(f"{name} {size}") <= width else name
+
+
+def _share(share: float) -> str:
+    return f"{share:.1%}" if share >= 0.0001 else "<0.01 %"
