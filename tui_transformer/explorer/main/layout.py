@@ -76,7 +76,10 @@ LAYOUTS = (Layout("-wide", 120, 36, 2), Layout("-medium", 96, 26, 6), Layout("-n
 """All panes, some, one at a time; the first that there is room for."""
 
 SHORT = 18
-"""Below so many lines only the cell's own line is left under the matrix."""
+"""Below so many lines only the cell's own line is left under the matrix, or under the whole."""
+
+SHORT_OTHERS = 3
+"""Lines beside the whole there."""
 
 TIGHT = 150
 """Columns below which the list of steps gives way to a second matrix."""
@@ -138,10 +141,11 @@ class Panes:
 
     def _fit_whole(self, size: Size, layout: Layout) -> None:
         """Give the whole the lines that the step in full does not need, and no more than it can use."""
-        room = max(size.height - layout.others, 1)
+        short = size.height < SHORT
+        room = max(size.height - (SHORT_OTHERS if short else layout.others), 1)
         explored = self._explored
         most = lines_wanted(explored.session, standing(explored.session, explored.position), size.width)
-        below = max(min(room * 11 // 20, BELOW_WHOLE), room * 3 // 10)
+        below = 0 if short else max(min(room * 11 // 20, BELOW_WHOLE), room * 3 // 10)
         self.whole_size = Size(size.width, min(room - below, most))
         for pane in self._screen.query(WholePane):
             if pane.styles.height != Scalar.from_number(self.whole_size.height):

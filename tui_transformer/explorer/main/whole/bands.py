@@ -20,6 +20,7 @@ from tui_transformer.explorer.main.whole.placing import (
     fit,
     heights,
     shared,
+    window,
 )
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
@@ -31,6 +32,9 @@ MOST_HEAD = 16
 
 SIDE_BY_SIDE, TWO_STACKS = 100, 150
 """Columns from which feed-forward and answer share a line of bands, and from which two stacks do."""
+
+FEWEST_ROWS = 5
+"""Rows that every picture shows before another band is shown."""
 
 ENDLESS = 1 << 16
 """Lines that are more than enough."""
@@ -100,14 +104,10 @@ class _Placing:
 
     def _column(self, found: Sequence[Band], left: int, width: int) -> tuple[Placement, ...]:
         """Bands below each other, the last ones side by side."""
-        rows = self._rows(found, width)
-        tokens = max((self._tokens(band) for band in found), default=1)
-        first = next((band for band in found if band.name.endswith("embedding")), None)
-        numbers = sum(any(map(self._numbered, row)) for row in rows)
-        sizes = heights(tokens, self.height, len(rows) - (first is not None), numbers)
+        rows, sizes = self._on_screen(self._rows(found, width))
         placed, top = list[Placement](), 0
-        for row in self._on_screen(rows, sizes):
-            tall = row[0] is first
+        for row in rows:
+            tall = _is_first(row)
             lines = self._lines(row, sizes)
             if top + lines > self.height and placed:
                 break
@@ -134,7 +134,7 @@ class _Placing:
 
     def _lines(self, row: Sequence[Band], sizes: Heights) -> int:
         """Border, titles, pictures, and the numbers of the heads."""
-        pictures = sizes.tokens if row[0].name.endswith("embedding") else (sizes.rows + 1) // 2
+        pictures = sizes.tokens if _is_first(row) else (sizes.rows + 1) // 2
         return pictures + 3 + any(map(self._numbered, row))
 
     def _numbered(self, band: Band) -> bool:
@@ -144,16 +144,19 @@ class _Placing:
             heads_of(program.axes(box.steps[-1])) > 1 and all_heads(program, box.steps[-1]) for box in band.boxes
         )
 
-    def _on_screen(self, rows: list[list[Band]], sizes: Heights) -> list[list[Band]]:
-        """The rows of bands from the one that is scrolled to: all of them, or those around the current one."""
-        lines = [self._lines(row, sizes) for row in rows]
+    def _on_screen(self, rows: list[list[Band]]) -> tuple[list[list[Band]], Heights]:
+        """All rows of bands where every picture has room for some rows, else those around the current one."""
         here = next((i for i, row in enumerate(rows) if any(self.position.stop in band.steps for band in row)), 0)
-        first = 0
-        while sum(lines[first : here + 1]) > self.height and first < here:
-            first += 1
-        while first > 0 and sum(lines[first - 1 :]) <= self.height:
-            first -= 1
-        return rows[first:]
+        tokens = max(self._tokens(band) for row in rows for band in row)
+        for count in range(len(rows), 0, -1):
+            around = window(len(rows), here, count)
+            shown = rows[around.start : around.stop]
+            first, numbers = any(map(_is_first, shown)), sum(any(map(self._numbered, row)) for row in shown)
+            sizes = heights(tokens, self.height, count - first, numbers, first=first)
+            fits = sum(self._lines(row, sizes) for row in shown) <= self.height
+            if fits and min(sizes.tokens, sizes.rows) >= min(tokens, FEWEST_ROWS):
+                break
+        return shown, sizes
 
     def _shares(self, row: Sequence[Band], width: int) -> list[int]:
         """The widths of bands side by side: what they need, and the rest as evenly as they want it."""
@@ -187,6 +190,11 @@ class _Placing:
         )
         most = columns if heads == 1 else heads * (min(columns, MOST_HEAD) + 2)
         return Wish(least, max(least, most, cell_len(f"{title} {shape(axes)}")), _bare(heads))
+
+
+def _is_first(row: Sequence[Band]) -> bool:
+    """Whether bands have a line a token: those of words and vectors."""
+    return row[0].name.endswith("embedding")
 
 
 def _bare(heads: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -156,7 +156,7 @@ class WholePane(Widget, can_focus=True):
         here = self._stop in (*placement.band.steps, *(each.step for each in pictures))
         ink, words = self._ink["accent" if here else "border"], self._ink["accent" if here else "plain"]
         lines[top].append((placement.left, _rule("╭─", placement.title, "╮", placement.width, ink, words)))
-        legend = _legend(max((each.tiles.together for each in pictures if each.tiles is not None), default=1))
+        legend = _legend(pictures)
         lines[bottom].append((placement.left, _rule("╰", legend, "─╯", placement.width, ink, self._ink["quiet"])))
         for y in range(top + 1, bottom):
             lines[y] += [(placement.left + column, [Segment("│", ink)]) for column in (0, placement.width - 1)]
@@ -278,6 +278,15 @@ def _rule(left: str, text: str, right: str, width: int, ink: Style, words: Style
     return [Segment(left, ink), *inside, Segment(right, ink)]
 
 
-def _legend(together: int) -> str:
-    """What a column stands for where pictures have fewer columns than their steps."""
-    return f"of up to {together} neighbouring columns, the entry of largest magnitude" if together > 1 else ""
+def _legend(pictures: Iterable[Picture]) -> str:
+    """Which rows are shown where that is not all, and what a column stands for where pictures have fewer of them."""
+    shown = [each for each in pictures if each.tiles is not None]
+    together = max((each.tiles.together for each in shown if each.tiles is not None), default=1)
+    parts = {_rows_shown(each) for each in shown} - {""}
+    return " · ".join((*sorted(parts), *([f"a column is the largest of up to {together}"] * (together > 1))))
+
+
+def _rows_shown(found: Picture) -> str:
+    if len(found.rows) == found.of:
+        return ""
+    return f"rows {found.rows.start} to {found.rows.stop - 1} of {found.of}"

@@ -77,6 +77,7 @@ class Picture:
         rows: The rows that are shown.
         marked: The row of these that is the current token's.
         lines: Words instead of a picture.
+        of: How many rows the step has.
     """
 
     step: str
@@ -87,6 +88,7 @@ class Picture:
     rows: range = range(0)
     marked: int | None = None
     lines: tuple[Line, ...] = ()
+    of: int = 0
 
 
 @dataclass(eq=False)
@@ -177,7 +179,7 @@ class Drawing:
         tiles = self.album.get(key, lambda: _tiles(trace, name, rows, heads, columns, report))
         marked = here - rows.start if here in rows else None
         title = _title(trace, name, axes, heads, placed.width)
-        return Picture(name, title, box.sign, tiles, heads, rows, marked)
+        return Picture(name, title, box.sign, tiles, heads, rows, marked, of=rows_of(axes))
 
     def _rows(self, axes: Axes, placement: Placement) -> range:
         return window(rows_of(axes), self._row_here(axes), placement.rows)

@@ -95,24 +95,30 @@ class Heights:
     rows: int
 
 
-def heights(tokens: int, lines: int, bands: int, besides: int = 0) -> Heights:
+def heights(tokens: int, lines: int, bands: int, besides: int = 0, *, first: bool = True) -> Heights:
     """Rows for so many bands in so many lines, besides the first band; every one has a border and a line of titles.
 
-    `besides`: lines that are taken by something else.
-
     The pictures of all bands become lower together, the first, which has a line a token, before the others.
+
+    Args:
+        tokens: How many tokens there are.
+        lines: The lines for all of it.
+        bands: How many bands there are beside the first.
+        besides: Lines that are taken by something else.
+        first: Whether the first band is there.
     """
-    lines, rows = lines - besides, min(tokens, 24)
-    first = min(tokens, 12)
-    while first > 3 and _lines(first, rows, bands) > lines:
-        if first > (rows + 1) // 2 + 1 or rows <= 6:
-            first -= 1
-        else:
+    lines, rows, words = lines - besides, min(tokens, 24), min(tokens, 12)
+    while words > 3 and _lines(words, rows, bands, first=first) > lines:
+        if first and (words > (rows + 1) // 2 + 1 or rows <= 6):
+            words -= 1
+        elif rows > 4:
             rows -= 2
-    while rows > 4 and _lines(first, rows, bands) > lines:
+        else:
+            break
+    while rows > 4 and _lines(words, rows, bands, first=first) > lines:
         rows -= 2
-    return Heights(first, rows)
+    return Heights(words, rows)
 
 
-def _lines(first: int, rows: int, bands: int) -> int:
-    return first + 3 + bands * ((rows + 1) // 2 + 3)
+def _lines(words: int, rows: int, bands: int, *, first: bool) -> int:
+    return first * (words + 3) + bands * ((rows + 1) // 2 + 3)
