@@ -81,6 +81,9 @@ SHORT = 18
 SHORT_OTHERS = 3
 """Lines beside the whole there."""
 
+TOUR_LINES = 8
+"""Lines that the whole leaves to the card of a tour."""
+
 TIGHT = 150
 """Columns below which the list of steps gives way to a second matrix."""
 
@@ -133,20 +136,23 @@ class Panes:
         """Choose the layout that there is room for, and how much of it the whole has."""
         layout = next(each for each in LAYOUTS if size.width >= each.columns and size.height >= each.lines)
         small = {"-short": size.height < SHORT, "-tight": size.width < TIGHT}
-        self._wide = layout is LAYOUTS[0]
+        self._wide, self._touring = layout is LAYOUTS[0], self._screen.has_class("-touring")
         small["-whole"] = self.whole
         self._screen.update_classes({each.name: each is layout for each in LAYOUTS} | small | self._active_classes())
+        for name in ("matrix", OVERLAY) if self._screen.is_mounted else ():
+            self.heat_map(name).always_numbers = self.whole
         if self.whole:
             self._fit_whole(size, layout)
 
     def _fit_whole(self, size: Size, layout: Layout) -> None:
         """Give the whole the lines that the step in full does not need, and no more than it can use."""
         short = size.height < SHORT
-        room = max(size.height - (SHORT_OTHERS if short else layout.others), 1)
+        room = size.height - (SHORT_OTHERS if short else layout.others)
         explored = self._explored
         most = lines_wanted(explored.session, standing(explored.session, explored.position), size.width)
+        room -= TOUR_LINES * self._touring
         below = 0 if short else max(min(room * 11 // 20, BELOW_WHOLE), room * 3 // 10)
-        self.whole_size = Size(size.width, min(room - below, most))
+        self.whole_size = Size(size.width, max(min(room - below, most), 0))
         for pane in self._screen.query(WholePane):
             if pane.styles.height != Scalar.from_number(self.whole_size.height):
                 pane.styles.height = self.whole_size.height
@@ -200,6 +206,8 @@ class Panes:
     def show_stop(self) -> None:
         """Show a matrix, the vocabulary or words, as the stop has it; what is shown there gets the keys."""
         stop, screen = self._explored.position.stop, self._screen
+        if self._touring != screen.has_class("-touring"):
+            self.fit(screen.size)
         screen.update_classes({"-vocabulary": stop == VOCABULARY, "-text": stop in WORDS})
         focused = screen.focused
         if self._explored.view.active == "matrix" and (
@@ -228,6 +236,8 @@ class Panes:
 
     def focused(self, widget: Widget) -> None:
         """Make the pane active that a widget is in: a click goes to a pane as its digit does."""
+        if widget is not self._screen.focused:
+            return  # another has been focused since
         pane = next((INSIDE[node.id] for node in widget.ancestors_with_self if node.id in INSIDE), None)
         if pane is not None and pane != self._explored.view.active:
             self._activate(pane)

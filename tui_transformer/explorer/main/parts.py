@@ -40,7 +40,9 @@ class Parts:
     predicting: Predicting
 
 
-def assemble(screen: ExplorerScreen[None], session: Session, worker: Worker, background: Background, look: ViewState) -> Parts:
+def assemble(
+    screen: ExplorerScreen[None], session: Session, worker: Worker, background: Background, look: ViewState
+) -> Parts:
     """The parts of a screen that explores a session from its first stop."""
     explored = Exploration(History(session), Position(session.stops[0]), look)
     requests = Requests(

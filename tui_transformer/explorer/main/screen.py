@@ -54,8 +54,9 @@ class MainScreen(ExplorerScreen[None]):
     def on_mount(self) -> None:
         """Name the panes and show the first stop."""
         self.parts.panes.begin()
+        self.parts.explored.look(active="whole" if self.parts.panes.whole else "matrix")
         self.parts.presenter.show_session()
-        self.parts.panes.focus("whole" if self.parts.panes.whole else "matrix")
+        self.parts.panes.focus(self.parts.explored.view.active)
         self.parts.presenter.lines.opening.begin(self.parts.explored.session)
 
     def on_key(self) -> None:

@@ -80,7 +80,9 @@ class Grid:
         )
 
 
-def choose_grid(shape: Cell, size: Size, *, label_width: int, number_width: int, cell_width: int | None) -> Grid:
+def choose_grid(
+    shape: Cell, size: Size, *, label_width: int, number_width: int, cell_width: int | None, always: bool = False
+) -> Grid:
     """The grid for a matrix on a screen.
 
     Args:
@@ -89,12 +91,13 @@ def choose_grid(shape: Cell, size: Size, *, label_width: int, number_width: int,
         label_width: What the row labels would like.
         number_width: The narrowest cell in which a number is readable.
         cell_width: A width that the user wants, or None to choose: numbers if every column fits, else colours alone.
+        always: Numbers whether every column fits or not.
     """
     rows, columns = shape
     gutter = _gutter(label_width, size.width)
     header = int(size.height >= _SMALLEST_HEIGHT_WITH_HEADER)
     tall = rows + header > size.height
-    width = cell_width or _automatic_width(size.width - gutter - tall, columns, number_width)
+    width = cell_width or _automatic_width(size.width - gutter - tall, columns, number_width, always=always)
     wide = gutter + columns * width > size.width - tall
     per_line = NARROW if width < SMALLEST_NUMBER_CELL else _COLUMNS_PER_LINE
     height = min((size.height - header - wide) // max(rows, 1), _TALLEST, width // per_line)
@@ -102,11 +105,11 @@ def choose_grid(shape: Cell, size: Size, *, label_width: int, number_width: int,
     return Grid(rows, columns, width, max(height, 1), gutter, header, slack)
 
 
-def _automatic_width(room: int, columns: int, number_width: int) -> int:
+def _automatic_width(room: int, columns: int, number_width: int, *, always: bool) -> int:
     even = room // max(columns, 1)
     if even >= number_width:
         return min(even, max(number_width, _WIDEST_AUTOMATIC))
-    return min(max(even, NARROW), _WIDEST_COLOR)
+    return number_width if always else min(max(even, NARROW), _WIDEST_COLOR)
 
 
 def _gutter(label_width: int, width: int) -> int:

@@ -89,6 +89,7 @@ class HeatMap(GridWidget, can_focus=True):
         self._tile = Tile(0, 0, np.zeros((0, 0)))
         self._requested: tuple[range, range] | None = None
         self._wanted_width: int | None = None
+        self.always_numbers = False
         self._label_width = self._number_width = 0
         self._row_label: Callable[[int], str] = str
         self._column_label: Callable[[int], str] = str
@@ -193,6 +194,7 @@ class HeatMap(GridWidget, can_focus=True):
             label_width=self._label_width,
             number_width=number_width,
             cell_width=self._wanted_width,
+            always=self.always_numbers,
         )
         self._drawing = None
         self.lay_out(grid, start)

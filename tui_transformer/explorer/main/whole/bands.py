@@ -174,7 +174,8 @@ class _Placing:
 
     def _tokens(self, band: Band) -> int:
         program = self.session.trace.program
-        return max(rows_of(program.axes(box.steps[-1])) for box in band.boxes if box.steps[-1] not in ANSWER)
+        steps = [box.steps[-1] for box in band.boxes if box.steps[-1] not in ANSWER]
+        return max((rows_of(program.axes(step)) for step in steps), default=1)
 
     def _wish(self, box: Box) -> Wish:
         program, name = self.session.trace.program, box.shown("")

@@ -169,17 +169,17 @@ class WholePane(Widget, can_focus=True):
         style = self._ink["accent" if current else "quiet"]
         lines[top].append((left, [Segment(fit_label(found.title, placed.width), style)]))
         below = lines[top + 1 : placement.top + placement.lines - 1]
-        drawn = self._words(found.lines, placed.width) if found.tiles is None else self._tiles(found, placement, framed=current)
+        has_tiles = bool(found.tiles.values)
+        drawn = self._tiles(found, placement, framed=current) if has_tiles else self._words(found.lines, placed.width)
         for pieces, segments in zip(below, drawn, strict=False):
             pieces.append((left, segments))
         if found.sign and placed.left and drawn:
             below[(len(drawn) - 1) // 2].append((left - 2, [Segment(found.sign, self._ink["plain"])]))
-        if found.tiles is not None:
+        if has_tiles:
             self._mark(below, left, found, tall=placement.tall, framed=current)
 
     def _mark(self, lines: list[list[Piece]], left: int, found: Picture, *, tall: bool, framed: bool) -> None:
         """Bars on both sides of the current picture, and in every picture a mark beside the current token's row."""
-        assert found.tiles is not None
         here, tiles, ink = self._place_of(found), found.tiles.values, self._ink["accent"]
         right = left + sum(tile.shape[1] + 1 for tile in tiles) - 1
         for y, pieces in enumerate(lines[: _height(found, tall=tall)]):
@@ -190,7 +190,6 @@ class WholePane(Widget, can_focus=True):
 
     def _place_of(self, found: Picture) -> int:
         """The place of the current head among the pictures of a box."""
-        assert found.tiles is not None
         return min(max(self._head - found.heads.start, 0), len(found.tiles.values) - 1)
 
     def _words(self, found: tuple[Line, ...], width: int) -> list[list[Segment]]:
@@ -214,7 +213,6 @@ class WholePane(Widget, can_focus=True):
 
     def _tiles(self, found: Picture, placement: Placement, *, framed: bool) -> list[list[Segment]]:
         """Pictures side by side, that of the current head in its frame; under those of several heads their numbers."""
-        assert found.tiles is not None
         here, lines = self._place_of(found), [list[Segment]() for _ in range(_height(found, tall=placement.tall))]
         for place, tile in enumerate(found.tiles.values):
             side = {here: "▐", here + 1: "▌"}.get(place, " ") if framed else " "
@@ -225,7 +223,6 @@ class WholePane(Widget, can_focus=True):
 
     def _head_numbers(self, found: Picture) -> list[Segment]:
         """The number of every head under its picture, the current one marked."""
-        assert found.tiles is not None
         segments = list[Segment]()
         for head, tile in zip(found.heads, found.tiles.values, strict=True):
             width, style = tile.shape[1], self._ink["accent" if head == self._head else "quiet"]
@@ -261,7 +258,7 @@ def _row_mark(marked: int | None, y: int, *, tall: bool, framed: bool) -> str:
 
 def _hit(found: Picture, x: int, y: int, *, tall: bool) -> tuple[int | None, int | None]:
     """The head and the row at a place of a picture."""
-    if y < 0 or found.tiles is None:
+    if y < 0 or not found.tiles.values:
         return None, (found.rows[y] if 0 <= y < len(found.rows) and found.rows else None)
     row = y if tall else 2 * y
     head = x // (found.tiles.values[0].shape[1] + 1) if len(found.heads) > 1 else 0
@@ -280,8 +277,8 @@ def _rule(left: str, text: str, right: str, width: int, ink: Style, words: Style
 
 def _legend(pictures: Iterable[Picture]) -> str:
     """Which rows are shown where that is not all, and what a column stands for where pictures have fewer of them."""
-    shown = [each for each in pictures if each.tiles is not None]
-    together = max((each.tiles.together for each in shown if each.tiles is not None), default=1)
+    shown = [each for each in pictures if each.tiles.values]
+    together = max((each.tiles.together for each in shown), default=1)
     parts = {_rows_shown(each) for each in shown} - {""}
     return " · ".join((*sorted(parts), *([f"a column is the largest of up to {together}"] * (together > 1))))
 

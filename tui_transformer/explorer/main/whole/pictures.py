@@ -64,6 +64,9 @@ class Tiles:
     together: int
 
 
+NOTHING = Tiles((), NO_SCALE, 1)
+
+
 @dataclass(frozen=True, eq=False)
 class Picture:
     """What a box shows.
@@ -83,7 +86,7 @@ class Picture:
     step: str
     title: str
     sign: str = ""
-    tiles: Tiles | None = None
+    tiles: Tiles = NOTHING
     heads: range = range(1)
     rows: range = range(0)
     marked: int | None = None

@@ -1,0 +1,106 @@
+"""The whole on the screen: opens where there is room, follows the position, and is gone through by keys and clicks."""
+
+from __future__ import annotations
+
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+
+from tui_transformer.engine.trace import Trace
+from tui_transformer.explorer.main.whole.pane import WholePane
+
+WEIGHTS = "encoder.0.self_attention.weights"
+QUERY = "encoder.0.self_attention.query"
+LARGE = (120, 36)
+
+
+def pane(explorer: Explorer) -> WholePane:
+    return explorer.main.query_one(WholePane)
+
+
+@pytest.mark.parametrize("size", [WIDE, LARGE, MEDIUM, NARROW, SMALL])
+async def test_the_whole_opens_where_there_is_room_and_is_one_key_away_elsewhere(size):
+    opens = size in (WIDE, LARGE)
+    async with exploring(size, model="question", whole=None) as explorer:
+        assert pane(explorer).display is opens
+        await explorer.press("0")
+        assert pane(explorer).display is not opens
+        await explorer.press("0")
+        assert pane(explorer).display is opens
+
+
+async def test_every_band_is_in_view_with_the_matrix_and_its_cell():
+    async with exploring(WIDE, model="question", whole=None) as explorer:
+        await explorer.go(WEIGHTS)
+        text = explorer.text
+        for title in ("From words to vectors", "Self-attention · layer 0", "Feed-forward · layer 0", "Answer"):
+            assert title in text
+        for title in (
+            "token     ID",
+            "vocabulary 123",
+            "Q 9 × 8",
+            "softmax, all heads",
+            "head 3",
+            "99.9",
+            "e^(s − max)",
+        ):
+            assert title in text
+
+
+@pytest.mark.parametrize("size", [WIDE, LARGE, MEDIUM, NARROW])
+async def test_steps_and_arrows_move_the_frame(size):
+    async with exploring(size, model="question", whole=True) as explorer:
+        await explorer.press("0", "0")
+        await explorer.go(QUERY)
+        assert "▐" in explorer.text
+        await explorer.press("right")
+        assert explorer.stop == "encoder.0.self_attention.key"
+        await explorer.press("left", "left")
+        assert explorer.stop == "encoder.0.self_attention.norm"
+        await explorer.press("down")
+        assert explorer.stop.startswith("encoder.0.feed_forward")
+        await explorer.press("up", "up")
+        assert "embedding" in explorer.stop or explorer.stop == "tokens"
+        await explorer.press("enter")
+        assert explorer.view.active == "matrix"
+
+
+async def test_a_click_goes_to_a_box_its_head_and_its_row():
+    async with exploring(WIDE, model="question", whole=None) as explorer:
+        lines = explorer.text.split("\n")
+        y = next(i for i, line in enumerate(lines) if "softmax, all heads" in line)
+        x = lines[y].index("softmax, all heads")
+        await explorer.pilot.click(offset=(x + 11, y + 2))
+        await explorer.settled()
+        assert explorer.stop == WEIGHTS
+        assert (explorer.position.place.head, explorer.position.place.row) == (1, 2)
+
+
+async def test_tab_and_digits_go_from_the_whole_to_other_panes():
+    async with exploring(WIDE, model="question", whole=None) as explorer:
+        seen = [explorer.view.active]
+        for _ in range(3):
+            await explorer.press("tab")
+            seen.append(explorer.view.active)
+        assert seen == ["whole", "matrix", "cell", "whole"]
+        await explorer.press("2")
+        assert explorer.view.active == "steps"
+        assert not pane(explorer).display
+
+
+async def test_a_step_reads_only_what_was_not_read_before(monkeypatch):
+    read = []
+    window = Trace.window
+    monkeypatch.setattr(Trace, "window", lambda trace, name, *rest: read.append(name) or window(trace, name, *rest))
+    async with exploring(WIDE, model="question", whole=None) as explorer:
+        await explorer.go(QUERY)
+        read.clear()
+        await explorer.press("space")
+        assert not [name for name in read if name.startswith("encoder.0.feed_forward")]
+
+
+@pytest.mark.parametrize("model", ["attention", "dates", "copy", "story", "encoder-decoder"])
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_the_whole_of_every_model_can_be_stepped_through(model, size):
+    async with exploring(size, model=model, whole=True) as explorer:
+        await explorer.press("0", "0", *["space"] * 12, "}", "right", "down", "]")
+        assert pane(explorer).display
