@@ -18,7 +18,7 @@ from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.text import WORDS, TextPane
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.scene import Scene, gather, scene_cost, tile_of
-from tui_transformer.explorer.main.whole.showing import Whole
+from tui_transformer.explorer.main.whole_view import Whole
 from tui_transformer.explorer.shell.asking import AT_ONCE, Requests, draw_together
 from tui_transformer.explorer.state.session import VOCABULARY
 from tui_transformer.explorer.widgets.heat_map import HeatMap
