@@ -20,8 +20,9 @@ SIZES = (
     (5, 3),
     (2, 2),
     (1, 1),
-    (300, 100),
 )
+LARGEST = (300, 100)
+"""A size that is rare, as it takes long to draw."""
 
 SPECIAL = {
     "up": b"\x1b[A",
@@ -181,9 +182,12 @@ def _noise(chance: random.Random) -> Event:
 
 
 def _resize(chance: random.Random) -> Event:
-    if chance.random() < 0.7:
+    drawn = chance.random()
+    if drawn < 0.03:
+        return Event(size=LARGEST)
+    if drawn < 0.7:
         return Event(size=chance.choice(SIZES))
-    return Event(size=(chance.randint(1, 300), chance.randint(1, 100)))
+    return Event(size=(chance.randint(1, 160), chance.randint(1, 50)))
 
 
 _KEYMAP = _keymap()

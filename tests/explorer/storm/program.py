@@ -19,6 +19,9 @@ MAY_QUIT, THREADS, STATE = "may-quit", "threads", "state"
 """What is put beside the program's folder: leave to quit; where one signal writes what each thread does, and another
 what the program has in front and waits for."""
 
+HANDLED = "handled"
+"""What the state begins with once nothing that came in waits."""
+
 DEVICES = ("/dev/null", "/dev/tty")
 
 
@@ -36,13 +39,17 @@ def _check(path: str) -> None:
         raise PermissionError(13, "a storm writes only below its folder", path)
 
 
-def _state(app: App[Any]) -> str:
-    """What the program has in front and waits for."""
-    turn = getattr(app, "in_turn", None)
-    lines = [f"screens: {app.screen_stack}", f"focus: {app.focused}", f"batches: {app._batch_count}"]
-    lines += [f"in turn: {vars(turn)}"] if turn is not None else []
-    lines += [f"worker: {vars(app.worker)}"] if hasattr(app, "worker") else []
-    return "\n".join(lines)
+def _tell(app: App[Any]) -> None:
+    """Write whether every key was handled, what is in front, and what is waited for; the file is there at once."""
+    turn, worker = getattr(app, "in_turn", None), getattr(app, "worker", None)
+    pumps = (app, *app.screen_stack)
+    handled = (turn is None or turn.idle) and not any(pump.message_queue_size for pump in pumps)
+    front = app.screen_stack[-1].__class__.__name__ if app.screen_stack else ""
+    lines = [f"{HANDLED if handled else 'waits'} {front}", f"screens: {app.screen_stack}", f"focus: {app.focused}"]
+    lines += [f"batches: {app._batch_count}", *(f"{vars(each)}" for each in (turn, worker) if each is not None)]
+    written = Path(HERE, f"{STATE}.part")
+    written.write_text("\n".join(lines), encoding="utf-8")
+    written.replace(Path(HERE, STATE))
 
 
 def main() -> None:
@@ -52,9 +59,7 @@ def main() -> None:
     leave, ready = App.exit, App._on_compose
 
     async def tell_when_asked(app: App[Any]) -> None:
-        asyncio.get_running_loop().add_signal_handler(
-            signal.SIGUSR2, lambda: Path(HERE, STATE).write_text(_state(app), encoding="utf-8")
-        )
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, _tell, app)
         await ready(app)
 
     def exit_when_told(app: App[Any], *arguments: Any, **named: Any) -> None:

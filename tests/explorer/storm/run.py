@@ -9,12 +9,13 @@ import sys
 import tempfile
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .events import Event, storm
 from .files import faults_of_files
-from .program import MAY_QUIT, STATE, THREADS
+from .program import HANDLED, MAY_QUIT, STATE, THREADS
 from .terminal import Terminal, plain
 
 ROOT = Path(__file__).parents[3]
@@ -30,8 +31,11 @@ PATIENCE = 60.0
 """Seconds in which a terminal that nothing is typed into has to be answered."""
 
 SIZE = (100, 30)
-QUIET = 0.25
-MAIN = "quit"
+ESCAPE = 0.12
+"""Seconds of silence after which an escape is a key, not the beginning of a sequence."""
+
+TWICE = 2
+TITLE, MAIN_SCREEN = "tui-transformer", "MainScreen"
 HELP = "Help"
 LEAVE = "Leave"
 DEEPEST = 4
@@ -94,16 +98,16 @@ def run(seed: int, model: str, events: int, gap: float) -> Outcome:
 
 def _weather(terminal: Terminal, folder: Path, outcome: Outcome, events: int, gap: float) -> None:
     """The storm, and what has to hold after it."""
-    _until(terminal, MAIN)
-    terminal.drain(1.0, 10.0)
+    _until(terminal, TITLE)
+    _settle(terminal, folder)
     before = _used(terminal.process.pid)
     last = deque[Event](maxlen=LAST)
     try:
         for event in storm(outcome.seed, events):
             last.append(event)
             _happen(terminal, event, gap)
-        _calm(terminal)
-        _leave_all(terminal)
+        _calm(terminal, folder)
+        _leave_all(terminal, folder)
     except StormError:
         outcome.last = list(map(str, last))
         raise
@@ -113,7 +117,7 @@ def _weather(terminal: Terminal, folder: Path, outcome: Outcome, events: int, ga
         time.sleep(0.5)
         outcome.faults.append((folder / THREADS).read_text(encoding="utf-8"))
     outcome.memory, outcome.threads = (before[0], after[0]), (before[1], after[1])
-    _answers(terminal)
+    _answers(terminal, folder)
     _quit(terminal, folder)
     if after[0] - before[0] > MEGABYTES:
         raise StormError(f"memory grew from {before[0]:.0f} to {after[0]:.0f} MB")
@@ -161,62 +165,83 @@ def _until(terminal: Terminal, text: str) -> None:
             raise StormError(f"never shown: {text!r}; {_ended(terminal)}")
 
 
-def _calm(terminal: Terminal) -> None:
-    """Close what the storm left open in the terminal's language, and wait until it is quiet."""
+def _calm(terminal: Terminal, folder: Path) -> None:
+    """Close what the storm left open in the terminal's language, and wait until everything was handled."""
     for closing in (b"\x1b\\", b"\x07", b"\x1b[201~", b"\x1b[201~"):
         terminal.send(closing, PATIENCE)
-        terminal.drain(QUIET, 5.0)
-    terminal.drain(1.0, PATIENCE)
-    if terminal.ended:
-        raise StormError(_ended(terminal))
+        terminal.drain(ESCAPE, 1.0)
+    _settle(terminal, folder)
 
 
-def _shown(terminal: Terminal) -> str:
-    """All that is on the screen: a resize draws it anew."""
-    seen = b""
-    for size in ((SIZE[0] + 1, SIZE[1]), SIZE):
-        terminal.resize(*size)
-        seen = terminal.drain(QUIET, 5.0)
-    if terminal.ended:
-        raise StormError(_ended(terminal))
-    return plain(seen)
+def _settle(terminal: Terminal, folder: Path) -> str:
+    """Wait until all that was sent is handled, and drawn; what is in front then.
+
+    The program is asked, as silence says little where a machine is busy: a key alone waits for what may follow it.
+    """
+    end, times, front = time.monotonic() + PATIENCE, 0, ""
+    while times < TWICE:
+        terminal.drain(ESCAPE, 5.0)
+        said, _, now = _ask(terminal, folder, end).partition("\n")[0].partition(" ")
+        times = times + 1 if said == HANDLED and not terminal.unread else 0
+        if now != front:
+            front, times = now, 0
+        if time.monotonic() > end:
+            raise StormError(f"{PATIENCE:.0f} s after the last key something still waits")
+    return front
 
 
-def _press(terminal: Terminal, key: bytes) -> None:
+def _ask(terminal: Terminal, folder: Path, end: float) -> str:
+    """What the program says that it has in front and waits for."""
+    state = folder / STATE
+    state.unlink(missing_ok=True)
+    if not terminal.ended:
+        os.kill(terminal.process.pid, signal.SIGUSR2)
+    while not state.exists():
+        terminal.read(0.02)
+        if terminal.ended:
+            raise StormError(_ended(terminal))
+        if time.monotonic() > end:
+            raise StormError(f"says nothing for {PATIENCE:.0f} s")
+    return state.read_text(encoding="utf-8")
+
+
+def _shown(terminal: Terminal, folder: Path) -> tuple[str, str]:
+    """What is in front, and all that is on the screen: a resize draws it anew."""
+    terminal.resize(SIZE[0] + 1, SIZE[1])
+    _settle(terminal, folder)
+    start = terminal.total
+    terminal.resize(*SIZE)
+    return _settle(terminal, folder), plain(terminal.since(start))
+
+
+def _press(terminal: Terminal, folder: Path, key: bytes) -> str:
+    """Send a key; what is in front once it was handled."""
     terminal.send(key, PATIENCE)
-    terminal.drain(QUIET, 5.0)
-    if terminal.ended:
-        raise StormError(_ended(terminal))
+    return _settle(terminal, folder)
 
 
-def _leave_all(terminal: Terminal) -> None:
+def _leave_all(terminal: Terminal, folder: Path) -> None:
     """Back to the main screen, by the keys that leave."""
     end, text = time.monotonic() + PATIENCE, ""
     while time.monotonic() < end:
         for _ in range(DEEPEST):
-            _press(terminal, b"\x1b")
-        text = _shown(terminal)
-        if _is_main(text):
+            if _press(terminal, folder, b"\x1b") == MAIN_SCREEN:
+                break
+        front, text = _shown(terminal, folder)
+        if front == MAIN_SCREEN and TITLE in text:
             return
         if LEAVE in text:
-            _press(terminal, b"\r")
+            _press(terminal, folder, b"\r")
     raise StormError(f"esc does not lead to the main screen: {' '.join(text.split())[:1500]!r}")
 
 
-def _is_main(text: str) -> bool:
-    """Whether the main screen is in front, and alone."""
-    return " q  quit" in re.sub(r"\s+", "  ", text) or " q quit" in text
-
-
-def _answers(terminal: Terminal) -> None:
+def _answers(terminal: Terminal, folder: Path) -> None:
     """A known key gives a known repaint."""
-    _press(terminal, b"?")
-    end, text = time.monotonic() + PATIENCE, ""
-    while HELP not in text:
-        if time.monotonic() > end:
-            raise StormError(f"? shows no help: {' '.join(text.split())[:600]!r}")
-        text = _shown(terminal)
-    _press(terminal, b"\x1b")
+    _press(terminal, folder, b"?")
+    _, text = _shown(terminal, folder)
+    if HELP not in text:
+        raise StormError(f"? shows no help: {' '.join(text.split())[:600]!r}")
+    _press(terminal, folder, b"\x1b")
 
 
 def _quit(terminal: Terminal, folder: Path) -> None:
@@ -224,18 +249,16 @@ def _quit(terminal: Terminal, folder: Path) -> None:
     (folder / MAY_QUIT).touch()
     start = terminal.total
     end = time.monotonic() + PATIENCE
+    terminal.send(b"q", PATIENCE)
     while not terminal.ended:
-        terminal.send(b"q", PATIENCE)  # again, as a key behind one that closes a screen is dropped
-        again = time.monotonic() + 2
-        while not terminal.ended and time.monotonic() < again:
-            terminal.read(0.1)
+        terminal.read(0.1)
         if time.monotonic() > end:
             raise StormError("q does not quit")
     terminal.drain(0.2, 2.0)
     if terminal.process.returncode:
         raise StormError(_ended(terminal))
     check_terminal(terminal)
-    tail = plain(terminal.written[-(terminal.total - start) :])
+    tail = plain(terminal.since(start))
     if "Traceback" in tail or "Error" in tail:
         raise StormError(f"a traceback after the end: {tail[-800:]}")
 
@@ -259,11 +282,11 @@ def _state(terminal: Terminal, folder: Path) -> list[str]:
     """What the program says that it has in front and waits for, and what its threads do, where it still runs."""
     if terminal.ended:
         return []
-    for number in (signal.SIGUSR1, signal.SIGUSR2):
-        os.kill(terminal.process.pid, number)
-    terminal.drain(0.5, 2.0)
-    files = [folder / name for name in (STATE, THREADS)]
-    return [path.read_text(encoding="utf-8") for path in files if path.exists()]
+    os.kill(terminal.process.pid, signal.SIGUSR1)
+    with suppress(StormError):
+        state = _ask(terminal, folder, time.monotonic() + 5.0)
+        return [state, (folder / THREADS).read_text(encoding="utf-8")]
+    return [(folder / THREADS).read_text(encoding="utf-8")]
 
 
 def _used(process: int) -> tuple[float, int]:

@@ -17,8 +17,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?<>=$]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>P\\])")
-MODE = re.compile(rb"\x1b\[\?(\d+(?:;\d+)*)([hl])")
-KITTY = re.compile(rb"\x1b\[([<>])\d*u")
+MODE = re.compile(rb"\x1b\[(?:\?(\d+(?:;\d+)*)([hl])|([<>])\d*u)")
+"""A mode that is set or reset, or a keyboard protocol."""
+
 IN_BAND = 2048
 """The mode in which a terminal says its size in what it sends."""
 
@@ -37,7 +38,7 @@ class Terminal:
         self.resize(*size)
         self.before = self.settings()
         self.keyboards = 0
-        self.written, self.total = b"", 0
+        self.written, self.total = bytearray(), 0
         self._tail = b""
         self.process = subprocess.Popen(
             command,
@@ -100,17 +101,29 @@ class Terminal:
             seen += part
         return seen
 
+    @property
+    def unread(self) -> int:
+        """Bytes that were sent and that the program has not read."""
+        return struct.unpack("i", fcntl.ioctl(self._slave, termios.FIONREAD, bytes(4)))[0]
+
+    def since(self, total: int) -> bytes:
+        """What was written since there were so many bytes, as far as it is remembered."""
+        return bytes(self.written[-(self.total - total) :]) if self.total > total else b""
+
     def _remember(self, part: bytes) -> None:
         self.total += len(part)
-        self.written = (self.written + part)[-KEPT:]
-        text = self._tail + part
+        self.written += part
+        if len(self.written) > 2 * KEPT:
+            del self.written[:-KEPT]
+        text, end = self._tail + part, 0
         for found in MODE.finditer(text):
+            end = found.end()
+            if found[3]:
+                self.keyboards += 1 if found[3] == b">" else -1
+                continue
             for number in found[1].split(b";"):
                 self.modes[int(number)] = found[2] == b"h"
-        for found in KITTY.finditer(text):
-            self.keyboards += 1 if found[1] == b">" else -1
-        ends = [found.end() for pattern in (MODE, KITTY) for found in pattern.finditer(text)]
-        self._tail = text[max([*ends, len(text) - 16]) :]
+        self._tail = text[max(end, len(text) - 16) :]
 
     def close(self) -> int | None:
         """End the program where it still runs; its exit code."""
@@ -128,6 +141,6 @@ def _own_terminal() -> None:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
-def plain(written: bytes) -> str:
+def plain(written: bytes | bytearray) -> str:
     """Text without escape sequences."""
     return ESCAPES.sub(b" ", written).decode(errors="replace")

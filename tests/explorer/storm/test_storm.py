@@ -12,7 +12,7 @@ if sys.platform == "win32":
     pytest.skip("a pseudo-terminal is needed", allow_module_level=True)
 
 from .events import storm
-from .run import PATIENCE, SIZE, _environment, _until, check_terminal, run
+from .run import PATIENCE, SIZE, TITLE, _environment, _until, check_terminal, run
 from .terminal import Terminal, plain
 
 pytestmark = pytest.mark.slow
@@ -78,7 +78,7 @@ def test_a_mistake_of_the_program_ends_it_with_one_line_a_report_and_the_termina
     terminal = opened.terminal
     try:
         if keys:
-            _until(terminal, "quit")
+            _until(terminal, TITLE)
             terminal.drain(0.5, 10.0)
             terminal.send(keys, 10.0)
         text = opened.end()
