@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tui_transformer.explorer.shell.actions import ACTIONS
+from tui_transformer.explorer.shell.keys import UNBOUND
 
 SIZES = (
     (160, 45),
@@ -132,7 +133,7 @@ def storm(seed: int, count: int) -> Iterator[Event]:
 def _keymap() -> tuple[bytes, ...]:
     """Every key of the keymap, as a terminal sends it."""
     names = [name for action in ACTIONS for name in action.keys.split(",")]
-    return tuple(_sent(name) for name in names if name != "ctrl+z")
+    return tuple(_sent(name) for name in names if name != "ctrl+z" and not name.startswith(UNBOUND))
 
 
 def _sent(name: str) -> bytes:

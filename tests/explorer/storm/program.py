@@ -19,9 +19,6 @@ MAY_QUIT, THREADS, STATE = "may-quit", "threads", "state"
 """What is put beside the program's folder: leave to quit; where one signal writes what each thread does, and another
 what the program has in front and waits for."""
 
-HANDLED = "handled"
-"""What the state begins with once nothing that came in waits."""
-
 DEVICES = ("/dev/null", "/dev/tty")
 
 
@@ -40,12 +37,14 @@ def _check(path: str) -> None:
 
 
 def _tell(app: App[Any]) -> None:
-    """Write whether every key was handled, what is in front, and what is waited for; the file is there at once."""
+    """Write how many messages wait, what is in front, and what is waited for; the file is there at once."""
     turn, worker = getattr(app, "in_turn", None), getattr(app, "worker", None)
     pumps = (app, *app.screen_stack)
-    handled = (turn is None or turn.idle) and not any(pump.message_queue_size for pump in pumps)
+    waiting = sum(pump.message_queue_size for pump in pumps)
+    if turn is not None:
+        waiting += len(turn._waiting) + (not turn.idle)
     front = app.screen_stack[-1].__class__.__name__ if app.screen_stack else ""
-    lines = [f"{HANDLED if handled else 'waits'} {front}", f"screens: {app.screen_stack}", f"focus: {app.focused}"]
+    lines = [f"{waiting} {front}", f"screens: {app.screen_stack}", f"focus: {app.focused}"]
     lines += [f"batches: {app._batch_count}", *(f"{vars(each)}" for each in (turn, worker) if each is not None)]
     written = Path(HERE, f"{STATE}.part")
     written.write_text("\n".join(lines), encoding="utf-8")

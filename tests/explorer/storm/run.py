@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .events import Event, storm
 from .files import faults_of_files
-from .program import HANDLED, MAY_QUIT, STATE, THREADS
+from .program import MAY_QUIT, STATE, THREADS
 from .terminal import Terminal, plain
 
 ROOT = Path(__file__).parents[3]
@@ -174,24 +174,26 @@ def _calm(terminal: Terminal, folder: Path) -> None:
 
 
 def _settle(terminal: Terminal, folder: Path) -> str:
-    """Wait until all that was sent is handled, and drawn; what is in front then.
+    """Wait until all that was sent is handled, and drawn, as long as that goes on; what is in front then.
 
     The program is asked, as silence says little where a machine is busy: a key alone waits for what may follow it.
     """
-    end, times, front = time.monotonic() + PATIENCE, 0, ""
+    end, times, before = time.monotonic() + PATIENCE, 0, ("", "")
     while times < TWICE:
         terminal.drain(ESCAPE, 5.0)
-        said, _, now = _ask(terminal, folder, end).partition("\n")[0].partition(" ")
-        times = times + 1 if said == HANDLED and not terminal.unread else 0
-        if now != front:
-            front, times = now, 0
-        if time.monotonic() > end:
-            raise StormError(f"{PATIENCE:.0f} s after the last key something still waits")
+        waiting, _, front = _ask(terminal, folder).partition("\n")[0].partition(" ")
+        if (waiting, front) != before:
+            before, times, end = (waiting, front), 0, time.monotonic() + PATIENCE
+        if waiting == "0" and not terminal.unread:
+            times += 1
+        elif time.monotonic() > end:
+            raise StormError(f"{waiting} messages wait for {PATIENCE:.0f} s")
     return front
 
 
-def _ask(terminal: Terminal, folder: Path, end: float) -> str:
+def _ask(terminal: Terminal, folder: Path, patience: float = PATIENCE) -> str:
     """What the program says that it has in front and waits for."""
+    end = time.monotonic() + patience
     state = folder / STATE
     state.unlink(missing_ok=True)
     if not terminal.ended:
@@ -201,7 +203,7 @@ def _ask(terminal: Terminal, folder: Path, end: float) -> str:
         if terminal.ended:
             raise StormError(_ended(terminal))
         if time.monotonic() > end:
-            raise StormError(f"says nothing for {PATIENCE:.0f} s")
+            raise StormError(f"says nothing for {patience:.0f} s")
     return state.read_text(encoding="utf-8")
 
 
@@ -284,7 +286,7 @@ def _state(terminal: Terminal, folder: Path) -> list[str]:
         return []
     os.kill(terminal.process.pid, signal.SIGUSR1)
     with suppress(StormError):
-        state = _ask(terminal, folder, time.monotonic() + 5.0)
+        state = _ask(terminal, folder, 5.0)
         return [state, (folder / THREADS).read_text(encoding="utf-8")]
     return [(folder / THREADS).read_text(encoding="utf-8")]
 
