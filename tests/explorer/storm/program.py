@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import faulthandler
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,17 @@ def _check(path: str) -> None:
 
 
 def _tell(app: App[Any]) -> None:
-    """Write how many messages wait, what is in front, and what is waited for; the file is there at once."""
+    """Write how many messages wait, what is in front, and what is waited for; the file is there at once.
+
+    It is called between any two steps of the program, so that it answers even where the program goes round in circles.
+    """
+    with suppress(Exception):  # what it looks at may be half done: it is asked again
+        written = Path(HERE, f"{STATE}.part")
+        written.write_text(_state(app), encoding="utf-8")
+        written.replace(Path(HERE, STATE))
+
+
+def _state(app: App[Any]) -> str:
     turn, worker = getattr(app, "in_turn", None), getattr(app, "worker", None)
     pumps = (app, *app.screen_stack)
     waiting = sum(pump.message_queue_size for pump in pumps)
@@ -45,10 +55,9 @@ def _tell(app: App[Any]) -> None:
         waiting += len(turn._waiting) + (not turn.idle)
     front = app.screen_stack[-1].__class__.__name__ if app.screen_stack else ""
     lines = [f"{waiting} {front}", f"screens: {app.screen_stack}", f"focus: {app.focused}"]
+    lines += [f"{pump.message_queue_size} for {pump}" for pump in pumps]
     lines += [f"batches: {app._batch_count}", *(f"{vars(each)}" for each in (turn, worker) if each is not None)]
-    written = Path(HERE, f"{STATE}.part")
-    written.write_text("\n".join(lines), encoding="utf-8")
-    written.replace(Path(HERE, STATE))
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -58,7 +67,7 @@ def main() -> None:
     leave, ready = App.exit, App._on_compose
 
     async def tell_when_asked(app: App[Any]) -> None:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, _tell, app)
+        signal.signal(signal.SIGUSR2, lambda *_: _tell(app))
         await ready(app)
 
     def exit_when_told(app: App[Any], *arguments: Any, **named: Any) -> None:

@@ -38,9 +38,6 @@ TWICE = 2
 TITLE, MAIN_SCREEN = "tui-transformer", "MainScreen"
 HELP = "Help"
 LEAVE = "Leave"
-DEEPEST = 4
-"""Screens over each other at most."""
-
 MEGABYTES = 120
 """By how much memory may have grown in a storm."""
 
@@ -196,10 +193,10 @@ def _ask(terminal: Terminal, folder: Path, patience: float = PATIENCE) -> str:
     end = time.monotonic() + patience
     state = folder / STATE
     state.unlink(missing_ok=True)
-    if not terminal.ended:
-        os.kill(terminal.process.pid, signal.SIGUSR2)
     while not state.exists():
-        terminal.read(0.02)
+        if not terminal.ended:
+            os.kill(terminal.process.pid, signal.SIGUSR2)
+        terminal.drain(0.02, 0.2)
         if terminal.ended:
             raise StormError(_ended(terminal))
         if time.monotonic() > end:
@@ -226,9 +223,7 @@ def _leave_all(terminal: Terminal, folder: Path) -> None:
     """Back to the main screen, by the keys that leave."""
     end, text = time.monotonic() + PATIENCE, ""
     while time.monotonic() < end:
-        for _ in range(DEEPEST):
-            if _press(terminal, folder, b"\x1b") == MAIN_SCREEN:
-                break
+        _press(terminal, folder, b"\x1b")
         front, text = _shown(terminal, folder)
         if front == MAIN_SCREEN and TITLE in text:
             return
