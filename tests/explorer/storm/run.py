@@ -35,7 +35,9 @@ ESCAPE = 0.12
 """Seconds of silence after which an escape is a key, not the beginning of a sequence."""
 
 TWICE = 2
-TITLE, MAIN_SCREEN = "tui-transformer", "MainScreen"
+TITLE, MAIN_SCREEN = "tui-", "MainScreen"
+"""What the first line begins with, however little room there is for it; and the screen that all others lie over."""
+
 HELP = "Help"
 LEAVE = "Leave"
 MEGABYTES = 120
