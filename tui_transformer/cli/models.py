@@ -31,7 +31,8 @@ def run() -> None:
 
 def _size(folder: Path) -> str:
     try:
-        return readable(sum(path.stat().st_size for path in folder.glob("*.safetensors") if path.exists()))
+        files = [folder] if folder.is_file() else [*folder.glob("*.safetensors"), *folder.glob("*.gguf")]
+        return readable(sum(path.stat().st_size for path in files if path.exists()))
     except OSError:
         return ""
 

@@ -67,9 +67,9 @@ def defaults_of(model: Model) -> Defaults:
     Raises:
         InputError: A file is not JSON, or has a value that cannot be.
     """
-    if model.folder is None:
+    path, raw, other = (Path(), {}, {}) if model.folder is None else _files(model.folder)
+    if not path.name:
         return Defaults(Rules(_end(model)), Settings(greedy=True))
-    path, raw, other = _files(model.folder)
     tokens = {key: found.get(key) for key in (STOP, START) for found in (other, raw) if key in found}
     stated = {key: value for key, value in raw.items() if key in _READ}
     given = _usual(model) | stated | tokens
@@ -85,6 +85,8 @@ def defaults_of(model: Model) -> Defaults:
 def _files(folder: Path) -> tuple[Path, Mapping[str, Any], Mapping[str, Any]]:
     """The file that counts, what is in it, and what is in the other one."""
     found = {path: read_json(path, LARGEST) for name in FILES if (path := folder / name).exists()}
+    if not found:  # a built-in model, or a GGUF file
+        return Path(), {}, {}
     path, *others = found
     return path, found[path], found[others[0]] if others else {}
 

@@ -14,13 +14,16 @@ from tui_transformer.engine.axis import Shape, shape_of, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import read_json, write_whole
+from tui_transformer.files import is_file, read_json, write_whole
+from tui_transformer.gguf_file import read_gguf
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families import ALIASES, FAMILIES, Family, ModelConfig, family_of
 from tui_transformer.model.families.labels import table_of
 from tui_transformer.model.foreign import WEIGHTS, check_architecture, refuse_folder
+from tui_transformer.model.gguf_architectures import open_model, settings_of
 from tui_transformer.model.tensors import Tensors, open_file, open_index, without_wrapper
 from tui_transformer.model.weight_table import Stored, WeightTable, as_it_is
+from tui_transformer.text.gguf_vocabulary import has_vocabulary
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 
 CONFIG = "config.json"
@@ -53,6 +56,8 @@ def open_tensors(folder: Path) -> Tensors:
     Raises:
         InputError: They are missing, damaged, or pickled.
     """
+    if (gguf := gguf_in(folder)) is not None:
+        return open_model(read_gguf(gguf))
     if not (folder / WEIGHTS).exists():
         if (folder / INDEX).exists():
             return without_wrapper(open_index(folder / INDEX))
@@ -124,10 +129,15 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
     Raises:
         InputError: No folder, no config, not JSON, or a configuration that cannot be.
     """
+    if (gguf := gguf_in(folder)) is not None:
+        return _read(gguf, settings_of(read_gguf(gguf)))
     path = folder / CONFIG
     if folder.is_dir() and not path.exists():
         refuse_folder(folder)
-    raw = read_json(path, LARGEST_CONFIG)
+    return _read(path, read_json(path, LARGEST_CONFIG))
+
+
+def _read(path: Path, raw: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     kind = raw.get("model_type")
     if not isinstance(kind, str) or kind not in (*FAMILIES, *ALIASES):
         others = len(FAMILIES) + len(ALIASES) - len(NAMED)
@@ -141,8 +151,26 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
         raise InputError(f"{path}: {error}") from error
 
 
+def gguf_in(where: Path) -> Path | None:
+    """The GGUF file that a checkpoint is: the file itself, or the only one of a folder without other weights.
+
+    Raises:
+        InputError: The folder has several.
+    """
+    if is_file(where):
+        return where
+    if is_file(where / CONFIG):
+        return None
+    found = sorted(where.glob("*.gguf"))
+    if len(found) > 1:
+        raise InputError(f"{where}: {len(found)} GGUF files: name one of them, such as {found[0].name}")
+    return found[0] if found else None
+
+
 def own_vocabulary(folder: Path) -> Path | None:
     """The file of a checkpoint folder that its text is split by, where there is one."""
+    if (gguf := gguf_in(folder)) is not None:
+        return gguf if has_vocabulary(read_gguf(gguf)) else None
     pair = [folder / "vocab.json"] if (folder / "merges.txt").exists() else []
     places = (*(folder / name for name in TOKENIZERS), *pair, *(folder / name for name in SENTENCE_PIECES))
     return next((path for path in places if path.exists()), None)

@@ -19,7 +19,6 @@ _SAVE = "save them with a transformers before 5: AutoModel.from_pretrained('.', 
 _GRAPH = "which is not read: name the folder of the model that it was exported from"
 _TENSORFLOW = f"weights of TensorFlow, which are not read: {_SAVE.format('from_tf')}"
 FORMS: Mapping[str, str] = {
-    "*.gguf": "a GGUF file of llama.cpp, which is not read: name the folder of the model that it was made from",
     "*.onnx": f"a model as an ONNX graph, {_GRAPH}",
     "onnx/*.onnx": f"a model as an ONNX graph, {_GRAPH}",
     "*.h5": _TENSORFLOW,

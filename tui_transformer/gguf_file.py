@@ -1,0 +1,182 @@
+"""GGUF files of llama.cpp: the metadata, and where the tensors lie. No tensor is read here.
+
+The format is that of "GGUF" in the documentation of ggml, versions 2 and 3: a magic word, the version, how many
+tensors and entries there are; entries of a name, a type and a value; the name, sizes (the fastest first), type and
+offset of every tensor; then the data, aligned. What a file says is checked against its size before it is believed.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from tui_transformer.errors import InputError
+from tui_transformer.files import check_regular
+
+MAGIC = b"GGUF"
+VERSIONS = (2, 3)
+ALIGNMENT = 32
+MOST_TENSORS, MOST_ENTRIES, MOST_AXES, DEEPEST = 1 << 16, 1 << 16, 8, 4
+STRING, ARRAY, FLOAT32 = 8, 9, 6
+NUMBERS: Mapping[int, str] = {
+    0: "<u1",
+    1: "<i1",
+    2: "<u2",
+    3: "<i2",
+    4: "<u4",
+    5: "<i4",
+    FLOAT32: "<f4",
+    7: "?",
+    10: "<u8",
+    11: "<i8",
+    12: "<f8",
+}
+"""Types of values that are numbers."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A tensor of the file.
+
+    Attributes:
+        kind: Its type, by the number that the format gives it.
+        shape: The slowest axis first.
+        start: Its first byte.
+    """
+
+    kind: int
+    shape: tuple[int, ...]
+    start: int
+
+
+@dataclass(frozen=True, eq=False)
+class GgufFile:
+    """What a file says.
+
+    Attributes:
+        metadata: Name → value; numbers, texts, lists of texts, arrays.
+        tensors: Name → where it is.
+        size: Bytes of the file.
+    """
+
+    path: Path
+    metadata: Mapping[str, Any]
+    tensors: Mapping[str, Entry]
+    size: int
+
+    @property
+    def architecture(self) -> str:
+        """What llama.cpp calls the architecture; "" where the file does not say."""
+        found = self.metadata.get("general.architecture")
+        return found if isinstance(found, str) else ""
+
+
+def is_gguf(path: Path) -> bool:
+    """Whether a file begins as a GGUF file, whatever its name; Ollama's have no ending."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def read_gguf(path: Path) -> GgufFile:
+    """Read the metadata of a GGUF file, and where its tensors are.
+
+    Raises:
+        InputError: The file is missing, cut, or not what it says.
+    """
+    check_regular(path)
+    try:
+        with path.open("rb") as file:
+            return _read(path, _Bytes(file, path.stat().st_size))
+    except _DamageError as error:
+        raise InputError(f"{path}: no GGUF file that can be read: {error}: copy it again") from error
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}: it cannot be opened") from error
+
+
+class _DamageError(Exception):
+    """The file cannot be as it is."""
+
+
+class _Bytes:
+    """The bytes of a file in order, never more than it has."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self.size, self.at, self._file = size, 0, file
+
+    def take(self, count: int) -> bytes:
+        if count > self.size - self.at:
+            raise _DamageError(f"it ends at byte {self.size:,}, inside its header")
+        self.at += count
+        found = self._file.read(count)
+        if len(found) < count:
+            raise _DamageError("it was cut while it was read")
+        return found
+
+    def number(self, form: str) -> Any:
+        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
+
+    def text(self) -> str:
+        return self.take(self.number("<Q")).decode("utf-8", "replace")
+
+
+def _read(path: Path, data: _Bytes) -> GgufFile:
+    if data.take(4) != MAGIC:
+        raise _DamageError("it does not begin with GGUF")
+    version = data.number("<I")
+    if version not in VERSIONS:
+        raise _DamageError(f"its version is {version}, and 2 and 3 can be read")
+    tensors, entries = data.number("<Q"), data.number("<Q")
+    if tensors > MOST_TENSORS or entries > MOST_ENTRIES:
+        raise _DamageError(f"it says that it has {tensors:,} tensors and {entries:,} entries")
+    metadata = {data.text(): _value(data, data.number("<I")) for _ in range(entries)}
+    found = [_tensor(data) for _ in range(tensors)]
+    alignment = metadata.get("general.alignment", ALIGNMENT)
+    if not isinstance(alignment, int) or alignment < 1:
+        raise _DamageError(f"its alignment is {str(alignment)[:40]}")
+    begin = -(-data.at // alignment) * alignment
+    if len({name for name, *_ in found}) < tensors:
+        raise _DamageError("two tensors have one name")
+    placed = {name: Entry(kind, shape, begin + offset) for name, shape, kind, offset in found}
+    return GgufFile(path, metadata, placed, data.size)
+
+
+def _tensor(data: _Bytes) -> tuple[str, tuple[int, ...], int, int]:
+    name, axes = data.text(), data.number("<I")
+    if axes > MOST_AXES:
+        raise _DamageError(f"tensor {name[:60]!r} has {axes:,} axes")
+    shape = tuple(data.number("<Q") for _ in range(axes))[::-1]
+    if math.prod(shape) > data.size * 64:
+        raise _DamageError(f"tensor {name[:60]!r} has {math.prod(shape):,} numbers")
+    return name, shape, data.number("<I"), data.number("<Q")
+
+
+def _value(data: _Bytes, kind: int, depth: int = 0) -> Any:
+    if kind == STRING:
+        return data.text()
+    if kind == ARRAY:
+        return _array(data, depth)
+    if kind not in NUMBERS:
+        raise _DamageError(f"a value has the type {kind}, which is not known")
+    number = np.frombuffer(data.take(np.dtype(NUMBERS[kind]).itemsize), NUMBERS[kind])[0]
+    return float(str(number)) if kind == FLOAT32 else number.item()  # 1e-05 is meant, not 9.99999974737875e-06
+
+
+def _array(data: _Bytes, depth: int) -> Any:
+    kind, count = data.number("<I"), data.number("<Q")
+    if count > data.size:
+        raise _DamageError(f"a list has {count:,} values")
+    if kind in NUMBERS:
+        return np.frombuffer(data.take(count * np.dtype(NUMBERS[kind]).itemsize), NUMBERS[kind])
+    if kind == ARRAY and depth >= DEEPEST:
+        raise _DamageError("lists are in lists in lists")
+    read: Callable[[], Any] = data.text if kind == STRING else lambda: _value(data, kind, depth + 1)
+    return [read() for _ in range(count)]

@@ -1,0 +1,195 @@
+"""Tensors of GGUF files: in blocks of few bits, made numbers by the library `gguf` when they are used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from tui_transformer.engine.axis import Shape, shape_text
+from tui_transformer.engine.backend import Host
+from tui_transformer.errors import InputError
+from tui_transformer.gguf_file import Entry, GgufFile
+from tui_transformer.model.tensors import STORED, Tensor, Tensors, check_finite
+from tui_transformer.model.weight_table import as_it_is
+from tui_transformer.model.weights_file import WeightsFile
+
+INSTALL = "install tui-transformer[gguf]"
+
+
+class Blocks(NamedTuple):
+    """A type of numbers in blocks: what it is called, numbers a block, bytes a block."""
+
+    name: str
+    numbers: int
+    bytes: int
+
+
+KINDS: Mapping[int, Blocks] = {
+    number: Blocks(*each)
+    for number, each in {
+        0: ("F32", 1, 4),
+        1: ("F16", 1, 2),
+        2: ("Q4_0", 32, 18),
+        3: ("Q4_1", 32, 20),
+        6: ("Q5_0", 32, 22),
+        7: ("Q5_1", 32, 24),
+        8: ("Q8_0", 32, 34),
+        10: ("Q2_K", 256, 84),
+        11: ("Q3_K", 256, 110),
+        12: ("Q4_K", 256, 144),
+        13: ("Q5_K", 256, 176),
+        14: ("Q6_K", 256, 210),
+        16: ("IQ2_XXS", 256, 66),
+        17: ("IQ2_XS", 256, 74),
+        18: ("IQ3_XXS", 256, 98),
+        19: ("IQ1_S", 256, 50),
+        20: ("IQ4_NL", 32, 18),
+        21: ("IQ3_S", 256, 110),
+        22: ("IQ2_S", 256, 82),
+        23: ("IQ4_XS", 256, 136),
+        28: ("F64", 1, 8),
+        29: ("IQ1_M", 256, 56),
+        30: ("BF16", 1, 2),
+        34: ("TQ1_0", 256, 54),
+        35: ("TQ2_0", 256, 66),
+        39: ("MXFP4", 32, 17),
+    }.items()
+}
+"""The types that can be read, by the number that the format gives them."""
+
+Make = Callable[[Host], Host]
+"""What a tensor of a published checkpoint is, from that of the GGUF file, which orders or scales it otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class GgufTensor(Tensor):
+    """A tensor as the published checkpoint has it.
+
+    Attributes:
+        stored: The shape in the file.
+        blocks: How its numbers are stored.
+        make: Makes it from what is stored; None where they are the same.
+    """
+
+    stored: Shape
+    blocks: Blocks
+    make: Make | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GgufTensors(Tensors):
+    """The tensors of a GGUF file under the names of the published checkpoint."""
+
+    found: Mapping[str, GgufTensor]
+
+    def find(self, name: str) -> GgufTensor:
+        """A tensor; InputError where it is missing."""
+        if name not in self.found:
+            raise InputError(f"{self.path}: tensor {name} is missing: the file does not fit its metadata")
+        return self.found[name]
+
+    def read(self, name: str, take: Make, rows: Host | None = None) -> Host:
+        """What is taken of a tensor, as floats; of the blocks, only those that hold it become numbers."""
+        tensor = self.find(name)
+        if tensor.make is None and tensor.kind in STORED:
+            return super().read(name, take, rows)
+        if tensor.make is not None:
+            taken = take(tensor.make(_rows(tensor, name, 0, tensor.stored[0]).reshape(tensor.stored)))
+            numbers = taken if rows is None else taken[rows]
+        elif rows is not None and take is as_it_is:
+            numbers = _rows_of(tensor, name, rows)
+        else:
+            numbers = _part(tensor, name, take)
+            numbers = numbers if rows is None else numbers[rows]
+        check_finite(tensor, name, numbers)
+        return numbers
+
+
+def open_gguf(file: GgufFile, place: Callable[[str], tuple[str, Make | None]]) -> GgufTensors:
+    """The tensors of a GGUF file, each where its metadata say.
+
+    Args:
+        file: What the file says.
+        place: Gives for a tensor its name in the published checkpoint, and how it is made.
+
+    Raises:
+        InputError: A tensor is of a type that is not known, or lies outside the file.
+    """
+    weights = WeightsFile(file.path)
+    found: dict[str, GgufTensor] = {}
+    for name, entry in file.tensors.items():
+        own, make = place(name)
+        found[own] = _tensor(weights, name, entry, make)
+    return GgufTensors(file.path, found)
+
+
+def _tensor(file: WeightsFile, name: str, entry: Entry, make: Make | None) -> GgufTensor:
+    blocks, columns = KINDS.get(entry.kind), entry.shape[-1] if entry.shape else 1
+    what = f"{file.path}: tensor {name}"
+    if blocks is None:
+        known = ", ".join(each.name for each in KINDS.values())
+        raise InputError(f"{what} is stored as type {entry.kind} of ggml: only {known} can be read")
+    if columns % blocks.numbers:
+        raise InputError(f"{what} has rows of {columns:,}, which are no blocks of {blocks.numbers}: copy it again")
+    stop = entry.start + math.prod(entry.shape) // blocks.numbers * blocks.bytes
+    if stop > file.size:
+        raise InputError(f"{what} ends at byte {stop:,}, and the file has {file.size:,}: copy it again")
+    try:
+        shape = entry.shape if make is None else make(np.empty(entry.shape, np.float32)).shape
+    except ValueError as error:
+        raise InputError(f"{what} is {shape_text(entry.shape)}, which its metadata do not fit") from error
+    return GgufTensor(file, blocks.name, shape, entry.start, stop, entry.shape, blocks, make)
+
+
+def _part(tensor: GgufTensor, name: str, take: Make) -> Host:
+    """What is taken, from the rows of blocks that hold it; `take` is given an array that is never touched."""
+    room: Host = np.empty(tensor.stored, np.float32)
+    view = take(room)
+    if not view.size:
+        return np.empty(view.shape, np.float32)
+    (low, high), begin, width = byte_bounds(view), room.ctypes.data, 4 * tensor.stored[-1]
+    first, stop = (low - begin) // width, -(-(high - begin) // width)
+    numbers = _rows(tensor, name, first, stop)
+    start = view.__array_interface__["data"][0] - begin - first * width
+    return np.ndarray(view.shape, np.float32, numbers, start, view.strides)
+
+
+def _rows_of(tensor: GgufTensor, name: str, rows: Host) -> Host:
+    """The numbers of some rows."""
+    if len(rows) and rows[-1] >= tensor.stored[0]:
+        raise IndexError(f"row {rows[-1]} of {tensor.stored[0]}")
+    layout = _bytes(tensor)
+    return _numbers(tensor, tensor.file.rows(layout, rows, np.asarray, f"tensor {name}"))
+
+
+def _rows(tensor: GgufTensor, name: str, first: int, stop: int) -> Host:
+    """The numbers of some of the rows, which are counted over all axes but the last."""
+    if first == 0 and stop == tensor.stored[0]:
+        stop = math.prod(tensor.stored[:-1])
+    return _numbers(tensor, tensor.file.numbers(_bytes(tensor)[first:stop], np.asarray, f"tensor {name}"))
+
+
+def _bytes(tensor: GgufTensor) -> Host:
+    """Rows × the bytes of a row, to be sliced and never read."""
+    row = tensor.stored[-1] // tensor.blocks.numbers * tensor.blocks.bytes
+    shape = (math.prod(tensor.stored[:-1]), row)
+    return tensor.file.layout(tensor.start, tensor.stop, np.dtype(np.uint8), shape)
+
+
+def _numbers(tensor: GgufTensor, data: Host) -> Host:
+    """The numbers of rows of blocks."""
+    kind = STORED.get(tensor.kind)
+    if kind is not None:
+        return kind.floats(np.ascontiguousarray(data).view(kind.dtype))
+    try:
+        from gguf import GGMLQuantizationType
+        from gguf.quants import dequantize
+    except ImportError as error:
+        raise InputError(f"{tensor.path} is stored as {tensor.kind}, for which there is an extra: {INSTALL}") from error
+    found: Any = dequantize(np.ascontiguousarray(data), GGMLQuantizationType[tensor.kind])
+    return np.asarray(found, np.float32)
