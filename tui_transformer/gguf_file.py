@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import check_regular
+from tui_transformer.files import check_regular, is_file
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
@@ -79,6 +79,8 @@ class GgufFile:
 
 def is_gguf(path: Path) -> bool:
     """Whether a file begins as a GGUF file, whatever its name; Ollama's have no ending."""
+    if not is_file(path):
+        return False
     try:
         with path.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC

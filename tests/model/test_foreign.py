@@ -13,7 +13,6 @@ from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
 FILES = {
-    "model-q4.gguf": "a GGUF file of llama.cpp, which is not read: name the folder",
     "model.onnx": "a model as an ONNX graph, which is not read: name the folder",
     "onnx/model.onnx": "a model as an ONNX graph, which is not read: name the folder",
     "tf_model.h5": "weights of TensorFlow, which are not read: save them",

@@ -159,7 +159,7 @@ def gguf_in(where: Path) -> Path | None:
     """
     if is_file(where):
         return where
-    if is_file(where / CONFIG):
+    if is_file(where / WEIGHTS) or is_file(where / INDEX):
         return None
     found = sorted(where.glob("*.gguf"))
     if len(found) > 1:
