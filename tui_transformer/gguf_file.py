@@ -7,6 +7,7 @@ offset of every tensor; then the data, aligned. What a file says is checked agai
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from collections.abc import Callable, Mapping
@@ -96,12 +97,20 @@ def read_gguf(path: Path) -> GgufFile:
     """
     check_regular(path)
     try:
-        with path.open("rb") as file:
-            return _read(path, _Bytes(file, path.stat().st_size))
+        status = path.stat()
+        return _opened(path, status.st_size, status.st_mtime_ns)
     except _DamageError as error:
         raise InputError(f"{path}: no GGUF file that can be read: {error}: copy it again") from error
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}: it cannot be opened") from error
+
+
+@functools.lru_cache(maxsize=2)
+def _opened(path: Path, size: int, changed: int) -> GgufFile:
+    """The file as it was at that time: settings, tensors and vocabulary are asked for one after the other."""
+    del changed
+    with path.open("rb") as file:
+        return _read(path, _Bytes(file, size))
 
 
 class _DamageError(Exception):
