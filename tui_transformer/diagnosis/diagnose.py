@@ -64,7 +64,8 @@ def diagnose(
     there = {entry.step for entry in matched.entries}
     missing = tuple(step.name for step in right.program.steps if step.name not in there and not step.op.integer)
     theirs = {entry.step: entry.array for entry in matched.entries}
-    return Diagnosis(compared, matched.unmatched, missing, _assumed(dump, matched), first, right.exact, theirs)
+    partial = frozenset(entry.step for entry in matched.entries if entry.known is not None)
+    return Diagnosis(compared, matched.unmatched, missing, _assumed(dump, matched), first, right.exact, theirs, partial)
 
 
 def judge(

@@ -76,6 +76,7 @@ class Diagnosis:
         first: The first step that is wrong; None where all agree.
         trace: The right values, in float64.
         theirs: The values of the dump by step, in the step's shape, with a batch axis.
+        partial: Steps of which the dump holds some cells alone; the others are 0 in `theirs`.
     """
 
     steps: tuple[Compared, ...]
@@ -85,6 +86,7 @@ class Diagnosis:
     first: First | None
     trace: Trace
     theirs: Mapping[str, Host] = field(repr=False)
+    partial: frozenset[str] = frozenset()
 
     @property
     def following(self) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tui_transformer.engine.edits import Change
 from tui_transformer.model import Model
 
 Kind = Literal["nothing", "gradient", "trace"]
@@ -32,6 +33,7 @@ class Overlay:
         text: Its sentence (or token IDs, where the model has no words), if it is another.
         model: Its model, if it is another.
         edits: Whether what is edited here is edited in it too.
+        values: Steps whose values are those of a dump; what it does not hold is computed from these.
     """
 
     kind: Kind = "nothing"
@@ -39,6 +41,7 @@ class Overlay:
     text: str | None = None
     model: Model | None = None
     edits: bool = True
+    values: tuple[Change, ...] = ()
 
 
 NOTHING, GRADIENT = Overlay(), Overlay("gradient")

@@ -374,7 +374,8 @@ def _targets(session: Session) -> Ids:
 
 def _other(session: Session) -> Session:
     overlay = session.overlay
-    same = replace(session, overlay=NOTHING, targets=None, edits=session.edits if overlay.edits else ())
+    edits = overlay.values or (session.edits if overlay.edits else ())
+    same = replace(session, overlay=NOTHING, targets=None, edits=edits)
     if overlay.model is not None:
         same = replace(same, model=overlay.model)
     elif overlay.text is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from driving import NARROW, WIDE, Explorer, exploring
@@ -13,6 +15,7 @@ from tui_transformer.model import Model
 from tui_transformer.report.comparison import compare_traces
 from tui_transformer.views.step_view import Place
 
+SENTENCE = "The waves crashed forcefully against the shore!"
 SCALED = "encoder.0.self_attention.scaled"
 VALUE = "encoder.0.self_attention.value"
 
@@ -234,3 +237,53 @@ async def test_the_cursor_stays_inside_what_is_drawn(size):
             assert (explorer.scene.place.row, explorer.scene.place.column) == (1, 1)
             assert explorer.parts.panes.heat_map("matrix").cursor == (1, 1)
             assert not explorer.app.failure
+
+
+def dump_of(folder: Path, wrong: bool) -> Path:
+    """A few steps of the encoder, the scores divided by √d_model or as they should be."""
+    trace = Model.load("encoder").trace(SENTENCE)
+    at = "encoder.0.self_attention"
+    arrays = {name: trace[f"{at}.{name}"].astype(float) for name in ("query", "key", "value")}
+    scores = arrays["query"] @ arrays["key"].transpose(0, 2, 1) / np.sqrt(8 if wrong else arrays["query"].shape[-1])
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    arrays |= {"scaled": scores, "weights": weights, "context": weights @ arrays["value"]}
+    path = folder / "dump.npz"
+    np.savez(path, **{f"{at}.{name}": array for name, array in arrays.items()})
+    return path
+
+
+async def test_a_wrong_dump_is_shown_at_its_first_wrong_cell_with_both_values(tmp_path):
+    path = dump_of(tmp_path, wrong=True)
+    async with exploring(WIDE) as explorer:
+        await compare(explorer, "a dump", str(path))
+        assert explorer.position.stop == SCALED
+        place = explorer.position.place
+        with np.load(path) as dump:
+            theirs = dump[SCALED]
+        ours = explorer.session.trace[SCALED]
+        cell = (place.head, place.row, place.column)
+        assert cell == np.unravel_index(np.abs(theirs - ours).argmax(), ours.shape)
+        assert np.allclose(explorer.session.other.trace[SCALED], theirs)
+        assert explorer.session.comparison.first == SCALED
+        messages = [str(each.message) for each in explorer.app._notifications]
+        assert any("divide by √d_k" in each and "2 more steps differ and follow from it" in each for each in messages)
+
+
+async def test_a_right_dump_is_said_to_agree(tmp_path):
+    path = dump_of(tmp_path, wrong=False)
+    async with exploring(WIDE) as explorer:
+        stop = explorer.position.stop
+        await compare(explorer, "a dump", str(path))
+        assert explorer.position.stop == stop
+        assert any("6 arrays agree" in str(each.message) for each in explorer.app._notifications)
+
+
+async def test_what_is_no_dump_is_refused_and_nothing_is_compared(tmp_path):
+    async with exploring(WIDE) as explorer:
+        await explorer.press("d")
+        titles = [offer.title for offer in explorer.app.screen._offers]
+        await explorer.press(*["down"] * titles.index("a dump"), "enter")
+        await explorer.answer(str(tmp_path / "none.npz"))
+        await explorer.until(lambda: any("none.npz" in str(each.message) for each in explorer.app._notifications))
+        assert explorer.session.overlay.kind == "nothing"

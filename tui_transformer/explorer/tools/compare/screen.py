@@ -17,6 +17,8 @@ from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.state.dumped import Dumped, of_dump
 from tui_transformer.explorer.state.edited import active
 from tui_transformer.explorer.state.overlay import BEFORE, Overlay
 from tui_transformer.explorer.state.session import Session
@@ -25,6 +27,7 @@ from tui_transformer.model import Model
 from tui_transformer.text.display import visible
 
 WIDTH = 22
+DUMP, DUMP_ASKED = "a dump", "Dump to compare with"
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,9 @@ def offers(session: Session) -> tuple[Offer, ...]:
             "Checkpoint to compare with",
             str(model.folder or ""),
         )
+    )
+    found.append(
+        Offer(DUMP, "what another program computed", lambda where: of_dump(session, where).overlay, DUMP_ASKED)
     )
     if model.folder is None and model.seed is not None:
         other = model.seed + 1
@@ -115,12 +121,35 @@ def open_from(port: Port) -> None:
         if not offer.ask:
             compare(port, offer.made)
             return
+        show = compare_dump if offer.title == DUMP else compare_answer
         port.open(
             PromptScreen(offer.ask, value=offer.value, hint=offer.detail),
-            lambda answer: None if answer is None else compare(port, lambda _: offer.made(answer)),
+            lambda answer: None if answer is None else show(port, offer, answer),
         )
 
     port.open(CompareScreen(found), ask)
+
+
+def compare_answer(port: Port, offer: Offer, answer: str) -> None:
+    """Show what an answer names beside what is explored."""
+    compare(port, lambda _: offer.made(answer))
+
+
+def compare_dump(port: Port, offer: Offer, where: str) -> None:
+    """Show a dump beside what is explored, at the first cell that is wrong."""
+    del offer
+    session = port.session
+
+    def work(task: Task) -> tuple[Session, Dumped]:
+        dumped = of_dump(session, where, task.report)
+        return session.with_overlay(dumped.overlay), dumped
+
+    def done(found: tuple[Session, Dumped]) -> None:
+        changed, dumped = found
+        port.change(changed, dumped.at)
+        port.say(visible(dumped.says))
+
+    port.ask("other", AT_ONCE + 1, work, done)
 
 
 def compare(port: Port, made: Callable[[str], Overlay]) -> None:

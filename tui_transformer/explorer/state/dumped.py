@@ -1,0 +1,65 @@
+"""A dump of another program beside what is explored: its values, and the first cell that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_transformer.engine.edits import Patch
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.state.overlay import Overlay
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.views.step_view import place_of
+
+
+@dataclass(frozen=True)
+class Dumped:
+    """A dump beside a session.
+
+    Attributes:
+        overlay: Its values; what it does not hold is computed from them by the right steps.
+        at: The first cell that is wrong; None where all is right.
+        says: What is wrong with it, what follows from it, and what to mend.
+    """
+
+    overlay: Overlay
+    at: Position | None
+    says: str
+
+
+def of_dump(session: Session, where: str, report: Callable[[str], None] = lambda _: None) -> Dumped:
+    """Read a dump and compare it with what is explored.
+
+    Raises:
+        InputError: It cannot be read, is of other tokens, or no array in it is a step.
+    """
+    from tui_transformer.diagnosis import Input, diagnose
+    from tui_transformer.diagnosis.dumps import open_dump
+
+    if not where.strip():
+        raise InputError("give the path of a dump: a file of arrays, or a folder with a file a step")
+    dump = open_dump(Path(where.strip()).expanduser())
+    givens = session.base.givens
+    ids = givens.get("input.ids")
+    if ids is not None and dump.ids is not None and dump.ids.tolist() != ids.tolist():
+        raise InputError(
+            f"{dump.path}: is of other tokens: explore its sentence first, or use `diff {dump.path} --open`"
+        )
+    read = Input(ids if session.model.config.vocab_size else None, givens.get("decoder.input.ids"))
+    found = diagnose(dump, session.model, read, report=report)
+    whole = {step: values for step, values in found.theirs.items() if step not in found.partial}
+    values = tuple(Patch.of(step, array[0]) for step, array in whole.items() if step in session.base.program.by_name)
+    if not values:
+        raise InputError(f"{dump.path}: holds no step whole: compare it with `diff`")
+    overlay = Overlay("trace", dump.path.name, values=values)
+    first = found.first
+    if first is None:
+        return Dumped(overlay, None, f"{dump.path.name}: {len(found.steps)} arrays agree as far as rounding goes")
+    name = session.base.program.step(first.step).name
+    index = first.index[-len(session.base.program.by_name[name].axes) :]
+    count = sum(each.step in found.following and each.verdict == "follows" for each in found.steps)
+    follows = f" {count} more steps differ and follow from it." if count else ""
+    at = Position(name, place_of(session.base.program.by_name[name].axes, index)) if index else Position(name)
+    return Dumped(overlay, at, f"{first.says}{follows}")
