@@ -114,3 +114,10 @@ def test_names_of_the_dump_are_shown_harmless(run: Run, tmp_path: Path) -> None:
     ended = run("diff", "a.npz", "encoder", "--ids", "1,2,3")
     assert ended.code == 1
     assert "\x1b" not in ended.out + ended.err
+
+
+def test_open_needs_a_terminal_and_one_dump(run):
+    np.savez("dump.npz", input_ids=np.arange(3))
+    assert "the explorer needs a terminal" in run("diff", "dump.npz", "encoder", "--open").err
+    ended = run("diff", "encoder", "--open")
+    assert (ended.code, "name one of each" in ended.err) == (2, True)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import numpy as np
 import typer
@@ -19,7 +19,8 @@ from tui_transformer.cli.names import listed
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Inputs, open_session
-from tui_transformer.diagnosis.dumps import is_dump_folder
+from tui_transformer.cli.terminal import check_terminal
+from tui_transformer.diagnosis.dumps import is_dump_folder, open_dump
 from tui_transformer.diagnosis.dumps.npz_reader import TraceFile, open_trace
 from tui_transformer.engine.axis import Region, Shape
 from tui_transformer.engine.backend import Host
@@ -86,6 +87,7 @@ class Request:
         tolerance: Of cells.
         format: "text" or "json".
         how: For whom to print how a dump is written, in place of comparing.
+        open: Whether the explorer is opened there.
     """
 
     first: str | None = None
@@ -95,6 +97,7 @@ class Request:
     tolerance: float | None = None
     format: str = "text"
     how: str | None = None
+    open: bool = False
 
 
 def run(flags: Flags, request: Request) -> None:
@@ -113,12 +116,37 @@ def run(flags: Flags, request: Request) -> None:
         raise UsageError(f"--tolerance {tolerance} is not a number from 0")
     places = [where for where in (request.first, request.second) if where]
     dumps = [where for where in places if not _is_model(where)]
+    if request.open:
+        _open(flags, places, dumps)
     if len(dumps) == 1:
         differs = run_diagnosis(_of_model(flags, places, dumps[0]), Path(dumps[0]), request)
     else:
         differs = _traces(flags, request, TOLERANCE if tolerance is None else tolerance)
     if differs:
         raise typer.Exit(DIFFERENT)
+
+
+def _open(flags: Flags, places: Sequence[str], dumps: Sequence[str]) -> NoReturn:
+    """Explore the model with a dump beside it, on the tokens of the dump where no others are given."""
+    if len(dumps) != 1:
+        raise UsageError("--open shows a dump beside a model: name one of each")
+    check_terminal()
+    from tui_transformer.explorer.run import run as explore
+
+    flags, ids, target = _of_model(flags, places, dumps[0]), flags.token_ids(), flags.decoder_token_ids()
+    if flags.text is None and ids is None:
+        dump = open_dump(Path(dumps[0]))
+        ids, target = _row(dump.ids), _row(dump.decoder_ids) if target is None else target
+    text, decoder_text = flags.text, flags.decoder_text
+    code = explore(flags.options(), text, ids, decoder_text=decoder_text, decoder_ids=target, dump=dumps[0])
+    raise typer.Exit(code)
+
+
+def _row(ids: Host | None) -> tuple[int, ...] | None:
+    """The token IDs of one sentence."""
+    if ids is not None and len(ids) > 1:
+        raise InputError(f"the dump is of {len(ids)} sentences: the explorer shows one")
+    return None if ids is None else tuple(ids[0].tolist())
 
 
 def _of_model(flags: Flags, places: Sequence[str], dump: str) -> Flags:
@@ -239,10 +267,10 @@ def _rest(side: Side, other: Side) -> list[str]:
 
 
 def _table(found: Sequence[Difference]) -> Iterator[str]:
-    return aligned([("step", "shape", "largest", "relative", ""), *map(_row, found)])
+    return aligned([("step", "shape", "largest", "relative", ""), *map(_line, found)])
 
 
-def _row(found: Difference) -> tuple[str, str, str, str, str]:
+def _line(found: Difference) -> tuple[str, str, str, str, str]:
     if not found.comparable:
         return visible(found.name), found.shape_text, "", "", "shapes differ"
     verdict = "differs" if found.beyond else ""

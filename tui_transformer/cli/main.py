@@ -20,6 +20,7 @@ from typer._click.exceptions import ClickException
 from tui_transformer import __version__
 from tui_transformer.cli.lazy import Commands
 from tui_transformer.cli.options import Flags, takes_flags
+from tui_transformer.cli.terminal import check_terminal
 from tui_transformer.errors import InputError, UsageError
 
 app = typer.Typer(cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -127,7 +128,7 @@ def explore(
         _refuse_misplaced(flags, context.invoked_subcommand)
         return
     ids, decoder_ids, options = flags.token_ids(), flags.decoder_token_ids(), flags.options()
-    _check_terminal()
+    check_terminal()
     if no_color:
         os.environ["NO_COLOR"] = "1"
     if theme is not None:
@@ -144,16 +145,6 @@ def _refuse_misplaced(flags: Flags, command: str) -> None:
     if flags.given():
         option = flags.given()[0]
         raise UsageError(f"{option} belongs after the command: {NAME} {command} {option} …")
-
-
-def _check_terminal() -> None:
-    if os.environ.get("TERM") == "dumb":
-        raise UsageError("the explorer cannot draw on TERM=dumb: use `tui-transformer show` instead")
-    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
-        # Textual draws on standard error: sent to a file, the screen would stay empty.
-        raise UsageError(
-            "the explorer needs a terminal for input, output and errors: use `tui-transformer show` instead"
-        )
 
 
 def _check_theme(theme: str) -> None:

@@ -31,6 +31,7 @@ from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.shell.saying import Messages, called, saying_what_fails
 from tui_transformer.explorer.shell.themes import THEMES
 from tui_transformer.explorer.shell.worker import Background, Worker
+from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.view_state import ViewState
 
@@ -61,8 +62,8 @@ class ExplorerApp(App[None]):
             super().__init__()
             self.function, self.arguments = function, arguments
 
-    def __init__(self, session: Session, preferences: Preferences) -> None:
-        """Explore a session."""
+    def __init__(self, session: Session, preferences: Preferences, at: Position | None = None, says: str = "") -> None:
+        """Explore a session from a position (by default the first), and say something about it."""
         super().__init__()
         self.worker = Worker(self.post)
         self.in_turn = InTurn(self, super().on_event)
@@ -70,6 +71,7 @@ class ExplorerApp(App[None]):
         self.background = Background()
         self.messages = Messages()
         self._session, self._preferences = session, preferences
+        self._at, self._says = at, says
         for theme in THEMES:
             self.register_theme(theme)
         wanted = (preferences.theme, os.environ.get("TEXTUAL_THEME"), THEMES[0].name)
@@ -136,8 +138,10 @@ class ExplorerApp(App[None]):
             loop.add_signal_handler(number, self.exit, None, 128 + number)
         loop.set_default_executor(ThreadPoolExecutor(1, "background"))  # asyncio's own makes a thread for each work
         self.set_keymap(dict(self.keymap))
-        look = ViewState(whole=None if self._preferences.whole else False)
-        self.push_screen(MainScreen(self._session, self.worker, self.background, look))
+        look = ViewState(whole=None if self._preferences.whole and self._at is None else False)
+        self.push_screen(MainScreen(self._session, self.worker, self.background, look, self._at))
+        if self._says:
+            self.notify(self._says, markup=False)
         for message in self._preferences.problems:
             self.notify(message, severity="warning", markup=False)
         self.call_after_refresh(self._collect_again)

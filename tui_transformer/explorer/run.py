@@ -6,8 +6,10 @@ import os
 import sys
 from dataclasses import replace
 
+from tui_transformer.explorer.state.dumped import of_dump
 from tui_transformer.explorer.state.opened import open_session
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.text.display import visible
 
 __all__ = ["open_session", "run"]
 
@@ -21,8 +23,9 @@ def run(
     pair: str | None = None,
     decoder_text: str | None = None,
     decoder_ids: tuple[int, ...] | None = None,
+    dump: str | None = None,
 ) -> int:
-    """Explore a model until the user leaves.
+    """Explore a model until the user leaves; with a dump beside it, from the first cell of that which is wrong.
 
     Returns:
         The exit code.
@@ -31,6 +34,10 @@ def run(
         InputError: The model or the sentence cannot be used; nothing was shown.
     """
     session = open_session(options, text, ids, pair=pair, decoder_text=decoder_text, decoder_ids=decoder_ids)
+    at, says = None, ""
+    if dump is not None:
+        dumped = of_dump(session, dump)
+        session, at, says = session.with_overlay(dumped.overlay), dumped.at, visible(dumped.says)
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)  # where a shell exports them, Textual would not follow a resize
     os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms
@@ -38,7 +45,7 @@ def run(
     from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
 
     preferences = read_preferences(preferences_path())
-    app = ExplorerApp(session, replace(preferences, theme=theme or preferences.theme))
+    app = ExplorerApp(session, replace(preferences, theme=theme or preferences.theme), at, says)
     app.run()
     if app.failure is not None:
         print(f"tui-transformer: {app.failure}", file=sys.stderr)  # noqa: T201 - the terminal is restored by now

@@ -50,8 +50,11 @@ def _diff(
         Literal["pytorch", "transformers", "jax", "numpy", "cpp", "llama.cpp"] | None,
         typer.Option("--how", help="Print lines that write a dump, with the names that are looked for."),
     ] = None,
+    open: Annotated[
+        bool, typer.Option("--open", help="Open the explorer at the first cell that is wrong, both values beside.")
+    ] = False,
     flags: Flags,
 ) -> None:
     from tui_transformer.cli.diff import Request, run
 
-    run(flags, Request(first, second, names, map, tolerance, format, how))
+    run(flags, Request(first, second, names, map, tolerance, format, how, open))

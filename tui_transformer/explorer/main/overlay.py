@@ -115,6 +115,8 @@ def apart(session: Session, name: str) -> str:
         return ""
     first = "nothing differs" if compared.first is None else f"first that differs: {compared.first} (D)"
     found = compared.differences.get(name)
+    if found is not None and found.beyond and _mark(session, name):
+        first = f"{FOLLOWS} follows from {session.overlay.first}" if name != session.overlay.first else "wrong itself"
     if found is None:
         return first
     return f"largest difference {found.largest:.3g}, relative {found.relative:.3g} · {first}"
@@ -125,8 +127,26 @@ def details(session: Session) -> Mapping[str, str]:
     if session.overlay.kind == "gradient" and session.went_back:
         return {name: f"{size:.2g}" for name, size in session.gradient_norms.items()}
     if session.comparison is not None:
-        return {name: f"{found.largest:.2g}" for name, found in session.comparison.differences.items()}
+        differences = session.comparison.differences
+        return {
+            name: f"{_mark(session, name) if found.beyond else ''}{found.largest:.2g}"
+            for name, found in differences.items()
+        }
     return {}
+
+
+WRONG, FOLLOWS = "≠", "↳"
+"""Of a dump: the first step that is wrong, and what differs because of it."""
+
+
+def _mark(session: Session, name: str) -> str:
+    """What a difference from a dump means."""
+    first = session.overlay.first
+    if not first:
+        return ""
+    if name == first:
+        return WRONG
+    return FOLLOWS if name in session.trace.program.downstream([first]) else ""
 
 
 def _tile(view: View, place: Place) -> Tile:

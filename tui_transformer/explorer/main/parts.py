@@ -41,10 +41,15 @@ class Parts:
 
 
 def assemble(
-    screen: ExplorerScreen[None], session: Session, worker: Worker, background: Background, look: ViewState
+    screen: ExplorerScreen[None],
+    session: Session,
+    worker: Worker,
+    background: Background,
+    look: ViewState,
+    at: Position | None = None,
 ) -> Parts:
-    """The parts of a screen that explores a session from its first stop."""
-    explored = Exploration(History(session), Position(session.stops[0]), look)
+    """The parts of a screen that explores a session from a position, by default its first stop."""
+    explored = Exploration(History(session), at or Position(session.stops[0]), look)
     requests = Requests(
         screen, worker, lambda: presenter.lines.show(), lambda: explored.session.model.backend.device == "cpu"
     )

@@ -18,6 +18,7 @@ from tui_transformer.explorer.shell.actions import ACTIONS
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.worker import Background, Worker
+from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import VOCABULARY, Session
 from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.explorer.tools.opening import TOOLS
@@ -36,10 +37,12 @@ class MainScreen(ExplorerScreen[None]):
     AUTO_FOCUS = ""
     CSS_PATH = "screen.tcss"
 
-    def __init__(self, session: Session, worker: Worker, background: Background, look: ViewState) -> None:
-        """Show a session from its first stop."""
+    def __init__(
+        self, session: Session, worker: Worker, background: Background, look: ViewState, at: Position | None = None
+    ) -> None:
+        """Show a session from a position, by default its first stop."""
         super().__init__()
-        self.parts = assemble(self, session, worker, background, look)
+        self.parts = assemble(self, session, worker, background, look, at)
 
     @property
     def settled(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tui_transformer.engine.edits import Patch
@@ -53,8 +53,7 @@ def of_dump(session: Session, where: str, report: Callable[[str], None] = lambda
     values = tuple(Patch.of(step, array[0]) for step, array in whole.items() if step in session.base.program.by_name)
     if not values:
         raise InputError(f"{dump.path}: holds no step whole: compare it with `diff`")
-    overlay = Overlay("trace", dump.path.name, values=values)
-    first = found.first
+    overlay, first = Overlay("trace", dump.path.name, values=values), found.first
     if first is None:
         return Dumped(overlay, None, f"{dump.path.name}: {len(found.steps)} arrays agree as far as rounding goes")
     name = session.base.program.step(first.step).name
@@ -62,4 +61,4 @@ def of_dump(session: Session, where: str, report: Callable[[str], None] = lambda
     count = sum(each.step in found.following and each.verdict == "follows" for each in found.steps)
     follows = f" {count} more steps differ and follow from it." if count else ""
     at = Position(name, place_of(session.base.program.by_name[name].axes, index)) if index else Position(name)
-    return Dumped(overlay, at, f"{first.says}{follows}")
+    return Dumped(replace(overlay, first=name), at, f"{first.says}{follows}")

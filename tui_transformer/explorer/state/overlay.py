@@ -34,6 +34,7 @@ class Overlay:
         model: Its model, if it is another.
         edits: Whether what is edited here is edited in it too.
         values: Steps whose values are those of a dump; what it does not hold is computed from these.
+        first: Of a dump, the first step that is wrong: what is computed from it follows from it.
     """
 
     kind: Kind = "nothing"
@@ -42,6 +43,7 @@ class Overlay:
     model: Model | None = None
     edits: bool = True
     values: tuple[Change, ...] = ()
+    first: str = ""
 
 
 NOTHING, GRADIENT = Overlay(), Overlay("gradient")

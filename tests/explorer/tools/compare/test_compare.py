@@ -10,6 +10,7 @@ from driving import NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.explorer.main.heads import heads_of
+from tui_transformer.explorer.main.overlay import apart, details
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.model import Model
 from tui_transformer.report.comparison import compare_traces
@@ -266,6 +267,12 @@ async def test_a_wrong_dump_is_shown_at_its_first_wrong_cell_with_both_values(tm
         assert cell == np.unravel_index(np.abs(theirs - ours).argmax(), ours.shape)
         assert np.allclose(explorer.session.other.trace[SCALED], theirs)
         assert explorer.session.comparison.first == SCALED
+        marks = details(explorer.session)
+        assert marks[SCALED].startswith("≠")
+        assert marks["encoder.0.self_attention.weights"].startswith("↳")
+        assert not marks["encoder.0.self_attention.scores"].startswith(("≠", "↳"))
+        assert "wrong itself" in apart(explorer.session, SCALED)
+        assert f"follows from {SCALED}" in apart(explorer.session, "encoder.0.self_attention.output")
         messages = [str(each.message) for each in explorer.app._notifications]
         assert any("divide by √d_k" in each and "2 more steps differ and follow from it" in each for each in messages)
 
