@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ from tui_transformer.errors import InputError
 resource = pytest.importorskip("resource", reason="memory cannot be bounded here")
 
 MOST_MEMORY = 2 << 30
-FEW, MANY = 12, 5_000
+WANTED = os.environ.get("HOSTILE_EXAMPLES")
+FEW, MANY = 12, int(WANTED or 40)
 COUNTS = pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
-"""For every property: some examples, always the same, and many, others each time."""
+"""For every property: some examples, always the same; where HOSTILE_EXAMPLES says how many, others each time."""
 
 configuration.set_hypothesis_home_dir(Path(configuration.__file__).parent / "never written")
 
@@ -39,7 +41,7 @@ def hold(count: int, check: Callable[..., None], **strategies: st.SearchStrategy
         max_examples=count,
         deadline=None,
         database=None,
-        derandomize=count == FEW,
+        derandomize=count == FEW or WANTED is None,
         phases=phases,
         suppress_health_check=list(HealthCheck),
     )

@@ -280,7 +280,9 @@ def _legend(pictures: Iterable[Picture]) -> str:
     shown = [each for each in pictures if each.tiles.values]
     together = max((each.tiles.together for each in shown), default=1)
     parts = {_rows_shown(each) for each in shown} - {""}
-    return " · ".join((*sorted(parts), *([f"a column is the largest of up to {together}"] * (together > 1))))
+    return " · ".join(
+        (*sorted(parts), *([f"a column is the entry of largest magnitude of up to {together}"] * (together > 1)))
+    )
 
 
 def _rows_shown(found: Picture) -> str:

@@ -17,6 +17,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.main.whole.bands import ALL_HEADS, MOST_HEAD, Placement, all_heads, rows_of
 from tui_transformer.explorer.main.whole.names import shape, symbol
 from tui_transformer.explorer.main.whole.placing import NARROWEST, Placed, window
+from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import VOCABULARY, Session
 from tui_transformer.text.display import token_label
@@ -235,7 +236,7 @@ class Drawing:
         return tuple(
             Line(
                 token_label(model.word(each.token)),
-                f"{each.logit:.2f}" if logits else _share(each.probability),
+                f"{each.logit:.2f}" if logits else percent(each.probability),
                 marked=place == 0,
                 share=each.probability,
             )
@@ -271,7 +272,3 @@ def _title(trace: Trace, name: str, axes: Axes, heads: range, width: int) -> str
 
 def _fitting(name: str, size: str, width: int) -> str:
     return f"{name} {size}" if cell_len(f"{name} {size}") <= width else name
-
-
-def _share(share: float) -> str:
-    return f"{share:.1%}" if share >= 0.0001 else "<0.01 %"
