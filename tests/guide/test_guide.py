@@ -86,7 +86,7 @@ KEYS = (
         "v",
     ),
     *("V", ",", "c", "e", "u", "U", "x", "y", "Y", "m", "t", "?", "F1", "ctrl+p", "ctrl+t", "ctrl+z", "w", *"HKRL"),
-    *(*"bBdDziI", ";", "r", "ctrl+f", "tab", "shift+tab", "1", "6", "+", "-", "q", *"AaPWF", "ctrl+l"),
+    *(*"bBdDziI0", ";", "r", "ctrl+f", "tab", "shift+tab", "1", "6", "+", "-", "q", *"AaPWF", "ctrl+l"),
 )
 MODELS = [*BUILT_IN, *sorted((Path(__file__).parent.parent / "references").iterdir())]
 LIMITS = {"title": 16, "label": 28, "short": 22, "what": 180, "why": 180, "look": 120}

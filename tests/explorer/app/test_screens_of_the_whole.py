@@ -232,6 +232,8 @@ async def test_keys_and_theme_are_as_preferred(tmp_path):
     assert not wanted.problems
     async with exploring(NARROW, preferences=wanted) as explorer:
         assert explorer.app.theme == "tui-light"
+        assert "j step through" in explorer.text, "the line that opens"
+        await explorer.press("left")
         assert "j next" in explorer.text
         commands = explorer.app.get_system_commands(explorer.app.screen)
         assert {each.title: each.help for each in commands}["Next step"] == "key: j z"

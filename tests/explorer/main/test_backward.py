@@ -352,9 +352,8 @@ async def test_the_tour_of_gradients_leads_back_from_the_loss(model):
             await explorer.shown(stop.title)
             stops.append(explorer.stop)
             await explorer.press("space")
-        assert [fnmatchcase(found, stop.step) for found, stop in zip(stops, tour("gradients"), strict=True)] == [
-            True
-        ] * 8
+        wanted = [stop.step for stop in tour("gradients")]
+        assert [name for name, step in zip(stops, wanted, strict=True) if not fnmatchcase(name, step)] == []
         assert explorer.session.backward
         assert not explorer.main.query(TourPanel)
 

@@ -162,3 +162,13 @@ async def test_a_query_without_a_visible_key_has_zeros_and_says_so(size):
         await explorer.shown("a row without a visible key sums to 0")
         await explorer.press("5")
         await explorer.shown("no key is visible", "not 0 ÷ 0 but 0")
+
+
+async def test_a_row_whose_weight_was_set_by_hand_is_not_said_to_sum_to_1():
+    async with exploring(WIDE) as explorer:
+        await explorer.go("encoder.0.self_attention.weights")
+        assert "every row sums to 1" in explorer.text
+        await explorer.press("e")
+        await explorer.answer("5")
+        assert "every row sums to 1" not in explorer.text
+        assert "rows sum to 1 to 5." in explorer.text

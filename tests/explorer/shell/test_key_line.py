@@ -16,7 +16,7 @@ def test_every_key_of_the_line_has_a_word():
 
 
 @pytest.mark.parametrize(
-    ("size", "last"), [(WIDE, "L lens"), (MEDIUM, "b backward"), (NARROW, "/ sentence"), (SMALL, "[ ] head")]
+    ("size", "last"), [(WIDE, "e edit"), (MEDIUM, "0 whole"), (NARROW, "/ sentence"), (SMALL, "[ ] head")]
 )
 async def test_the_most_useful_keys_come_first(size, last):
     async with exploring(size) as explorer:

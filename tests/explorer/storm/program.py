@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import importlib.metadata
 import os
 import signal
 import sys
@@ -20,6 +21,11 @@ MAY_QUIT, THREADS, STATE = "may-quit", "threads", "state"
 what the program has in front and waits for."""
 
 DEVICES = ("/dev/null", "/dev/tty")
+
+
+def _find_no_packages() -> None:
+    """Keep models of installed packages out of the list: their size would say how much memory is taken."""
+    importlib.metadata.distributions = lambda *_, **__: iter(())  # type: ignore[assignment]
 
 
 def _stay_inside(event: str, arguments: tuple[Any, ...]) -> None:
@@ -78,6 +84,7 @@ def main() -> None:
     App._on_compose = tell_when_asked  # type: ignore[method-assign]
     threads = Path(HERE, THREADS).open("w", encoding="utf-8")  # noqa: SIM115 - open until the end
     faulthandler.register(signal.SIGUSR1, file=threads, all_threads=True)
+    _find_no_packages()
     sys.addaudithook(_stay_inside)
     command.main()
 

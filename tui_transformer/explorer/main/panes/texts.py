@@ -26,6 +26,7 @@ from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.model.model import Model
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
+from tui_transformer.views.view import Values
 
 SOFTMAX = Softmax().formula
 
@@ -117,11 +118,25 @@ def group_title(group: str) -> str:
     return step_text(group).label + (f" {number_of}" if number_of.isdigit() else "")
 
 
+ROUNDING = 1e-3
+"""How far from 1 a row of rounded shares may sum to."""
+
+
 def scale_note(scene: Scene) -> str:
     """What is to be known of the colours."""
     if scene.hidden or scene.view.formula != SOFTMAX:
         return scene.hidden
+    sums = _row_sums(scene)
+    if (abs(sums - 1) > ROUNDING).any():
+        return f"rows sum to {sums.min():.4g} to {sums.max():.4g}: edited"
     return "a row without a visible key sums to 0" if _without_keys(scene) else "every row sums to 1"
+
+
+def _row_sums(scene: Scene) -> Values:
+    """The sums of the rows that are drawn whole and have a visible key; none where only a part of rows is drawn."""
+    values = scene.tile.values
+    seen = ~np.isnan(values).all(axis=1)
+    return np.nansum(values[seen], axis=1) if values.shape[1] == scene.view.columns.size else np.empty(0)
 
 
 def _without_keys(scene: Scene) -> bool:
