@@ -22,6 +22,8 @@ BINARY = ("add", "sub", "mul", "truediv", "pow", "matmul", "and", "or")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 FUNCTIONS = (
     "abs",
+    "argmax",
+    "argsort",
     "ascontiguousarray",
     "ceil",
     "clip",
@@ -164,7 +166,7 @@ class Sum:
 class Module:
     """The functions of NumPy's interface that the engine uses; any other is missing here."""
 
-    float32, float64, int64 = np.float32, np.float64, np.int64
+    float32, float64, int64, inf = np.float32, np.float64, np.int64, np.inf
 
     add = Sum()
 
@@ -175,6 +177,14 @@ class Module:
     @staticmethod
     def empty(shape: tuple[int, ...], dtype: Any) -> Array:
         return Array(np.full(shape, 77, dtype))
+
+    @staticmethod
+    def nonzero(array: Array) -> tuple[Array, ...]:
+        return tuple(map(Array, np.nonzero(plain(array))))
+
+    @staticmethod
+    def zeros(shape: tuple[int, ...], dtype: Any) -> Array:
+        return Array(np.zeros(shape, dtype))
 
     @staticmethod
     def broadcast_to(array: Array, shape: tuple[int, ...]) -> Array:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.once import App
+from tui_transformer.cli.once import App, OnceGroup
 
-app = App(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
+app = App(cls=OnceGroup, rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 Named = Annotated[str, typer.Argument(metavar="NAME", help="An exercise: its name or its number.")]
 Folder = Annotated[
     Path | None, typer.Option("--course", metavar="FOLDER", help="A teacher's own exercises, a folder each.")

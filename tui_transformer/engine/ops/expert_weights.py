@@ -56,10 +56,9 @@ class ExpertWeights(Op):
 
     def _taken(self, backend: Backend, logits: Array) -> Array:
         """1 for the largest logits of every row, the first of several that are alike; 0 for the others."""
-        order = backend.xp.argsort(-logits, axis=-1, kind="stable")[..., : self.chosen]
-        taken = backend.xp.zeros_like(logits)
-        backend.xp.put_along_axis(taken, order, 1.0, axis=-1)
-        return taken
+        order = backend.xp.argsort(-logits, axis=-1, kind="stable")
+        ranks = backend.xp.argsort(order, axis=-1)
+        return (ranks < self.chosen).astype(logits.dtype)
 
     def _shares(self, backend: Backend, logits: Array, taken: Array) -> Array:
         """Softmax over the chosen experts (0 for the others), or over all."""
