@@ -48,13 +48,15 @@ def _wanted(trace: Trace, arrays: Mapping[str, Any]) -> Iterator[tuple[str, Any]
         if key.startswith("value/"):
             yield key.removeprefix("value/"), array
         elif key == "logits":
-            yield "output.logits", array
+            yield trace.program.logits, array
         elif key.rpartition("_")[2].isdigit():
             yield _step(trace, key, arrays), array
 
 
 def _step(trace: Trace, key: str, arrays: Mapping[str, Any]) -> str:
     kind, _, number = key.rpartition("_")
+    if kind == "router":
+        return [name for name in trace.program.by_name if name.endswith("feed_forward.router")][int(number)]
     i, second = int(number), kind.startswith(("decoder_", "cross_"))
     stack = "decoder" if second or ("decoder.0.output" in trace and "encoder.0.output" not in trace) else "encoder"
     kind = kind.removeprefix("decoder_")
