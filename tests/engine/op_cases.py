@@ -208,7 +208,6 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "clamped swish": lambda rng: Case(ops.ClampedSwish(1.7, 1.0), (near_limit(rng),)),
     "expert weights": lambda rng: Case(ops.ExpertWeights(2), (router(rng),)),
     "expert weights among all": lambda rng: Case(ops.ExpertWeights(2, among_chosen=False), (router(rng),)),
-    "logistic": lambda rng: Case(ops.Logistic(), (normal(rng, ROWS, MODEL),)),
     "matrix of an expert": lambda rng: of_expert(rng, ops.Linear(), 0, *product_inputs(rng, bias=True)),
     "matrix of an expert that nobody chose": lambda rng: of_expert(
         rng, ops.Linear(), 2, *product_inputs(rng, bias=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui_transformer.engine.axis import Axis
-from tui_transformer.engine.ops import Add, ExpertWeights, Linear, Logistic, OfExpert, Op, WeightedExperts
+from tui_transformer.engine.ops import Add, ExpertWeights, Linear, OfExpert, Op, Sigmoid, WeightedExperts
 from tui_transformer.engine.program import Builder
 from tui_transformer.model.description import Experts, FeedForward
 from tui_transformer.model.layers import feed_forward, matrix
@@ -40,5 +40,5 @@ def _expert(build: Builder, x: str, shares: str, number: int, how: Experts) -> s
 def _shared(build: Builder, x: str, how: FeedForward) -> str:
     """The expert of all tokens, times a share that it gets for itself alone (Qwen Team 2024)."""
     said = feed_forward(build, x, how)
-    share = build("expert_weights", Logistic(), _router(build, x, Axis("expert", 1)))
+    share = build("expert_weights", Sigmoid(), _router(build, x, Axis("expert", 1)))
     return build("weighted", WeightedExperts(1), share, said)

@@ -16,7 +16,6 @@ from tui_transformer.engine.ops.gelu_tanh import GeluTanh
 from tui_transformer.engine.ops.given import Given
 from tui_transformer.engine.ops.layer_norm import LayerNorm
 from tui_transformer.engine.ops.linear import Linear
-from tui_transformer.engine.ops.logistic import Logistic
 from tui_transformer.engine.ops.mask import Mask
 from tui_transformer.engine.ops.merge_heads import MergeHeads
 from tui_transformer.engine.ops.norm_of_sum import NormOfSum
@@ -61,7 +60,6 @@ __all__ = [
     "LayerNorm",
     "LayerNormByHead",
     "Linear",
-    "Logistic",
     "Mask",
     "MergeHeads",
     "NormOfSum",

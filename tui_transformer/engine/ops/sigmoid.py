@@ -17,6 +17,7 @@ class Sigmoid(Elementwise):
     """1 ÷ (1 + e^−x)."""
 
     undone_from: ClassVar[tuple[int, ...]] = (RESULT,)
+    cost: ClassVar[int] = 3
     signed: ClassVar[bool] = False
     chain: ClassVar[tuple[str, ...]] = ("∂y · (y (1 − y))",)
 
