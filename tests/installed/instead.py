@@ -31,6 +31,9 @@ OFFLINE = Instead(
 )
 BY_CI = "`.ci/run` runs it in the source tree"
 
+EXPLORERS = ("tui-transformer exercise open scores",)
+"""Commands that open the explorer, beside those without a command's name."""
+
 INSTEAD = {
     "tui-transformer fetch org/name": OFFLINE,
     "tui-transformer train --recipe NAME --out FOLDER": Instead(

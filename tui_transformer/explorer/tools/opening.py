@@ -40,6 +40,12 @@ def _cuts(port: Port) -> None:
     screen.open_from(port)
 
 
+def _exercises(port: Port) -> None:
+    from tui_transformer.explorer.tools.exercises import screen
+
+    screen.open_from(port)
+
+
 def _generate(port: Port) -> None:
     from tui_transformer.explorer.tools.generate import screen
 
@@ -109,6 +115,7 @@ TOOLS: Mapping[str, Callable[[Port], None]] = {
     "checkpoints": _checkpoints,
     "compare": _compare,
     "cuts": _cuts,
+    "exercises": _exercises,
     "generate": _generate,
     "heads": _heads,
     "lens": _lens,
