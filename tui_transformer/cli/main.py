@@ -136,8 +136,8 @@ def explore(
     gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
     from tui_transformer.explorer.run import run
 
-    target, pair = flags.decoder_text, {} if flags.text_pair is None else {"pair": flags.text_pair}
-    raise typer.Exit(run(options, flags.text, ids, theme, decoder_text=target, decoder_ids=decoder_ids, **pair))
+    pair, target = flags.text_pair, flags.decoder_text
+    raise typer.Exit(run(options, flags.text, ids, theme, pair=pair, decoder_text=target, decoder_ids=decoder_ids))
 
 
 def _refuse_misplaced(flags: Flags, command: str) -> None:
