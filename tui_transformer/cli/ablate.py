@@ -9,24 +9,13 @@ from dataclasses import dataclass
 from tui_transformer.analysis.effects import Effect, answer_positions, effects
 from tui_transformer.cli import experiment
 from tui_transformer.cli.answers import Answer, answers, effect_data, has_answers, parse_positions, where
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.commands.ablate import Request
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import counted
 from tui_transformer.cli.session import Session, open_session
 from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.errors import UsageError
 from tui_transformer.report.table import aligned
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be ablated, and how; None where it was not said."""
-
-    what: Sequence[str] = ()
-    each: str | None = None
-    mean: bool = False
-    position: str | None = None
-    format: str = "text"
 
 
 @dataclass(frozen=True)
@@ -39,7 +28,7 @@ class Ranking:
     found: Sequence[tuple[Target, Effect]]
 
 
-def run(flags: Flags, request: Request) -> None:
+def run(request: Request) -> None:
     """Show a table of effects, or what follows from the named edits.
 
     Raises:
@@ -47,8 +36,8 @@ def run(flags: Flags, request: Request) -> None:
     """
     if request.what and request.each:
         raise UsageError("give either WHAT or --each: one experiment, or a table of all")
-    targets = [parse(text) for text in request.what]
-    session = open_session(flags)
+    targets = [parse(text) for text in request.what or ()]
+    session = open_session(request)
     positions = parse_positions(request.position, session.trace)
     if not targets:
         emit(_FORMATS[request.format](_ranking(session, request, positions)))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tui_transformer.analysis.answer import LOGITS, PROBABILITIES, likely_at
 from tui_transformer.cli.answers import has_answers, parse_positions
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.commands.answer import Request
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Session, open_session
-from tui_transformer.cli.tables import Format, Table, Value, written
+from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.engine.program import LABEL
 from tui_transformer.errors import InputError
 from tui_transformer.generation.sampling import leading
@@ -21,23 +20,13 @@ LABEL_COLUMNS = ("position", "of", "rank", "id", "label", "logit", "probability"
 FIRST = "; this model was trained to answer at the first token"
 
 
-@dataclass(frozen=True)
-class Request:
-    """How many tokens of which positions (None: wherever the model answers), and at which temperature."""
-
-    top: int
-    temperature: float
-    position: str | None
-    format: Format
-
-
-def run(flags: Flags, request: Request) -> None:
+def run(request: Request) -> None:
     """Print a line a token.
 
     Raises:
         InputError: The model has no output head, or no such position.
     """
-    session = open_session(flags)
+    session = open_session(request)
     if classifies(session):
         emit(written(Table(LABEL_COLUMNS, list(_labels(session, request)), 4), request.format))
         return

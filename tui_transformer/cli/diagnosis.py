@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
+from tui_transformer.cli.commands.diff import Request
 from tui_transformer.cli.names import listed
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
@@ -33,46 +33,26 @@ VERDICTS = {
 }
 
 
-class Wanted(Protocol):
-    """How a dump is to be read and what was found to be written."""
-
-    @property
-    def names(self) -> str:
-        """Whose names the dump has."""
-
-    @property
-    def map(self) -> Path | None:
-        """A file that says what names stand for."""
-
-    @property
-    def tolerance(self) -> float | None:
-        """Of cells."""
-
-    @property
-    def format(self) -> str:
-        """As "text" or "json"."""
-
-
 def how_to(subject: str) -> str:
     """The lines that write a dump, for users of a tool."""
     name = f"{subject.replace('.', '_')}.txt"
     return (files("tui_transformer.diagnosis") / "how" / name).read_text(encoding="utf-8")
 
 
-def run_diagnosis(flags: Flags, path: Path, wanted: Wanted) -> bool:
+def run_diagnosis(request: Request, path: Path) -> bool:
     """Write what was found; whether a step is wrong.
 
     Raises:
         InputError: The dump or the model cannot be read, or no array is a step.
     """
     dump = open_dump(path)
-    own = None if wanted.map is None else read_map(wanted.map)
-    model, given, notes = _input(flags, dump)
+    own = None if request.map is None else read_map(request.map)
+    model, given, notes = _input(request, dump)
     try:
-        found = diagnose(dump, model, given, names=wanted.names, own=own, tolerance=wanted.tolerance, report=show)
+        found = diagnose(dump, model, given, names=request.names, own=own, tolerance=request.tolerance, report=show)
     finally:
         show(None)
-    if wanted.format == "json":
+    if request.format == "json":
         emit([json.dumps(found.to_json() | {"assumed": [*notes, *found.assumed]}, ensure_ascii=False, indent=2) + "\n"])
     else:
         emit(_report(found, notes))

@@ -14,6 +14,7 @@ import numpy as np
 import typer
 
 from tui_transformer.cli.blocks import cells, full_shape
+from tui_transformer.cli.commands.diff import Request
 from tui_transformer.cli.diagnosis import how_to, run_diagnosis
 from tui_transformer.cli.names import listed
 from tui_transformer.cli.options import Flags
@@ -75,32 +76,7 @@ class Computed:
         return cells(self.trace, name)
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is to be compared; None where it was not said.
-
-    Attributes:
-        first: A dump, a trace, or a model.
-        second: The same.
-        names: Whose names the dump has.
-        map: A file that says what names stand for.
-        tolerance: Of cells.
-        format: "text" or "json".
-        how: For whom to print how a dump is written, in place of comparing.
-        open: Whether the explorer is opened there.
-    """
-
-    first: str | None = None
-    second: str | None = None
-    names: str = "auto"
-    map: Path | None = None
-    tolerance: float | None = None
-    format: str = "text"
-    how: str | None = None
-    open: bool = False
-
-
-def run(flags: Flags, request: Request) -> None:
+def run(request: Request) -> None:
     """Compare a dump with a model, or two traces, and exit with 1 where a step differs.
 
     Raises:
@@ -117,23 +93,24 @@ def run(flags: Flags, request: Request) -> None:
     places = [where for where in (request.first, request.second) if where]
     dumps = [where for where in places if not _is_model(where)]
     if request.open:
-        _open(flags, places, dumps)
+        _open(request, places, dumps)
     if len(dumps) == 1:
-        differs = run_diagnosis(_of_model(flags, places, dumps[0]), Path(dumps[0]), request)
+        differs = run_diagnosis(_of_model(request, places, dumps[0]), Path(dumps[0]))
     else:
-        differs = _traces(flags, request, TOLERANCE if tolerance is None else tolerance)
+        differs = _traces(request, TOLERANCE if tolerance is None else tolerance)
     if differs:
         raise typer.Exit(DIFFERENT)
 
 
-def _open(flags: Flags, places: Sequence[str], dumps: Sequence[str]) -> NoReturn:
+def _open(request: Request, places: Sequence[str], dumps: Sequence[str]) -> NoReturn:
     """Explore the model with a dump beside it, on the tokens of the dump where no others are given."""
     if len(dumps) != 1:
         raise UsageError("--open shows a dump beside a model: name one of each")
     check_terminal()
     from tui_transformer.explorer.run import run as explore
 
-    flags, ids, target = _of_model(flags, places, dumps[0]), flags.token_ids(), flags.decoder_token_ids()
+    flags = _of_model(request, places, dumps[0])
+    ids, target = flags.token_ids(), flags.decoder_token_ids()
     if flags.text is None and ids is None:
         dump = open_dump(Path(dumps[0]))
         ids, target = _row(dump.ids), _row(dump.decoder_ids) if target is None else target
@@ -149,15 +126,15 @@ def _row(ids: Host | None) -> tuple[int, ...] | None:
     return None if ids is None else tuple(ids[0].tolist())
 
 
-def _of_model(flags: Flags, places: Sequence[str], dump: str) -> Flags:
+def _of_model(request: Request, places: Sequence[str], dump: str) -> Request:
     """The options with the model that is compared, where it was named beside the dump."""
     model = next((where for where in places if where != dump), None)
-    return flags if model is None else dataclasses.replace(flags, model=model)
+    return request if model is None else dataclasses.replace(request, model=model)
 
 
-def _traces(flags: Flags, request: Request, tolerance: float) -> bool:
+def _traces(request: Request, tolerance: float) -> bool:
     """Compare two traces step by step; whether a step differs."""
-    a, b = _sides(flags, request.first or "", request.second)
+    a, b = _sides(request, request.first or "", request.second)
     found = list(_differences(a, b, tolerance))
     if request.format == "json":
         emit([json.dumps(_as_json(found, a, b), ensure_ascii=False, indent=2) + "\n"])

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy.random  # noqa: F401 - its import loses an interrupt: do it before anything is written
 import typer
 
+from tui_transformer.cli.commands.generate import Request
 from tui_transformer.cli.options import Flags, parse_ids, written
 from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.session import EXAMPLE_IDS, read
@@ -30,37 +31,21 @@ INTERRUPTED = 128 + 2
 DRAWING = ("temperature", "top_k", "top_p")
 
 
-@dataclass(frozen=True)
-class Request:
-    """How to write; None where it was not said."""
-
-    max_new_tokens: int
-    greedy: bool = False
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    sample_seed: int | None = None
-    stop_ids: str | None = None
-    use_cache: bool = True
-    format: str = "text"
-    with_prompt: bool = False
-
-
-def run(flags: Flags, request: Request) -> None:
+def run(request: Request) -> None:
     """Write on from the prompt until it ends.
 
     Raises:
         InputError: The model does not write, or something that was given cannot be used.
     """
-    seed = flags.seed if request.sample_seed is None else request.sample_seed
-    flags = dataclasses.replace(flags, model=flags.model or usual(flags))
-    read = flags.model not in BUILT_IN
-    model = (dataclasses.replace(flags, seed=None) if read else flags).options().load()
+    seed = request.seed if request.sample_seed is None else request.sample_seed
+    request = dataclasses.replace(request, model=request.model or usual(request))
+    read = request.model not in BUILT_IN
+    model = (dataclasses.replace(request, seed=None) if read else request).options().load()
     defaults = defaults_of(model)
     draws = request.sample_seed is not None or (read and seed is not None)
     settings = _settings(defaults.settings, request, seed or 0, draws=draws)
-    writer = _writer(model, settings, _stopping(defaults, model, request.stop_ids), flags)
-    prompt = _prompt(writer, flags)
+    writer = _writer(model, settings, _stopping(defaults, model, request.stop_ids), request)
+    prompt = _prompt(writer, request)
     if defaults.note:
         note(defaults.note)
     _write(writer, prompt, _OUTPUTS[request.format](model, prompt, with_prompt=request.with_prompt))
@@ -80,7 +65,7 @@ def _settings(own: Settings, request: Request, seed: int, *, draws: bool) -> Set
     if request.greedy and given:
         raise UsageError(f"--greedy takes the most likely token: leave {written(next(iter(given)))} out")
     greedy = request.greedy or (own.greedy and not given and not draws)
-    length, cached = request.max_new_tokens, request.use_cache
+    length, cached = request.max_new_tokens, request.cache
     return dataclasses.replace(own, greedy=greedy, seed=seed, max_new_tokens=length, use_cache=cached, **given)
 
 

@@ -4,33 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group, in_layer
 from tui_transformer.analysis.head_measures import LayerMeasures, head_measures
 from tui_transformer.analysis.heads import MEASURES
 from tui_transformer.analysis.token_kinds import Hidden
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.commands.heads import Request
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Session, open_session
-from tui_transformer.cli.tables import Format, Table, Value, written
+from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.errors import UsageError
 
 
-@dataclass(frozen=True)
-class Request:
-    """Which heads, in which order, without which tokens."""
-
-    of: str | None
-    layer: int | None
-    sort: str | None
-    reverse: bool
-    hidden: Hidden
-    format: Format
-
-
-def run(flags: Flags, request: Request) -> None:
+def run(request: Request) -> None:
     """Print a line a head.
 
     Raises:
@@ -39,11 +26,11 @@ def run(flags: Flags, request: Request) -> None:
     if request.sort not in (None, *(measure.name for measure in MEASURES)):
         known = ", ".join(measure.name for measure in MEASURES)
         raise UsageError(f"--sort {request.sort[:40] if request.sort else ''!r} is no measure: use {known}")
-    session = open_session(flags)
+    session = open_session(request)
     steps = chosen_steps(session, request.of, request.layer)
-    reader = Reader(session.model.vocabulary, request.hidden)
-    found = list(head_measures(session.trace, steps, reader))
-    emit(written(_table(found, request), request.format))
+    hidden = Hidden(request.hide_special, request.hide_first)
+    layers = list(head_measures(session.trace, steps, Reader(session.model.vocabulary, hidden)))
+    emit(written(_table(layers, request, _note(layers[0], hidden)), request.format))
 
 
 def chosen_steps(session: Session, of: str | None, layer: int | None) -> Sequence[Attention]:
@@ -52,15 +39,15 @@ def chosen_steps(session: Session, of: str | None, layer: int | None) -> Sequenc
     return in_layer(attentions(program, chosen_group(program, of)), layer)
 
 
-def _table(found: Sequence[LayerMeasures], request: Request) -> Table:
+def _table(layers: Sequence[LayerMeasures], request: Request, note: str) -> Table:
     columns = ("layer", "head", *(measure.name for measure in MEASURES))
-    rows = [_row(layer, head) for layer in found for head in range(layer.attention.heads)]
+    rows = [_row(layer, head) for layer in layers for head in range(layer.attention.heads)]
     if request.sort is not None:
         at, sign = columns.index(request.sort), 1 if request.reverse else -1
         rows.sort(key=lambda row: _rank(row[at], sign))
     elif request.reverse:
         rows.reverse()
-    return Table(columns, rows, note=_note(found, request.hidden))
+    return Table(columns, rows, note=note)
 
 
 def _row(layer: LayerMeasures, head: int) -> tuple[Value, ...]:
@@ -73,8 +60,7 @@ def _rank(value: Value, sign: int) -> tuple[bool, float]:
     return math.isnan(number), 0.0 if math.isnan(number) else sign * number
 
 
-def _note(found: Sequence[LayerMeasures], hidden: Hidden) -> str:
-    first = found[0]
+def _note(first: LayerMeasures, hidden: Hidden) -> str:
     which = (
         f"{first.queries:,} of {first.real:,} queries, evenly spaced" if first.sampled else f"{first.real:,} queries"
     )

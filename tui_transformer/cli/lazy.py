@@ -1,14 +1,21 @@
-"""Commands that are made when they are asked for: each is the `app` of the module of its name in `commands`."""
+"""Commands that are made when they are asked for, each by the module of its name in `commands`.
+
+Its `Request` says what it takes, and `run` of the module of the same name in `cli` is handed one; a command of several
+has an `app`.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from typer._click import Command, Context, HelpFormatter
 from typer.main import get_command
 
 from tui_transformer.cli.once import App, OnceGroup
+from tui_transformer.cli.options import takes_request
 
 PLACE = Path(__file__).parent / "commands"
 
@@ -31,7 +38,8 @@ class Commands(OnceGroup):
         self.commands.update(dict.fromkeys(names))  # type: ignore[arg-type] # only the names, to suggest one
         if cmd_name not in names:
             return None
-        found = get_command(import_module(f"tui_transformer.cli.commands.{cmd_name}").app)
+        module = import_module(f"tui_transformer.cli.commands.{cmd_name}")
+        found = get_command(module.app if hasattr(module, "app") else _app(cmd_name, module))
         found.name = cmd_name
         return found
 
@@ -39,6 +47,17 @@ class Commands(OnceGroup):
         """The list in `--help`, without loading a command."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, _first_line(PLACE / f"{name}.py")) for name in self.list_commands(ctx)])
+
+
+def _app(name: str, module: ModuleType) -> App:
+    """The app of a command that has a request; what it does is imported when it runs."""
+
+    def command(*, request: Any) -> None:
+        import_module(f"tui_transformer.cli.{name}").run(request)
+
+    app = single()
+    app.command(help=module.__doc__)(takes_request(module.Request, command))
+    return app
 
 
 def _first_line(path: Path) -> str:

@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tui_transformer.analysis.logit_lens import Depth, Lens, lens_of, words_at
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.commands.lens import Request
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Session, open_session
-from tui_transformer.cli.tables import Format, Table, Value, written
+from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.errors import InputError
 
 COLUMNS = ("layer", "token", "of", "rank", "id", "word", "probability")
 EMBEDDING = "embedding"
 
 
-@dataclass(frozen=True)
-class Request:
-    """Which layer and token (None: all), and how many words of each."""
-
-    layer: int | None
-    token: int | None
-    top: int
-    format: Format
-
-
-def run(flags: Flags, request: Request) -> None:
+def run(request: Request) -> None:
     """Print a line a word.
 
     Raises:
         InputError: The model has no output head, or no such layer or token.
     """
-    session = open_session(flags)
+    session = open_session(request)
     lens = lens_of(session.trace.program)
     tokens = _tokens(lens, request.token)
     rows: list[tuple[Value, ...]] = []

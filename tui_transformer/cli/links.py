@@ -3,47 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import Attention
 from tui_transformer.analysis.links import Link, Wanted, links
 from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.cli.commands.links import Request
 from tui_transformer.cli.heads import chosen_steps
-from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Session, open_session
-from tui_transformer.cli.tables import Format, Table, Value, written
+from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.errors import InputError
 
 COLUMNS = ("weight", "layer", "head", "query", "from", "key", "to", "step")
 
 
-@dataclass(frozen=True)
-class Request:
-    """Which links, and without which tokens."""
-
-    of: str | None
-    layer: int | None
-    wanted: Wanted
-    hidden: Hidden
-    format: Format
-
-
-def run(flags: Flags, request: Request) -> None:
+def run(request: Request) -> None:
     """Print a line a link, the strongest first.
 
     Raises:
         InputError: There is no such attention, layer or head.
     """
-    session = open_session(flags)
+    session = open_session(request)
     steps = chosen_steps(session, request.of, request.layer)
-    head, heads = request.wanted.head, steps[0].heads
+    head, heads = request.head, steps[0].heads
     if head is not None and not 0 <= head < heads:
         raise InputError(f"there is no head {head}: heads are 0 to {heads - 1}")
-    reader = Reader(session.model.vocabulary, request.hidden)
-    *_, found = links(session.trace, steps, reader, request.wanted)
-    note = " · ".join(part for part in (steps[0].group, request.hidden.text) if part)
+    hidden = Hidden(request.hide_special, request.hide_first)
+    reader = Reader(session.model.vocabulary, hidden)
+    *_, found = links(session.trace, steps, reader, Wanted(request.top, head, request.itself))
+    note = " · ".join(part for part in (steps[0].group, hidden.text) if part)
     emit(written(Table(COLUMNS, _rows(session, steps, found), 4, note), request.format))
 
 

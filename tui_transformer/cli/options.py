@@ -43,8 +43,8 @@ SIZES = (
 OF_SIZES = "encoder"
 """The model where none is named: a trained one; with sizes, a vocabulary or a seed, a new one of random weights."""
 
-LISTS = ("ids", "decoder_ids")
-"""The options that take a list: given several times, the lists are put together."""
+SEVERAL = "several"
+"""Stands in the annotation of an option that takes a list: given several times, the lists are put together."""
 
 OF_RANDOM_WEIGHTS = (*SIZES, "vocab", "seed")
 """The options that only a built-in model of random weights has: what the model reads is not among them."""
@@ -70,6 +70,7 @@ class Flags:
             metavar="4,5,6",
             help="Token IDs instead of a sentence; pad IDs at the end are masked. May be given again.",
         ),
+        SEVERAL,
     ] = None
     decoder_text: Annotated[
         str | None,
@@ -80,6 +81,7 @@ class Flags:
         _option(
             "--decoder-ids", metavar="0,4,5", help="Its token IDs instead, start token included; may be given again."
         ),
+        SEVERAL,
     ] = None
     cut: Annotated[bool, _option("--cut", help="Cut a sentence that is too long instead of refusing it.")] = False
     vocab: Annotated[
@@ -205,19 +207,37 @@ def parse_budget(text: str) -> int:
 
 def takes_flags(function: Callable[..., None]) -> Callable[..., None]:
     """A command whose parameter `flags` is filled from all the shared options."""
-    hints = get_type_hints(Flags, include_extras=True)
-    options = {field.name: (hints[field.name], field.default) for field in dataclasses.fields(Flags)}
-    options |= {name: (_several(hints[name]), None) for name in LISTS}
-    return takes_options(function, options, "flags", _flags)
+    return takes_request(Flags, function, "flags")
+
+
+def takes_request(request: type, function: Callable[..., None], parameter: str = "request") -> Callable[..., None]:
+    """A command one of whose parameters is a dataclass, each field of it an option; those of a base come last."""
+    hints = get_type_hints(request, include_extras=True)
+    shared = {field.name for base in request.__bases__ if dataclasses.is_dataclass(base) for field in _fields(base)}
+    fields = sorted(_fields(request), key=lambda field: field.name in shared)
+    lists = {field.name for field in fields if SEVERAL in get_args(hints[field.name])}
+    options = {
+        field.name: (_several(hints[field.name]), None) if field.name in lists else (hints[field.name], _default(field))
+        for field in fields
+    }
+
+    def gathered(given: dict[str, Any]) -> Any:
+        return request(**given | {name: together(given[name]) for name in lists})
+
+    return takes_options(function, options, parameter, gathered)
+
+
+def _fields(kind: Any) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(kind)
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
 
 
 def _several(annotation: Any) -> Any:
     """The same option, which may be given several times."""
     return Annotated[list[str] | None, get_args(annotation)[1]]
-
-
-def _flags(given: dict[str, Any]) -> Flags:
-    return Flags(**given | {name: together(given[name]) for name in LISTS})
 
 
 def takes_options(

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.display import visible
+
+if TYPE_CHECKING:
+    from tui_transformer.report import text
 
 BROKEN_PIPE = 128 + 13
 """The exit code when the reader of standard output has gone (SIGPIPE)."""
@@ -53,6 +58,15 @@ def deliver(pieces: Iterable[str], out: Path | None) -> None:
     else:
         write_pieces(out, pieces)
         note(f"wrote {out}")
+
+
+def page(*, everything: bool) -> text.Page:
+    """As wide as the terminal, or everything."""
+    from tui_transformer.report import text
+
+    if everything:
+        return text.EVERYTHING
+    return text.Page(width=shutil.get_terminal_size().columns) if sys.stdout.isatty() else text.DEFAULT_PAGE
 
 
 def note(message: str) -> None:

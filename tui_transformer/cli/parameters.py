@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from tui_transformer.cli.options import SEVERAL
+
 Position = Annotated[
     str | None,
     typer.Option(
@@ -15,12 +17,13 @@ Position = Annotated[
     ),
 ]
 Targets = Annotated[
-    list[str] | None,
+    str | None,
     typer.Option(
         "--targets",
         metavar="7,9,-1",
         help="The right token ID at every position; -1 = not counted. May be given again: the lists are put together.",
     ),
+    SEVERAL,
 ]
 Of = Annotated[
     str | None,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tui_transformer.cli import experiment
 from tui_transformer.cli.answers import parse_positions
+from tui_transformer.cli.commands.patch import Request
 from tui_transformer.cli.names import find
-from tui_transformer.cli.options import Flags, parse_ids
+from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Session, open_session, read
 from tui_transformer.engine.edits import Patch
@@ -19,50 +19,37 @@ from tui_transformer.errors import UsageError
 DECODER_IDS = "decoder.input.ids"
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is patched, and from where; None where it was not said."""
-
-    step: str
-    text: str | None = None
-    ids: str | None = None
-    rows: str | None = None
-    heads: str | None = None
-    position: str | None = None
-    format: str = "text"
-
-
-def run(flags: Flags, request: Request) -> None:
+def run(request: Request) -> None:
     """Show what follows from the patch.
 
     Raises:
         InputError: The two sentences do not have the same rows or heads, or one cannot be read.
     """
-    if (request.text is None) == (request.ids is None):
+    if (request.from_text is None) == (request.from_ids is None):
         raise UsageError("give either --from-text or --from-ids: the sentence that the values come from")
-    session = open_session(flags)
+    session = open_session(request)
     names = find(session.trace.program, request.step)
     if len(names) > 1:
         raise UsageError(f"{len(names)} steps match {request.step!r}: write the whole name of one")
-    edits = list(_patches(session.trace, _other(session, flags, request), names[0], request))
-    what = [f"{names[0]}{_part(request)} from {request.text or request.ids}"]
+    edits = list(_patches(session.trace, _other(session, request), names[0], request))
+    what = [f"{names[0]}{_part(request)} from {request.from_text or request.from_ids}"]
     positions = parse_positions(request.position, session.trace)
     emit(experiment.FORMATS[request.format](experiment.run(session, what, edits, positions)))
 
 
-def _other(session: Session, flags: Flags, request: Request) -> Trace:
+def _other(session: Session, request: Request) -> Trace:
     """The trace of the other sentence; a decoder beside an encoder has written the same."""
     givens, budget = session.trace.givens, session.trace.budget
     decoder_ids = givens[DECODER_IDS].tolist() if DECODER_IDS in givens else None
-    model, ids = session.model, None if request.ids is None else parse_ids(request.ids, "--from-ids")
-    if request.text is not None and model.vocabulary is not None:
-        read(model, model.encode(request.text, cut=flags.cut), "the other sentence")
-    return model.trace(request.text, ids=ids, decoder_ids=decoder_ids, budget=budget, cut=flags.cut)
+    model, ids = session.model, None if request.from_ids is None else parse_ids(request.from_ids, "--from-ids")
+    if request.from_text is not None and model.vocabulary is not None:
+        read(model, model.encode(request.from_text, cut=request.cut), "the other sentence")
+    return model.trace(request.from_text, ids=ids, decoder_ids=decoder_ids, budget=budget, cut=request.cut)
 
 
 def _patches(trace: Trace, other: Trace, name: str, request: Request) -> Iterator[Patch]:
     for rows in _runs(request.rows, "--rows"):
-        for heads in _runs(request.heads, "--head"):
+        for heads in _runs(request.head, "--head"):
             yield Patch.between(trace, other, name, rows, heads)
 
 
@@ -79,5 +66,5 @@ def _runs(text: str | None, option: str) -> Sequence[range | None]:
 
 
 def _part(request: Request) -> str:
-    parts = (("rows", request.rows), ("heads", request.heads))
+    parts = (("rows", request.rows), ("heads", request.head))
     return "".join(f", {name} {given}" for name, given in parts if given is not None)

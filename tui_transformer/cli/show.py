@@ -7,15 +7,13 @@ import dataclasses
 import io
 import json
 import re
-import shutil
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from tui_transformer.cli.commands.show import Request
 from tui_transformer.cli.names import find
-from tui_transformer.cli.options import Flags, parse_ids
-from tui_transformer.cli.output import deliver, note
+from tui_transformer.cli.options import parse_ids
+from tui_transformer.cli.output import deliver, note, page
 from tui_transformer.cli.session import Session, open_session
 from tui_transformer.cli.trace import backward
 from tui_transformer.engine.axis import Axes, shape_text
@@ -30,34 +28,20 @@ from tui_transformer.views.step_view import Place, gradient_of, index_of, view_o
 from tui_transformer.views.view import Axis, View
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is to be shown, and how; None where it was not said."""
-
-    step: str | None = None
-    head: int | None = None
-    cell: str | None = None
-    format: str | None = None
-    everything: bool = False
-    out: Path | None = None
-    targets: str | None = None
-    gradient: bool = False
-
-
-def run(flags: Flags, request: Request) -> None:
+def run(request: Request) -> None:
     """Show what is asked for.
 
     Raises:
         InputError: There is no such step or cell, or the file cannot be written.
     """
     targets = _targets(request)
-    session = open_session(flags)
+    session = open_session(request)
     if request.step is None:
         deliver(_list(session.trace.program, request), request.out)
         return
     shown = Shown(session) if targets is None else OfLoss(session, targets)
     views = shown.views(find(session.trace.program, request.step), request.head or 0)
-    if request.cell is not None:
+    if request.explain is not None:
         deliver(_explained(shown, _single(views, "--explain"), request), request.out)
     elif request.out is not None and request.format is None:
         export(_single(views, f"--out {request.out}"), request.out)
@@ -140,17 +124,15 @@ def _single(views: list[View], option: str) -> View:
     return views[0]
 
 
-def _page(request: Request) -> text.Page:
-    """As wide as the terminal; a file gets everything."""
-    if request.everything or request.out is not None:
-        return text.EVERYTHING
-    return text.Page(width=shutil.get_terminal_size().columns) if sys.stdout.isatty() else text.DEFAULT_PAGE
-
-
 def _shown(views: list[View], request: Request) -> Iterable[str]:
     if request.format not in (None, "text"):
         return FORMATS[request.format](_single(views, f"--format {request.format}"))
     return ("\n" * (number > 0) + text.render(view, _page(request)) for number, view in enumerate(views))
+
+
+def _page(request: Request) -> text.Page:
+    """A file gets everything."""
+    return page(everything=request.everything or request.out is not None)
 
 
 # One cell
@@ -158,7 +140,7 @@ def _shown(views: list[View], request: Request) -> Iterable[str]:
 
 def _explained(shown: Shown, view: View, request: Request) -> Iterator[str]:
     """The terms of the cell at ROW,COLUMN of the matrix."""
-    place = _place(view, request.cell or "")
+    place = _place(view, request.explain or "")
     explanation = shown.explain(view, place)
     if request.format in ("csv", "svg"):
         raise UsageError(f"--explain has no {request.format} format: use text or json")
@@ -207,7 +189,7 @@ def _entries(program: Program) -> Iterator[Entry]:
 
 
 def _list(program: Program, request: Request) -> Iterator[str]:
-    if request.head is not None or request.cell is not None:
+    if request.head is not None or request.explain is not None:
         raise UsageError("--head and --explain need a STEP: `tui-transformer show` lists the steps")
     if request.format == "svg":
         raise UsageError("the list of steps has no svg format: name a STEP, or use text, json or csv")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy.random  # noqa: F401 - its import loses an interrupt: do it before anything is written
 
 from tui_transformer.cli.blocks import cells, full_shape
+from tui_transformer.cli.commands.trace import Request
 from tui_transformer.cli.names import missing
-from tui_transformer.cli.options import Flags, parse_ids
+from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import note
 from tui_transformer.cli.session import open_session
 from tui_transformer.engine.backend import Host
@@ -24,24 +24,14 @@ from tui_transformer.files import writing
 from tui_transformer.report import as_npz
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is to be written: the steps that match a pattern (all for None), and gradients toward these targets."""
-
-    out: Path
-    steps: str | None = None
-    targets: str | None = None
-    gradients: bool = False
-
-
-def run(flags: Flags, request: Request) -> None:
+def run(request: Request) -> None:
     """Write the steps that match, one at a time, under their names, and their gradients as `gradient/<name>`.
 
     Raises:
         InputError: No step matches, the targets do not fit, or the file cannot be written; then there is none.
     """
     targets = _targets(request)
-    trace = open_session(flags).trace
+    trace = open_session(request).trace
     found = None if targets is None else backward(trace, targets)
     arrays = dict(_arrays(trace, found))
     names = list(arrays) if request.steps is None else _matching(list(arrays), request.steps)

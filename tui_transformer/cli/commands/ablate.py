@@ -7,39 +7,32 @@ Example: tui-transformer ablate head:encoder.0.self_attention:2
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.lazy import single
-from tui_transformer.cli.options import Flags, takes_flags
-from tui_transformer.cli.parameters import Position
-
-app = single()
+from tui_transformer.cli.options import Flags
+from tui_transformer.cli.parameters import Position, TableFormat
 
 
-@app.command(help=__doc__)
-@takes_flags
-def _ablate(
-    *,
+@dataclass(frozen=True, kw_only=True)
+class Request(Flags):
+    """What is to be ablated, and how."""
+
     what: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[WHAT]…",
             help="head:SUBLAYER:NUMBER, layer:LAYER, position:NUMBER, position:LAYER:NUMBER or neuron:SUBLAYER:NUMBER.",
         ),
-    ] = None,
+    ] = None
     each: Annotated[
         str | None,
         typer.Option(
             "--each", metavar="KIND", help="Without WHAT: head (the default), layer, position, neuron:SUBLAYER."
         ),
-    ] = None,
-    mean: Annotated[bool, typer.Option("--mean", help="Set to the mean over the positions instead of 0.")] = False,
-    position: Position = None,
-    format: Annotated[Literal["text", "json", "csv"], typer.Option("--format", help="How to write it.")] = "text",
-    flags: Flags,
-) -> None:
-    from tui_transformer.cli.ablate import Request, run
-
-    run(flags, Request(what or (), each, mean, position, format))
+    ] = None
+    mean: Annotated[bool, typer.Option("--mean", help="Set to the mean over the positions instead of 0.")] = False
+    position: Position = None
+    format: TableFormat = "text"

@@ -8,35 +8,33 @@ unless a sentence or IDs are given.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli.lazy import single
-from tui_transformer.cli.options import Flags, takes_flags
-
-app = single()
+from tui_transformer.cli.options import Flags
 
 
-@app.command(help=__doc__)
-@takes_flags
-def _diff(
-    *,
+@dataclass(frozen=True, kw_only=True)
+class Request(Flags):
+    """What is compared with what, and how it is said."""
+
     first: Annotated[
         str | None, typer.Argument(metavar="DUMP", help="A dump, a trace, or a model's name or folder.")
-    ] = None,
+    ] = None
     second: Annotated[
         str | None, typer.Argument(metavar="MODEL", help="The same; without it, the model that the options name.")
-    ] = None,
+    ] = None
     names: Annotated[
         Literal["auto", "transformers", "transformerlens", "ggml"],
         typer.Option("--names", help="Whose names of steps the dump has."),
-    ] = "auto",
+    ] = "auto"
     map: Annotated[
         Path | None,
         typer.Option("--map", metavar="FILE", help="Lines `name = step` (or JSON): what names of the dump stand for."),
-    ] = None,
+    ] = None
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -44,17 +42,12 @@ def _diff(
             help="Cells differ by |a − b| > tolerance · max(1, |a|, |b|); by default, by more than rounding explains, "
             "1e-5 between two traces.",
         ),
-    ] = None,
-    format: Annotated[Literal["text", "json"], typer.Option("--format", help="How to write it.")] = "text",
+    ] = None
+    format: Annotated[Literal["text", "json"], typer.Option("--format", help="How to write it.")] = "text"
     how: Annotated[
         Literal["pytorch", "transformers", "jax", "numpy", "cpp", "llama.cpp"] | None,
         typer.Option("--how", help="Print lines that write a dump, with the names that are looked for."),
-    ] = None,
+    ] = None
     open: Annotated[
         bool, typer.Option("--open", help="Open the explorer at the first cell that is wrong, both values beside.")
-    ] = False,
-    flags: Flags,
-) -> None:
-    from tui_transformer.cli.diff import Request, run
-
-    run(flags, Request(first, second, names, map, tolerance, format, how, open))
+    ] = False

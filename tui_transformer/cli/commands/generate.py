@@ -9,49 +9,41 @@ Example: tui-transformer generate --text "Once there was" --temperature 0.8
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli.lazy import single
-from tui_transformer.cli.once import together
-from tui_transformer.cli.options import Flags, takes_flags
-
-app = single()
+from tui_transformer.cli.options import SEVERAL, Flags
 
 
-@app.command(help=__doc__)
-@takes_flags
-def _generate(
-    *,
-    max_new_tokens: Annotated[int, typer.Option("--max-new-tokens", help="At most so many tokens.")] = 40,
-    greedy: Annotated[bool, typer.Option("--greedy", help="Always the most likely token.")] = False,
+@dataclass(frozen=True, kw_only=True)
+class Request(Flags):
+    """How a text is written on."""
+
+    max_new_tokens: Annotated[int, typer.Option("--max-new-tokens", help="At most so many tokens.")] = 40
+    greedy: Annotated[bool, typer.Option("--greedy", help="Always the most likely token.")] = False
     temperature: Annotated[
         float | None, typer.Option("--temperature", help="Logits are divided by it; 0 is --greedy.")
-    ] = None,
-    top_k: Annotated[int | None, typer.Option("--top-k", help="Only so many of the most likely tokens.")] = None,
+    ] = None
+    top_k: Annotated[int | None, typer.Option("--top-k", help="Only so many of the most likely tokens.")] = None
     top_p: Annotated[
         float | None, typer.Option("--top-p", help="Only the most likely tokens that make up this share.")
-    ] = None,
+    ] = None
     sample_seed: Annotated[
         int | None, typer.Option("--sample-seed", help="Seed of the draws; by default that of --seed, else 0.")
-    ] = None,
+    ] = None
     stop_ids: Annotated[
-        list[str] | None,
+        str | None,
         typer.Option(
             "--stop-ids",
             metavar="2,13",
             help="Token IDs that end the text, instead of the model's; may be given again.",
         ),
-    ] = None,
-    cache: Annotated[
-        bool, typer.Option("--cache/--no-cache", help="Keep keys and values, or compute all again.")
-    ] = True,
-    with_prompt: Annotated[bool, typer.Option("--with-prompt", help="Write the prompt as well.")] = False,
-    format: Annotated[Literal["text", "json"], typer.Option("--format", help="json: an object a line.")] = "text",
-    flags: Flags,
-) -> None:
-    from tui_transformer.cli.generate import Request, run
-
-    sampling = (greedy, temperature, top_k, top_p, sample_seed)
-    run(flags, Request(max_new_tokens, *sampling, together(stop_ids), cache, format, with_prompt))
+        SEVERAL,
+    ] = None
+    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep keys and values, or compute all again.")] = (
+        True
+    )
+    with_prompt: Annotated[bool, typer.Option("--with-prompt", help="Write the prompt as well.")] = False
+    format: Annotated[Literal["text", "json"], typer.Option("--format", help="json: an object a line.")] = "text"

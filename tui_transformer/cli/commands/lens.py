@@ -5,29 +5,22 @@ Example: tui-transformer lens --model story --token 3 --top 3
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.lazy import single
-from tui_transformer.cli.options import Flags, takes_flags
+from tui_transformer.cli.options import Flags
 from tui_transformer.cli.parameters import TableFormat
 
-app = single()
 
+@dataclass(frozen=True, kw_only=True)
+class Request(Flags):
+    """Which layer and token, and how many words of each."""
 
-@app.command(help=__doc__)
-@takes_flags
-def _lens(
-    *,
     layer: Annotated[
         int | None, typer.Option("--layer", min=-1, help="Only this layer; -1 is what enters the first one.")
-    ] = None,
-    token: Annotated[int | None, typer.Option("--token", min=0, help="Only this token, from 0.")] = None,
-    top: Annotated[int, typer.Option("--top", min=1, help="How many words of each.")] = 1,
-    format: TableFormat = "text",
-    flags: Flags,
-) -> None:
-    from tui_transformer.cli.lens import Request, run
-
-    run(flags, Request(layer, token, top, format))
+    ] = None
+    token: Annotated[int | None, typer.Option("--token", min=0, help="Only this token, from 0.")] = None
+    top: Annotated[int, typer.Option("--top", min=1, help="How many words of each.")] = 1
+    format: TableFormat = "text"

@@ -5,24 +5,21 @@ Example: tui-transformer show weights --head 2 --explain 0,8
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from tui_transformer.cli import completion
-from tui_transformer.cli.lazy import single
-from tui_transformer.cli.once import together
-from tui_transformer.cli.options import Flags, takes_flags
+from tui_transformer.cli.options import Flags
 from tui_transformer.cli.parameters import Targets
 
-app = single()
 
+@dataclass(frozen=True, kw_only=True)
+class Request(Flags):
+    """The step that is shown, and how."""
 
-@app.command(help=__doc__)
-@takes_flags
-def _show(
-    *,
     step: Annotated[
         str | None,
         typer.Argument(
@@ -30,25 +27,20 @@ def _show(
             help="A name, the end of one, or a pattern with *; without it, all steps are listed.",
             autocompletion=completion.steps,
         ),
-    ] = None,
-    head: Annotated[int | None, typer.Option("--head", help="Which head, from 0.")] = None,
+    ] = None
+    head: Annotated[int | None, typer.Option("--head", help="Which head, from 0.")] = None
     explain: Annotated[
         str | None, typer.Option("--explain", metavar="ROW,COLUMN", help="The terms that made one cell.")
-    ] = None,
+    ] = None
     gradient: Annotated[
         bool, typer.Option("--gradient", help="The gradient of the mean cross-entropy instead of the values.")
-    ] = False,
-    targets: Targets = None,
+    ] = False
+    targets: Targets = None
     format: Annotated[
         Literal["text", "json", "csv", "svg"] | None,
         typer.Option("--format", help="Text by default; for a file, what its name ends in."),
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Everything, however wide.")] = False,
+    ] = None
+    everything: Annotated[bool, typer.Option("--all", help="Everything, however wide.")] = False
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write to .txt, .json, .csv, .svg or .npz.")
-    ] = None,
-    flags: Flags,
-) -> None:
-    from tui_transformer.cli.show import Request, run
-
-    run(flags, Request(step, head, explain, format, everything, out, together(targets), gradient))
+    ] = None
