@@ -18,7 +18,7 @@ from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.driver import Driver
 from textual.message import Message
-from textual.notifications import SeverityLevel
+from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
 
 from tui_transformer import crash
@@ -28,7 +28,7 @@ from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.in_turn import Behind, InTurn
 from tui_transformer.explorer.shell.palette import commands_of
 from tui_transformer.explorer.shell.preferences import Preferences
-from tui_transformer.explorer.shell.saying import Messages, called, saying_what_fails
+from tui_transformer.explorer.shell.saying import Messages, Notice, called, saying_what_fails
 from tui_transformer.explorer.shell.themes import THEMES
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.position import Position
@@ -187,7 +187,8 @@ class ExplorerApp(App[None]):
     ) -> None:
         """Show a message in the status line, in place of the one before, and keep it."""
         self.messages.keep(message, severity)
-        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+        shown = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
+        self.post_message(Notify(Notice(message, title, severity, shown, markup)))
 
     def action_messages(self) -> None:
         """Show what was said."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from driving import NARROW, exploring
+from textual.command import CommandList
+from textual.widgets.option_list import Option
 
 
 async def test_the_palette_is_left_where_its_list_has_no_line():
@@ -23,3 +25,16 @@ async def test_the_palette_runs_what_was_chosen():
         await explorer.answer("Next step")
         await explorer.until(lambda: explorer.app.screen is explorer.main)
         await explorer.until(lambda: explorer.place[0] == 2)
+
+
+async def test_a_key_of_the_list_waits_for_its_place_on_the_screen():
+    async with exploring(NARROW) as explorer:
+        await explorer.keys("ctrl+p")
+        await explorer.until(lambda: explorer.app.screen is not explorer.main)
+        commands = explorer.app.screen.query_one(CommandList)
+        commands.add_option(Option("one"))
+        commands.highlighted, commands.styles.height = 0, 0
+        await explorer.until(lambda: not commands.scrollable_content_region)
+        commands._clear_caches()
+        await explorer.keys("pageup", "pagedown", "end", "escape")
+        assert explorer.app.screen is explorer.main

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from textual.app import App
+from textual.message_pump import MessagePump
 
 HERE = str(Path.cwd().resolve().parent)
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -62,8 +63,23 @@ def _state(app: App[Any]) -> str:
     front = app.screen_stack[-1].__class__.__name__ if app.screen_stack else ""
     lines = [f"{waiting} {front}", f"screens: {app.screen_stack}", f"focus: {app.focused}"]
     lines += [f"{pump.message_queue_size} for {pump}" for pump in pumps]
-    lines += [f"batches: {app._batch_count}", *(f"{vars(each)}" for each in (turn, worker) if each is not None)]
+    behind = getattr(turn, "_behind", None)
+    lines += [f"batches: {app._batch_count}", f"behind: {behind and (behind.widget, behind.number)}"]
+    lines += [f"{worker and vars(worker)}", *map(_awaits, pumps)]
     return "\n".join(lines)
+
+
+def _awaits(pump: MessagePump) -> str:
+    """What a widget's own task waits in, from the outermost call."""
+    found, waits = [], pump._task and pump._task.get_coro()
+    while waits is not None:
+        frame = getattr(waits, "cr_frame", None) or getattr(waits, "gi_frame", None)
+        if frame is None:
+            found.append(repr(waits))
+            break
+        found.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}")
+        waits = getattr(waits, "cr_await", None) or getattr(waits, "gi_yieldfrom", None)
+    return f"{pump} waits in {' > '.join(found)}"
 
 
 def main() -> None:
@@ -86,7 +102,10 @@ def main() -> None:
     faulthandler.register(signal.SIGUSR1, file=threads, all_threads=True)
     _find_no_packages()
     sys.addaudithook(_stay_inside)
-    command.main()
+    try:
+        command.main()
+    finally:
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # asked while it ends, it would end otherwise than it does
 
 
 if __name__ == "__main__":

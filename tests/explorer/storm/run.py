@@ -35,8 +35,14 @@ ESCAPE = 0.12
 """Seconds of silence after which an escape is a key, not the beginning of a sequence."""
 
 TWICE = 2
+SAMPLES = 3
+"""Times that what threads do is looked at: one that goes round in circles is seen at several places of it."""
+
 TITLE, MAIN_SCREEN = "tui-", "MainScreen"
-"""What the first line begins with, however little room there is for it; and the screen that all others lie over."""
+"""What the first line begins with, and the screen that all others lie over."""
+
+DRAWN = 200
+"""Characters of a screen that is drawn, at least: a name and a message may leave no room for the title."""
 
 HELP = "Help"
 LEAVE = "Leave"
@@ -227,7 +233,7 @@ def _leave_all(terminal: Terminal, folder: Path) -> None:
     while time.monotonic() < end:
         _press(terminal, folder, b"\x1b")
         front, text = _shown(terminal, folder)
-        if front == MAIN_SCREEN and TITLE in text:
+        if front == MAIN_SCREEN and len("".join(text.split())) > DRAWN:
             return
         if LEAVE in text:
             _press(terminal, folder, b"\r")
@@ -281,11 +287,13 @@ def _state(terminal: Terminal, folder: Path) -> list[str]:
     """What the program says that it has in front and waits for, and what its threads do, where it still runs."""
     if terminal.ended:
         return []
-    os.kill(terminal.process.pid, signal.SIGUSR1)
+    state = []
     with suppress(StormError):
-        state = _ask(terminal, folder, 5.0)
-        return [state, (folder / THREADS).read_text(encoding="utf-8")]
-    return [(folder / THREADS).read_text(encoding="utf-8")]
+        state = [_ask(terminal, folder, 5.0)]
+    for _ in range(SAMPLES):
+        os.kill(terminal.process.pid, signal.SIGUSR1)
+        time.sleep(0.3)
+    return [*state, (folder / THREADS).read_text(encoding="utf-8")]
 
 
 def _used(process: int) -> tuple[float, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual import events
 from textual.await_complete import AwaitComplete
-from textual.command import CommandPalette
+from textual.command import CommandList, CommandPalette
 from textual.geometry import Size
 
 SMALLEST = Size(20, 10)
@@ -21,6 +21,11 @@ class Commands(CommandPalette):
     def dismiss(self, result: None = None) -> AwaitComplete:
         """Close, once."""
         return super().dismiss(result) if self.is_active else AwaitComplete()
+
+    def _action_command_list(self, action: str) -> None:
+        """Do what a key stands for in the list, once that has a place on the screen: Textual counts its lines by it."""
+        if self.query_one(CommandList).scrollable_content_region:
+            super()._action_command_list(action)
 
 
 def has_room(size: Size) -> bool:

@@ -6,17 +6,40 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any
 
 from textual.app import App
-from textual.notifications import SeverityLevel
+from textual.notifications import Notification, SeverityLevel
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.display import visible
 
 MOST_KEPT = 200
 """Messages that are kept."""
+
+SHORTEST = 0.05
+"""Seconds for which a message is shown at least."""
+
+
+@dataclass
+class Notice(Notification):
+    """A message that is shown for a moment even where the program was too busy to show it in time.
+
+    Textual would set a timer to what is left of its time; where that is less than nothing, the timer goes round in a
+    circle and the program answers no key any more.
+    """
+
+    @property
+    def time_left(self) -> float:
+        """Seconds for which it is still to be shown."""
+        return max(super().time_left, SHORTEST)
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether its time is over."""
+        return super().time_left <= 0
 
 
 class Messages:

@@ -104,3 +104,14 @@ async def test_the_whole_of_every_model_can_be_stepped_through(model, size):
     async with exploring(size, model=model, whole=True) as explorer:
         await explorer.press("0", "0", *["space"] * 12, "}", "right", "down", "]")
         assert pane(explorer).display
+
+
+@pytest.mark.parametrize("stop", ["embedding.tokens.weight", "vocabulary"])
+async def test_a_row_of_the_vocabulary_is_no_row_of_the_sentence(stop):
+    async with exploring(WIDE, model="question", whole=None) as explorer:
+        await explorer.press("0")
+        last = explorer.session.model.vocabulary.size - 1
+        explorer.parts.navigation.go_into(stop, None, last)
+        await explorer.press("0")
+        assert "vocabulary 123" in explorer.text
+        assert explorer.position.place.row == last

@@ -9,16 +9,17 @@ from tui_transformer.engine.program import Program
 from tui_transformer.explorer.main.whole.bands import Placement
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS, TEXT, Session
+from tui_transformer.views.step_view import Place
 from tui_transformer.views.whole import Band, Box, bands, box_of
 
 
 def standing(session: Session, position: Position) -> Position:
-    """The position whose box is the current one: of a weight the step that reads it, of the text the last step."""
+    """The position whose box is the current one: of the text the last step, of a weight the first row of its reader."""
     program, stop = session.trace.program, position.stop
     if stop in (TEXT, LOSS):
         return replace(position, stop=program.steps[-1].name)
     reader = next((step.name for step in program.steps if stop in step.inputs), stop)
-    return replace(position, stop=reader) if stop in program.weights else position
+    return Position(reader, Place(position.place.head)) if stop in program.weights else position
 
 
 def box_beside(program: Program, placed: Sequence[Placement], stop: str, across: int, down: int) -> str:

@@ -198,14 +198,17 @@ class Drawing:
         return window(heads, head, max((width + 1) // (columns + 1), 1)), columns
 
     def _row_here(self, axes: Axes) -> int:
-        """The row of the current token: the row or the column of the current step that stands for the same sequence."""
+        """The row of the current token: the row or the column of the current step that stands for the same sequence.
+
+        The vocabulary has more rows than the sentence: there it is the last at most.
+        """
         program, place = self.session.trace.program, self.position.place
         known = self.position.stop in program.by_name or self.position.stop in program.aliases
         own = program.axes(self.position.stop)[-2:] if known else ()
         sequence = (axes[-2] if len(axes) > 1 else axes[0]).sequence
         if not own or own[0].sequence == sequence:
-            return place.row
-        return place.column if own[-1].sequence == sequence else 0
+            return min(place.row, rows_of(axes) - 1)
+        return min(place.column, rows_of(axes) - 1) if own[-1].sequence == sequence else 0
 
     # Words
 
