@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from command_line import Run
+from reference import REFERENCES
 
 from tui_transformer.text.vocabulary import built_in_vocabularies
 
@@ -43,6 +44,27 @@ def test_tokens_gives_ids_places_unknown_words_and_the_text_back(run: Run) -> No
         ["7", "!", "9–10"],
     ]
     assert lines[-1] == "the [UNK]!"
+
+
+def test_tokens_as_json_are_ids_tokens_and_places_in_characters(run: Run) -> None:
+    found = json.loads(run("vocab", "tokens", "Thé zebra!", "--format", "json").out)
+    assert list(found) == ["tokens"]
+    assert found["tokens"][1:] == [
+        {"id": 0, "token": "[UNK]", "start": 4, "end": 9},
+        {"id": 7, "token": "!", "start": 9, "end": 10},
+    ]
+
+
+def test_what_a_tokenizer_adds_can_be_left_out(run: Run) -> None:
+    roberta = str(REFERENCES / "roberta" / "tokenizer.json")
+    whole, own = (
+        json.loads(run("vocab", "tokens", "a cat", "--vocab", roberta, "--format", "json", *more).out)["tokens"]
+        for more in ((), ("--no-special",))
+    )
+    assert own == whole[1:-1]
+    assert [(each["start"], each["end"]) for each in (whole[0], whole[-1])] == [(0, 0), (5, 5)]
+    nothing = run("vocab", "tokens", "", "--vocab", roberta, "--format", "json", "--no-special")
+    assert json.loads(nothing.out) == {"tokens": []}
 
 
 def test_info_says_what_is_used_and_why(run: Run) -> None:

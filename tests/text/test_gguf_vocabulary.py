@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers.pre_tokenizers import ByteLevel
 
 from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import GgufFile
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
+from tui_transformer.text.gguf_pre_tokenizers import PRE_TOKENIZERS
 from tui_transformer.text.gguf_vocabulary import KEY, load_gguf_vocabulary
 
 LINES = [
@@ -52,6 +55,7 @@ def entries_of(pieces) -> dict[str, Any]:
         "token_type": types,
         "unknown_token_id": pieces.unk_id(),
         "add_bos_token": False,
+        "add_eos_token": False,
     }
 
 
@@ -89,6 +93,13 @@ def test_word_pieces_are_those_of_bert():
         ("smollm", ["in", "Ġ", "2", "0", "0", "1", "'s"]),
         ("llama-bpe", ["in", "Ġ", "200", "1", "'s"]),
         ("qwen2", ["in", "Ġ", "2", "0", "0", "1", "'s"]),
+        ("deepseek-llm", ["in", "Ġ", "2001", "'", "s"]),
+        ("deepseek-v3", ["in", "Ġ", "200", "1", "'s"]),
+        ("tiny_aya", ["in", "Ġ", "2", "0", "0", "1", "'s"]),
+        ("tekken", ["in", "Ġ", "2", "0", "0", "1", "'s"]),
+        ("gpt-4o", ["in", "Ġ", "200", "1", "'s"]),
+        ("default", ["in", "Ġ", "200", "1", "'", "s"]),
+        ("", ["in", "Ġ", "200", "1", "'", "s"]),
     ],
 )
 def test_byte_pairs_are_merged_inside_what_the_pre_tokenizer_leaves_together(pre, wanted):
@@ -128,3 +139,57 @@ def test_a_file_with_a_vocabulary_alone_is_read_by_its_path(tmp_path):
     writer.close()
     words = load_vocabulary(tmp_path / "only-words.gguf")
     assert [token.text for token in tokenizer_for(words).encode("abc").tokens] == ["ab", "c"]
+
+
+@pytest.mark.parametrize("name", PRE_TOKENIZERS)
+def test_every_pre_tokenizer_leaves_all_of_a_text(name):
+    tokens = sorted(ByteLevel.alphabet())
+    tokenizer = tokenizer_for(load_gguf_vocabulary(file_of("gpt2", tokens, pre=name, merges=[])))
+    if not PRE_TOKENIZERS[name].marked:
+        for text in ("It's 12345 camelCase, y'all!\n\n  Ünï 日本語 x ", " \t\r\n", "１２ ǅ ℵ ́", ""):
+            assert tokenizer.decode(tokenizer.encode(text).ids) == text
+
+
+@pytest.mark.parametrize(("pre", "entries", "framed"), [
+    ("gpt-2", {}, ["a"]),
+    ("llama-bpe", {}, ["<s>", "a"]),
+    ("tekken", {"add_bos_token": False}, ["a"]),
+    ("gpt-2", {"add_bos_token": True, "add_eos_token": True}, ["<s>", "a", "</s>"]),
+    ("roberta-bpe", {"add_bos_token": True, "add_sep_token": True}, ["<s>", "a", "<sep>"]),
+])  # fmt: skip
+def test_what_stands_around_a_text_is_what_the_file_and_the_pre_tokenizer_say(pre, entries, framed):
+    tokens = ["a", "<s>", "</s>", "<sep>"]
+    ids = {"bos_token_id": 1, "eos_token_id": 2, "seperator_token_id": 3, "token_type": [1, 3, 3, 3], "merges": []}
+    tokenizer = tokenizer_for(load_gguf_vocabulary(file_of("gpt2", tokens, pre=pre, **ids, **entries)))
+    assert [token.text for token in tokenizer.encode("a").tokens] == framed
+
+
+def test_capitals_are_kept_where_the_file_says_so():
+    tokens = ["[UNK]", "▁The", "▁the"]
+    for entries, wanted in (({}, 2), ({"normalizer.lowercase": False}, 1)):
+        tokenizer = tokenizer_for(load_gguf_vocabulary(file_of("bert", tokens, unknown_token_id=0, **entries)))
+        assert tokenizer.encode("The").ids == (wanted,)
+
+
+def test_spaces_are_taken_together_where_a_unigram_model_does_so():
+    pieces = ["<unk>", "▁", "a", "▁a"]
+    entries = {"scores": [0.0, -3.0, -3.0, -1.0], "unknown_token_id": 0, "add_eos_token": False}
+    for more, wanted in ((False, (1, 1, 3, 1, 3)), (True, (3, 3))):
+        file = file_of("t5", pieces, remove_extra_whitespaces=more, **entries)
+        assert tokenizer_for(load_gguf_vocabulary(file)).encode("  a  a").ids == wanted
+
+
+MARKER = "\n__ggml_vocab_test__\n"
+PUBLISHED = Path(os.environ.get("LLAMA_CPP", "llama.cpp")) / "models"
+
+
+@pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.gguf.inp")), ids=lambda path: path.name)
+def test_vocabularies_of_llama_cpp_are_cut_as_there(path):
+    """With LLAMA_CPP naming a checkout of llama.cpp; without one there is nothing to compare."""
+    tokenizer = tokenizer_for(load_vocabulary(path.with_suffix("")))
+    lines = path.with_suffix(".out").read_text().split("\n")
+    for text, line in zip(path.read_bytes().decode().split(MARKER), lines, strict=False):
+        found = [
+            token.id for token in tokenizer.encode(text).tokens if not (token.special and token.start == token.end)
+        ]
+        assert found == [int(each) for each in line.split()], text

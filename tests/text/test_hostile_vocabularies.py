@@ -12,9 +12,11 @@ from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
 from hypothesis import strategies as st
 
 from tui_transformer.errors import InputError
+from tui_transformer.gguf_file import GgufFile
 from tui_transformer.text import sentence_pieces
 from tui_transformer.text.build import build_bpe, build_characters, build_words
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
+from tui_transformer.text.gguf_vocabulary import KEY, load_gguf_vocabulary
 
 LINES = ["the waves crashed against the shore", "a strong nation, and its surplus: the 3rd of May"]
 TEXT = "the waves don't [UNK] <s> crash\x00 ‘é’ 12"
@@ -182,3 +184,36 @@ def test_what_is_built_is_read_again(tmp_path):
     name, text = build_words(LINES).file()
     (tmp_path / name).write_text(text)
     assert load_vocabulary(tmp_path / name).size > 10
+
+
+TYPES = [2, 3, 3, *[1] * 5]
+SCORED = {"scores": [-float(i) for i in range(8)], "token_type": TYPES, "unknown_token_id": 0, "bos_token_id": 1}
+GGUF: dict[str, dict[str, Any]] = {
+    "gpt2": {
+        "tokens": ["<u>", "<s>", "</s>", *"abcĠ", "ab"],
+        "merges": ["a b"],
+        "pre": "llama-bpe",
+        "token_type": TYPES,
+    },
+    "llama": {"tokens": ["<u>", "<s>", "</s>", "▁", *"abc", "▁a"], "add_space_prefix": True} | SCORED,
+    "t5": {"tokens": ["<u>", "<s>", "</s>", "▁", *"abc", "▁a"], "remove_extra_whitespaces": True} | SCORED,
+    "bert": {"tokens": ["[UNK]", "[CLS]", "[SEP]", "▁the", *"abc", "▁a"], "cls_token_id": 1, "token_type": TYPES},
+}
+
+
+@COUNTS
+@pytest.mark.parametrize("kind", GGUF)
+def test_broken_vocabularies_of_gguf_files(tmp_path, kind, count):
+    path = tmp_path / "words.gguf"
+
+    def check(entries: Any) -> None:
+        given = entries if isinstance(entries, dict) else {}
+        file = GgufFile(path, {KEY + key: value for key, value in ({"model": kind} | given).items()}, {}, 0)
+        words = read_or_refused(lambda: load_gguf_vocabulary(file), path)
+        if words is not None:
+            with contextlib.suppress(InputError):
+                encoding = tokenizer_for(words).encode(TEXT)
+                assert all(0 <= token.id < words.size for token in encoding.tokens)
+                tokenizer_for(words).decode(encoding.ids)
+
+    hold(count, check, entries=changed(GGUF[kind]))

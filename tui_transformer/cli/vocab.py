@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -81,17 +82,36 @@ def _words(words: Vocabulary, ids: Iterable[int]) -> Iterator[str]:
         yield f"{token:>{width}}  {fit(word, wide)}  {explained}".rstrip() + "\n"
 
 
-def tokens(where: str, text: str) -> None:
-    """A line a token: ID, word, place in the text; then the text that the IDs stand for."""
+def tokens(where: str, text: str, form: str, *, special: bool) -> None:
+    """A line a token: ID, word, place in the text; then the text that the IDs stand for. As JSON, the tokens alone.
+
+    Args:
+        where: The vocabulary.
+        text: What is split.
+        form: "text" or "json".
+        special: Whether to show what the tokenizer adds before and after a text.
+    """
     tokenizer = tokenizer_for(load_vocabulary(where))
-    encoding = tokenizer.encode(text)
-    if not encoding.tokens:
+    found = [each for each in tokenizer.encode(text).tokens if special or not _added(each)]
+    if form == "json":
+        rows = [
+            {"id": each.id, "token": tokenizer.vocabulary.word(each.id), "start": each.start, "end": each.end}
+            for each in found
+        ]
+        emit([json.dumps({"tokens": rows}, ensure_ascii=False) + "\n"])
+        return
+    if not found:
         raise InputError("the text has no tokens: write at least one word")
-    emit(_token_table(encoding.tokens))
-    emit([f"\n{visible(tokenizer.decode(encoding.ids))}\n"])
+    emit(_token_table(found))
+    emit([f"\n{visible(tokenizer.decode([each.id for each in found]))}\n"])
 
 
-def _token_table(found: tuple[Token, ...]) -> Iterator[str]:
+def _added(token: Token) -> bool:
+    """Whether a token is no part of the text."""
+    return token.special and token.start == token.end
+
+
+def _token_table(found: Sequence[Token]) -> Iterator[str]:
     width = max(cells(token.text) for token in found)
     yield f"{'id':>7}  {fit('token', max(width, 5))}  place\n"
     for token in found:

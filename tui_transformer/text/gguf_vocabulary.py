@@ -10,41 +10,17 @@ from typing import TYPE_CHECKING, Any
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.gguf_file import GgufFile
 from tui_transformer.text.files import shown_path
+from tui_transformer.text.gguf_pre_tokenizers import PRE_TOKENIZERS, PreTokenizer
 from tui_transformer.text.specials import Specials
 from tui_transformer.text.tokenizer_file import PieceVocabulary, refused, vocabulary_of
 
 if TYPE_CHECKING:
     import tokenizers
+    from tokenizers import normalizers
 
 KEY = "tokenizer.ggml."
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4
 """Types of pieces."""
-
-_GPT2 = (
-    "gpt-2",
-    "gpt2",
-    "default-gpt2",
-    "jina-es",
-    "jina-de",
-    "jina-v2-es",
-    "jina-v2-de",
-    "mpt",
-    "olmo",
-    "jais",
-    "phi-2",
-)
-_DIGITS = ("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b")
-_LLAMA3 = ("llama3", "llama-v3", "llama-bpe", "falcon3", "smaug-bpe", "dbrx")
-_QWEN2 = ("qwen2", "deepseek-r1-qwen", "stablelm2", "hunyuan", "megrez")
-_SPLIT = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{numbers}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|\s*[\r\n]+|"
-    r"\s+(?!\S)|\s+"
-)
-PATTERNS: Mapping[str, str] = {
-    **dict.fromkeys(_LLAMA3, _SPLIT.format(numbers=r"\p{N}{1,3}")),
-    **dict.fromkeys(_QWEN2, _SPLIT.format(numbers=r"\p{N}")),
-}
-"""How text is split before pairs are merged, by the name of the pre-tokenizer (llama.cpp, `llama-vocab.cpp`)."""
 
 SPACE = "▁"
 
@@ -69,7 +45,7 @@ def load_gguf_vocabulary(file: GgufFile) -> PieceVocabulary:
     with refused(f"{shown_path(file.path)} has a vocabulary that cannot be read"):
         rust = _MODELS[kind](file, words)
         _add(rust, words, _types(file))
-        _frame(rust, file, words, always=kind == "bert")
+        _frame(rust, file, words)
     found = vocabulary_of(rust, file.path, _id(file, "unknown_token_id", len(words)))
     return replace(found, specials=_specials(file, words))
 
@@ -100,8 +76,21 @@ def _types(file: GgufFile) -> Sequence[int]:
 
 
 def _id(file: GgufFile, key: str, size: int) -> int | None:
-    found = file.metadata.get(f"{KEY}{key}")
+    found = file.metadata.get(f"{KEY}{key}", USUAL.get((file.metadata[f"{KEY}model"], key)))
     return found if isinstance(found, int) and 0 <= found < size else None
+
+
+USUAL: Mapping[tuple[str, str], int] = {
+    ("llama", "bos_token_id"): 1,
+    ("llama", "eos_token_id"): 2,
+    ("llama", "unknown_token_id"): 0,
+    ("bert", "cls_token_id"): 101,
+    ("bert", "seperator_token_id"): 102,
+    ("bert", "unknown_token_id"): 100,
+    ("t5", "eos_token_id"): 1,
+    ("t5", "unknown_token_id"): 2,
+}
+"""IDs where a file does not say them, as llama.cpp has them."""
 
 
 def _named(file: GgufFile, words: Sequence[str], key: str) -> str:
@@ -122,20 +111,28 @@ def _byte_pairs(file: GgufFile, words: Sequence[str]) -> tokenizers.Tokenizer:
     """Byte-level BPE (Radford et al. 2019), with the pre-tokenizer that the file names."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
-    kind = str(file.metadata.get(f"{KEY}pre", "default"))
+    kind = _pre_tokenizer(file)
     pairs = [tuple(pair.split(" ", 1)) for pair in file.metadata.get(f"{KEY}merges", ())]
-    rust = Tokenizer(models.BPE(vocab=_ids(words), merges=pairs))
-    whole = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=kind not in PATTERNS)
-    if kind in PATTERNS:
-        parts = [pre_tokenizers.Split(Regex(PATTERNS[kind]), "isolated"), whole]
-    elif kind in (*_DIGITS, *_GPT2):
-        parts = [pre_tokenizers.Digits(individual_digits=True), whole] if kind in _DIGITS else [whole]
-    else:
-        known = ", ".join(sorted((*_GPT2, *_DIGITS, *PATTERNS)))
-        raise ValueError(f"pre-tokenizer {kind[:40]!r} is not known: {known} are")
-    rust.pre_tokenizer = pre_tokenizers.Sequence(parts)
-    rust.decoder = decoders.ByteLevel()
+    rust = Tokenizer(models.BPE(vocab=_ids(words), merges=pairs, ignore_merges=kind.whole, byte_fallback=kind.marked))
+    parts: list[pre_tokenizers.PreTokenizer] = [
+        pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in kind.patterns
+    ]
+    if kind.marked:
+        rust.pre_tokenizer = pre_tokenizers.Sequence(parts)
+        return _marked(rust, file, before=False)
+    bytes_of = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    rust.pre_tokenizer, rust.decoder = pre_tokenizers.Sequence([*parts, bytes_of]), decoders.ByteLevel()
     return rust
+
+
+def _pre_tokenizer(file: GgufFile) -> PreTokenizer:
+    name = "gemma4" if file.metadata[f"{KEY}model"] == "gemma4" else str(file.metadata.get(f"{KEY}pre") or "default")
+    if name not in PRE_TOKENIZERS:
+        raise InputError(
+            f"{shown_path(file.path)} has a pre-tokenizer {name[:40]!r}, which is not known: "
+            f"{', '.join(tuple(PRE_TOKENIZERS)[:12])} and {len(PRE_TOKENIZERS) - 12} more are"
+        )
+    return PRE_TOKENIZERS[name]
 
 
 def _sentence_pairs(file: GgufFile, words: Sequence[str]) -> tokenizers.Tokenizer:
@@ -153,7 +150,7 @@ def _sentence_pairs(file: GgufFile, words: Sequence[str]) -> tokenizers.Tokenize
             byte_fallback=True,
         )
     )
-    return _marked(rust, file)
+    return _marked(rust, file, before=True)
 
 
 def _merges(
@@ -172,21 +169,28 @@ def _merges(
 
 def _unigram(file: GgufFile, words: Sequence[str]) -> tokenizers.Tokenizer:
     """SentencePiece's unigram model (Kudo 2018)."""
-    from tokenizers import Tokenizer, models
+    from tokenizers import Regex, Tokenizer, models, normalizers
 
     scores = [float(score) for score in file.metadata[f"{KEY}scores"]]
     unknown = _id(file, "unknown_token_id", len(words))
     rust = Tokenizer(models.Unigram(list(zip(words, scores, strict=True)), unk_id=unknown, byte_fallback=False))
-    return _marked(rust, file)
+    first: list[normalizers.Normalizer] = []
+    if len(charsmap := file.metadata.get(f"{KEY}precompiled_charsmap", ())):
+        first.append(normalizers.Precompiled(bytes(charsmap.view("u1"))))
+    if file.metadata.get(f"{KEY}remove_extra_whitespaces"):
+        first += [normalizers.Strip(), normalizers.Replace(Regex(" {2,}"), " ")]
+    return _marked(rust, file, before=True, first=first)
 
 
-def _marked(rust: tokenizers.Tokenizer, file: GgufFile) -> tokenizers.Tokenizer:
+def _marked(
+    rust: tokenizers.Tokenizer, file: GgufFile, *, before: bool, first: Sequence[normalizers.Normalizer] = ()
+) -> tokenizers.Tokenizer:
     """Spaces are ▁, one of which may stand before every text; bytes have names."""
     from tokenizers import decoders, normalizers
 
-    before = file.metadata.get(f"{KEY}add_space_prefix", True)
+    before = bool(file.metadata.get(f"{KEY}add_space_prefix", before))
     spaces = normalizers.Replace(" ", SPACE)
-    rust.normalizer = normalizers.Sequence([normalizers.Prepend(SPACE), spaces]) if before else spaces
+    rust.normalizer = normalizers.Sequence([*first, *([normalizers.Prepend(SPACE)] if before else []), spaces])
     ends = [decoders.Strip(" ", 1, 0)] if before else []
     rust.decoder = decoders.Sequence([decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse(), *ends])
     return rust
@@ -200,10 +204,9 @@ def _word_pieces(file: GgufFile, words: Sequence[str]) -> tokenizers.Tokenizer:
     ids = {_bert_piece(word, kind): number for number, (word, kind) in enumerate(zip(words, types, strict=True))}
     unknown = _named(file, words, "unknown_token_id") or "[UNK]"
     rust = Tokenizer(models.WordPiece(vocab=ids, unk_token=unknown))
-    capitals = any(
-        any(map(str.isupper, word)) for word, kind in zip(words, types, strict=True) if kind == 1 and "[" not in word
-    )
-    rust.normalizer = normalizers.BertNormalizer(lowercase=not capitals)
+    small = bool(file.metadata.get(f"{KEY}normalizer.lowercase", True))
+    accents = bool(file.metadata.get(f"{KEY}normalizer.strip_accents", small))
+    rust.normalizer = normalizers.BertNormalizer(lowercase=small, strip_accents=accents)
     rust.pre_tokenizer, rust.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
     return rust
 
@@ -223,14 +226,11 @@ def _add(rust: tokenizers.Tokenizer, words: Sequence[str], types: Sequence[int])
         add([AddedToken(word, normalized=False, special=kind == CONTROL) for word in found])
 
 
-def _frame(rust: tokenizers.Tokenizer, file: GgufFile, words: Sequence[str], *, always: bool) -> None:
-    """What stands before and after every text."""
+def _frame(rust: tokenizers.Tokenizer, file: GgufFile, words: Sequence[str]) -> None:
+    """What stands before and after every text, and between two."""
     from tokenizers import processors
 
-    first, last = _wanted(file, words, "bos", always), _wanted(file, words, "eos", always)
-    if always:
-        last = _named(file, words, "seperator_token_id") or _named(file, words, "separator_token_id") or last
-        first = _named(file, words, "cls_token_id") or first
+    first, last = _first(file, words), _last(file, words)
     if first or last:
         around = " ".join(part for part in (first, "$A", last) if part)
         second = " ".join(part for part in ("$B:1", last and f"{last}:1") if part)
@@ -240,10 +240,23 @@ def _frame(rust: tokenizers.Tokenizer, file: GgufFile, words: Sequence[str], *, 
         )
 
 
-def _wanted(file: GgufFile, words: Sequence[str], end: str, always: bool) -> str:  # noqa: FBT001
-    """The piece at an end of every text; "" for none. SentencePiece begins texts unless the file says otherwise."""
-    usual = always or (end == "bos" and file.metadata.get(f"{KEY}model") == "llama")
-    return _named(file, words, f"{end}_token_id") if file.metadata.get(f"{KEY}add_{end}_token", usual) else ""
+def _first(file: GgufFile, words: Sequence[str]) -> str:
+    """The piece that every text begins with; "" for none. Some kinds begin texts unless the file says otherwise."""
+    kind = file.metadata[f"{KEY}model"]
+    usual = kind in ("llama", "bert") or (kind in ("gpt2", "gemma4") and _pre_tokenizer(file).begins)
+    if not file.metadata.get(f"{KEY}add_bos_token", usual):
+        return ""
+    return (kind == "bert" and _named(file, words, "cls_token_id")) or _named(file, words, "bos_token_id")
+
+
+def _last(file: GgufFile, words: Sequence[str]) -> str:
+    """The piece that every text ends with; "" for none: of BERT what separates, of T5 the end."""
+    kind, separator = file.metadata[f"{KEY}model"], ""
+    if file.metadata.get(f"{KEY}add_sep_token", kind == "bert"):
+        separator = _named(file, words, "seperator_token_id") or _named(file, words, "separator_token_id")
+    if separator or not file.metadata.get(f"{KEY}add_eos_token", kind in ("t5", "bert")):
+        return separator
+    return _named(file, words, "eos_token_id")
 
 
 _MODELS: Mapping[str, Callable[[GgufFile, Any], tokenizers.Tokenizer]] = {
@@ -251,5 +264,6 @@ _MODELS: Mapping[str, Callable[[GgufFile, Any], tokenizers.Tokenizer]] = {
     "llama": _sentence_pairs,
     "t5": _unigram,
     "bert": _word_pieces,
+    "gemma4": _byte_pairs,
 }
 """What llama.cpp calls the kinds of tokenizers."""

@@ -75,14 +75,24 @@ def search_vocabulary(
 
 
 @app.command("tokens")
-def split_text(text: Annotated[str, typer.Argument(metavar="TEXT")], *, vocab: Vocabulary = "waves") -> None:
+def split_text(
+    text: Annotated[str, typer.Argument(metavar="TEXT")],
+    *,
+    vocab: Vocabulary = "waves",
+    form: Annotated[
+        Literal["text", "json"], typer.Option("--format", help="json: ID, token, start and end in characters.")
+    ] = "text",
+    special: Annotated[
+        bool, typer.Option("--special/--no-special", help="With what the tokenizer adds before and after a text.")
+    ] = True,
+) -> None:
     """Split a text into tokens: IDs, words, places, and the text that the IDs stand for.
 
     Example: tui-transformer vocab tokens "The waves crashed" --vocab waves
     """
     from tui_transformer.cli.vocab import tokens
 
-    tokens(vocab, text)
+    tokens(vocab, text, form, special=special)
 
 
 @app.command("cut")
