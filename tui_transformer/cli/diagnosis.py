@@ -63,7 +63,8 @@ def _input(flags: Flags, dump: Dump) -> tuple[Model, Input | None, tuple[str, ..
     """The model, what it reads where the dump does not say it, and what that assumes."""
     said = any(each is not None for each in (flags.text, flags.ids, flags.decoder_text, flags.decoder_ids))
     if not said and dump.ids is not None:
-        return flags.options().load(), None, ()
+        mask = flags.token_mask()
+        return flags.options().load(), None if mask is None else Input(None, mask=np.array([mask], dtype=np.bool_)), ()
     session = open_session(flags)
     if not session.model.config.vocab_size:
         return session.model, None, ()
@@ -74,7 +75,8 @@ def _input(flags: Flags, dump: Dump) -> tuple[Model, Input | None, tuple[str, ..
 def _given(trace: Trace) -> Input:
     """What a trace was computed for."""
     givens = trace.givens
-    return Input(givens["input.ids"], givens.get("decoder.input.ids"), givens.get("input.segments"))
+    decoder, segments = (givens.get(name) for name in ("decoder.input.ids", "input.segments"))
+    return Input(givens["input.ids"], decoder, segments, givens.get("input.visible"))
 
 
 # The report

@@ -115,7 +115,8 @@ def _open(request: Request, places: Sequence[str], dumps: Sequence[str]) -> NoRe
         dump = open_dump(Path(dumps[0]))
         ids, target = _row(dump.ids), _row(dump.decoder_ids) if target is None else target
     text, decoder_text = flags.text, flags.decoder_text
-    code = explore(flags.options(), text, ids, decoder_text=decoder_text, decoder_ids=target, dump=dumps[0])
+    mask, where = flags.token_mask(), dumps[0]
+    code = explore(flags.options(), text, ids, mask=mask, decoder_text=decoder_text, decoder_ids=target, dump=where)
     raise typer.Exit(code)
 
 
@@ -166,6 +167,7 @@ def _sides(flags: Flags, first: str, second: str | None) -> tuple[Side, Side]:
     held = Inputs(
         next((found for file in files if (found := file.ids())), None),
         next((found for file in files if (found := file.decoder_ids())), None),
+        next((found for file in files if (found := file.mask())), None),
     )
     a = _side(flags, first, held)
     return a, Computed(open_session(flags, held).trace) if second is None else _side(flags, second, held)

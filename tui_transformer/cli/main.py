@@ -128,6 +128,7 @@ def explore(
         _refuse_misplaced(flags, context.invoked_subcommand)
         return
     ids, decoder_ids, options = flags.token_ids(), flags.decoder_token_ids(), flags.options()
+    mask = flags.token_mask()
     check_terminal()
     if no_color:
         os.environ["NO_COLOR"] = "1"
@@ -137,7 +138,8 @@ def explore(
     from tui_transformer.explorer.run import run
 
     pair, target = flags.text_pair, flags.decoder_text
-    raise typer.Exit(run(options, flags.text, ids, theme, pair=pair, decoder_text=target, decoder_ids=decoder_ids))
+    code = run(options, flags.text, ids, theme, pair=pair, mask=mask, decoder_text=target, decoder_ids=decoder_ids)
+    raise typer.Exit(code)
 
 
 def _refuse_misplaced(flags: Flags, command: str) -> None:

@@ -72,6 +72,15 @@ class Flags:
         ),
         SEVERAL,
     ] = None
+    mask: Annotated[
+        str | None,
+        _option(
+            "--mask",
+            metavar="0,0,1,1,1",
+            help="1 for every token that is read, 0 for padding on either side; may be given again.",
+        ),
+        SEVERAL,
+    ] = None
     decoder_text: Annotated[
         str | None,
         _option("--decoder-text", metavar="SENTENCE", help="What an encoder-decoder has written so far."),
@@ -140,6 +149,14 @@ class Flags:
         """The same for the decoder of an encoder–decoder."""
         return self._ids("decoder_text", "decoder_ids")
 
+    def token_mask(self) -> tuple[int, ...] | None:
+        """1 for every token that is read and 0 for padding, where it was given.
+
+        Raises:
+            UsageError: A piece is neither, or there is none.
+        """
+        return None if self.mask is None else parse_mask(self.mask)
+
     def _ids(self, text: str, ids: str) -> tuple[int, ...] | None:
         given, option = getattr(self, ids), written(ids)
         if given is None:
@@ -190,6 +207,19 @@ def parse_ids(text: str, option: str = "--ids") -> tuple[int, ...]:
             raise UsageError(f"{option}: {piece[:40]!r} is not a token ID: write whole numbers, as 4,5,6")
     if not pieces:
         raise UsageError(f"{option}: there is no token ID: write whole numbers, as 4,5,6")
+    return tuple(map(int, pieces))
+
+
+def parse_mask(text: str, option: str = "--mask") -> tuple[int, ...]:
+    """Ones and zeros between commas or spaces.
+
+    Raises:
+        UsageError: A piece is neither, or there is none.
+    """
+    pieces = [piece for piece in re.split(r"[,\s]+", text) if piece]
+    wrong = next((piece for piece in pieces if piece not in ("0", "1")), "" if pieces else text)
+    if wrong or not pieces:
+        raise UsageError(f"{option}: {wrong[:40]!r} is neither 1 nor 0: write one for every token, as 0,0,1,1,1")
     return tuple(map(int, pieces))
 
 

@@ -44,7 +44,8 @@ def _other(session: Session, request: Request) -> Trace:
     model, ids = session.model, None if request.from_ids is None else parse_ids(request.from_ids, "--from-ids")
     if request.from_text is not None and model.vocabulary is not None:
         read(model, model.encode(request.from_text, cut=request.cut), "the other sentence")
-    return model.trace(request.from_text, ids=ids, decoder_ids=decoder_ids, budget=budget, cut=request.cut)
+    text, mask = request.from_text, request.token_mask()
+    return model.trace(text, ids=ids, mask=mask, decoder_ids=decoder_ids, budget=budget, cut=request.cut)
 
 
 def _patches(trace: Trace, other: Trace, name: str, request: Request) -> Iterator[Patch]:

@@ -24,10 +24,11 @@ Ids = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Inputs:
-    """Token IDs of the sentence, and of the decoder beside an encoder; None where there are none."""
+    """Token IDs of the sentence, its mask, and IDs of the decoder beside an encoder; None where there are none."""
 
     ids: Ids | None = None
     decoder_ids: Ids | None = None
+    mask: Ids | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,24 +45,29 @@ def open_session(flags: Flags, otherwise: Inputs | None = None) -> Session:
 
     Args:
         flags: What was given.
-        otherwise: Token IDs to use where neither a sentence nor IDs were given.
+        otherwise: Token IDs, and their mask, to use where neither a sentence nor IDs were given.
 
     Raises:
         InputError: Something that was given cannot be used.
     """
-    given, otherwise = Inputs(flags.token_ids(), flags.decoder_token_ids()), otherwise or Inputs()
+    given = Inputs(flags.token_ids(), flags.decoder_token_ids(), flags.token_mask())
+    otherwise = otherwise or Inputs()
     options = flags.options()
     model, budget = options.load(), options.budget
     if not model.config.vocab_size:
-        text, target = flags.text, flags.decoder_text
-        trace = model.trace(text, ids=given.ids, decoder_text=target, decoder_ids=given.decoder_ids, budget=budget)
+        text, target, mask = flags.text, flags.decoder_text, given.mask
+        trace = model.trace(
+            text, ids=given.ids, mask=mask, decoder_text=target, decoder_ids=given.decoder_ids, budget=budget
+        )
         return Session(model, trace, Labels())
     words = {SOURCE: _source(model, flags, given.ids, otherwise.ids)}
     if model.has_decoder or flags.decoder_text is not None or given.decoder_ids is not None:
         words[TARGET] = _target(model, flags, given.decoder_ids, otherwise.decoder_ids)
     ids, decoder_ids = (words[name].ids if name in words else None for name in (SOURCE, TARGET))
     segments = words[SOURCE].segments
-    trace = model.trace(ids=ids, decoder_ids=decoder_ids, segments=segments, budget=budget)
+    theirs = flags.text is None and given.ids is None
+    mask = otherwise.mask if theirs and given.mask is None else given.mask
+    trace = model.trace(ids=ids, mask=mask, decoder_ids=decoder_ids, segments=segments, budget=budget)
     return Session(model, trace, Labels({name: _texts(encoding) for name, encoding in words.items()}, model.word))
 
 

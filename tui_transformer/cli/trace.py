@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy.random  # noqa: F401 - its import loses an interrupt: do it before anything is written
 
+from tui_transformer.analysis.real_tokens import VISIBLE
 from tui_transformer.cli.blocks import cells, full_shape
 from tui_transformer.cli.commands.trace import Request
 from tui_transformer.cli.names import missing
@@ -23,6 +24,8 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import writing
 from tui_transformer.report import as_npz
 
+TOKENS, PADDING = "tokens", "padding"
+
 
 def run(request: Request) -> None:
     """Write the steps that match, one at a time, under their names, and their gradients as `gradient/<name>`.
@@ -36,7 +39,7 @@ def run(request: Request) -> None:
     arrays = dict(_arrays(trace, found))
     names = list(arrays) if request.steps is None else _matching(list(arrays), request.steps)
     with writing(request.out) as file:
-        as_npz.write(file, ((name, arrays[name]) for name in names))
+        as_npz.write(file, (*_padding(trace, names), *((name, arrays[name]) for name in names)))
     note(f"wrote {request.out}: {_counted(names)}, {_size(request.out)}")
 
 
@@ -68,6 +71,13 @@ def backward(trace: Trace, targets: tuple[int, ...]) -> Gradients:
     counted = sum(target != NOT_COUNTED for target in targets)
     note(f"loss {found.loss:.7g}: mean cross-entropy in nats over {counted} of {positions} positions")
     return found
+
+
+def _padding(trace: Trace, names: Sequence[str]) -> Iterator[tuple[str, Host]]:
+    """Beside the tokens, which of them are real, where some are padding."""
+    visible = trace.givens.get(VISIBLE)
+    if TOKENS in names and visible is not None and not visible.all():
+        yield PADDING, visible[0]
 
 
 def _arrays(trace: Trace, found: Gradients | None) -> Iterator[tuple[str, Host | as_npz.Blocks]]:

@@ -9,7 +9,8 @@ import numpy as np
 
 from tui_transformer.diagnosis.comparison import Difference, compare, tolerance_of
 from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict
-from tui_transformer.diagnosis.dumps.dump import IDS, LABELS, MASKS, NOT_STEPS, SEGMENTS, Dump
+from tui_transformer.diagnosis.dumps.dump import IDS, LABELS, NOT_STEPS, SEGMENTS, Dump
+from tui_transformer.diagnosis.dumps.npz_reader import MASKS
 from tui_transformer.diagnosis.dumps.precision import FLOAT32_UNIT
 from tui_transformer.diagnosis.isolation import Local, Report, cause_of, local
 from tui_transformer.diagnosis.matching import Entry, Matched, counted_cells, match
@@ -105,7 +106,7 @@ def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
     segments = None if given is None else given.segments
     if segments is None and "input.segments" in model.program(1).givens:
         segments = dump.whole_numbers(*SEGMENTS)
-    mask = dump.whole_numbers(*MASKS)
+    mask = dump.whole_numbers(*MASKS) if given is None or given.mask is None else given.mask
     labels = next((name for name in LABELS if name in dump.tensors), "")
     return Input(
         ids if model.config.vocab_size else None,

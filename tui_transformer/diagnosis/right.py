@@ -35,7 +35,7 @@ class Input:
         ids: Token IDs, batch × tokens.
         decoder_ids: Those of a decoder beside an encoder.
         segments: The segment of every token.
-        mask: True where a token is real, batch × tokens; by default all but pad IDs at the end.
+        mask: True where a token is real, batch × tokens; by default all but pad IDs at both ends.
         labels: Labels of a loss, batch × tokens; negative ones are not counted.
         shift: The logits of position i predict label i + shift.
     """
@@ -126,16 +126,22 @@ def right_values(model: Model, given: Input) -> Right:
     segments = None if given.segments is None else given.segments[0].tolist()
     trace = model.trace(
         ids=None if given.ids is None else given.ids.tolist(),
+        mask=_mask(given),
         decoder_ids=None if given.decoder_ids is None else given.decoder_ids.tolist(),
         segments=segments,
     )
     program, givens = trace.program, dict(trace.givens)
-    if given.mask is not None and VISIBLE in givens and given.mask.shape == givens[VISIBLE].shape:
-        givens[VISIBLE] = given.mask.astype(np.bool_)
     if given.labels is not None:
         program, givens = _with_loss(program, givens, given)
     exact, rough = (_trace(model, program, givens, dtype) for dtype in ("float64", "float32"))
     return Right(exact, rough)
+
+
+def _mask(given: Input) -> Host | None:
+    """The mask, where it is of these tokens and shows one in every row."""
+    mask, ids = given.mask, given.ids
+    fits = mask is not None and ids is not None and mask.shape == ids.shape and bool(mask.any(axis=1).all())
+    return mask if fits else None
 
 
 def _with_loss(program: Program, givens: dict[str, Host], given: Input) -> tuple[Program, dict[str, Host]]:

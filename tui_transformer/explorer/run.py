@@ -24,6 +24,7 @@ def run(
     theme: str | None = None,
     *,
     pair: str | None = None,
+    mask: tuple[int, ...] | None = None,
     decoder_text: str | None = None,
     decoder_ids: tuple[int, ...] | None = None,
     dump: str | None = None,
@@ -37,6 +38,7 @@ def run(
         ids: Its token IDs.
         theme: Of the colours, in place of the user's.
         pair: A second sentence.
+        mask: 1 for every token of the sentence that is read and 0 for padding.
         decoder_text: What the decoder has written.
         decoder_ids: The same, as token IDs.
         dump: The path of a dump.
@@ -48,7 +50,7 @@ def run(
     Raises:
         InputError: The model or the sentence cannot be used; nothing was shown.
     """
-    session = open_session(options, text, ids, pair=pair, decoder_text=decoder_text, decoder_ids=decoder_ids)
+    session = open_session(options, text, ids, pair=pair, mask=mask, decoder_text=decoder_text, decoder_ids=decoder_ids)
     first, says = stop(session.trace.program), ""
     at = None if first is None else Position(first)
     if dump is not None:

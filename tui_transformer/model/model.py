@@ -192,7 +192,7 @@ class Model:
         if decoder_text is not None or decoder_ids is not None:
             self._check_decoder()
         if not self.config.vocab_size:
-            if text is not None or ids is not None:
+            if any(given is not None for given in (text, ids, mask)):
                 raise InputError(f"{self.name} reads no tokens: its Q, K and V are given")
             return self._trace(self._givens(np.zeros((1, self.config.max_length), dtype=np.int64)), budget)
         if (text is None) == (ids is None):

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tui_transformer.diagnosis.dumps.npz_reader import MASKS
 from tui_transformer.diagnosis.dumps.precision import BFLOAT16, Precision, stored_precision
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 
 IDS = ("input_ids", "tokens", "token_ids", "ids", "inp_tokens")
 DECODER_IDS = ("decoder_input_ids", "decoder.tokens", "decoder_tokens")
-MASKS = ("attention_mask", "padding")
 LABELS = ("labels", "targets")
 SEGMENTS = ("token_type_ids", "segments")
 NOT_STEPS = frozenset({*IDS, *DECODER_IDS, *MASKS, *LABELS, *SEGMENTS, "decoder_attention_mask", "position_ids"})

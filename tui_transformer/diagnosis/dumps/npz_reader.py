@@ -23,6 +23,9 @@ from tui_transformer.text.files import shown_path
 VALUE = "value/"
 """The prefix of the steps in a file that holds more than the steps."""
 
+MASKS = ("attention_mask", "padding")
+"""What says which tokens are real: no step."""
+
 RUN = 1 << 20
 """Numbers that are read at a time."""
 
@@ -51,7 +54,9 @@ class TraceFile:
     def names(self) -> tuple[str, ...]:
         """The steps, in the order of the file."""
         steps = tuple(name for name in self.entries if name.startswith(VALUE))
-        return tuple(name.removeprefix(VALUE) for name in steps) or tuple(self.entries)
+        return tuple(name.removeprefix(VALUE) for name in steps) or tuple(
+            name for name in self.entries if name not in MASKS
+        )
 
     def shape(self, name: str) -> Shape:
         """The shape of one array.
@@ -106,12 +111,16 @@ class TraceFile:
         """The same for the decoder of an encoder–decoder."""
         return self._ids("decoder.tokens", "decoder_input_ids")
 
+    def mask(self) -> tuple[int, ...] | None:
+        """1 for every token that was read and 0 for padding, where the file says it."""
+        return self._ids(*MASKS)
+
     def _ids(self, *names: str) -> tuple[int, ...] | None:
         name = next((name for name in names if name in self.entries), None)
         array = None if name is None else self.read(name)
-        if array is None or array.dtype.kind not in "iu" or not array.size or max(array.shape) != array.size:
+        if array is None or array.dtype.kind not in "iub" or not array.size or max(array.shape) != array.size:
             return None
-        return tuple(array.reshape(-1).tolist())
+        return tuple(map(int, array.reshape(-1).tolist()))
 
 
 def open_trace(path: Path) -> TraceFile:

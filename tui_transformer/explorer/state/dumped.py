@@ -47,7 +47,8 @@ def of_dump(session: Session, where: str, report: Callable[[str], None] = lambda
         raise InputError(
             f"{dump.path}: is of other tokens: explore its sentence first, or use `diff {dump.path} --open`"
         )
-    read = Input(ids if session.model.config.vocab_size else None, givens.get("decoder.input.ids"))
+    visible = givens.get("input.visible")
+    read = Input(ids if session.model.config.vocab_size else None, givens.get("decoder.input.ids"), mask=visible)
     found = diagnose(dump, session.model, read, report=report)
     whole = {step: values for step, values in found.theirs.items() if step not in found.partial}
     values = tuple(Patch.of(step, array[0]) for step, array in whole.items() if step in session.base.program.by_name)

@@ -14,6 +14,7 @@ def open_session(
     ids: tuple[int, ...] | None,
     *,
     pair: str | None = None,
+    mask: tuple[int, ...] | None = None,
     decoder_text: str | None = None,
     decoder_ids: tuple[int, ...] | None = None,
 ) -> Session:
@@ -23,7 +24,7 @@ def open_session(
         model.encode_target()
     if text is not None and ids is not None:
         raise InputError("give either a text or token IDs")
-    if not model.config.vocab_size and (text is not None or ids is not None):
+    if not model.config.vocab_size and any(given is not None for given in (text, ids, mask)):
         raise InputError(f"{model.name} reads no tokens: its Q, K and V are given")
     if text is None and ids is None and model.config.vocab_size:
         if model.vocabulary is None:
@@ -37,6 +38,7 @@ def open_session(
         text or "",
         ids,
         pair=pair,
+        mask=mask,
         budget=options.budget,
         cut=options.cut,
         decoder_text=decoder_text or "",

@@ -50,6 +50,7 @@ class Session:
         budget: Bytes that the trace may keep.
         cut: A sentence that is too long is cut instead of refused.
         pair: A second sentence beside the text, for a model that reads pairs.
+        mask: 1 for every token of the sentence that is read and 0 for padding; None for what the pad IDs say.
         decoder_text: What a decoder beside an encoder has written so far, without its start token.
         decoder_ids: Its token IDs instead, start token included.
         targets: The token ID that is right at every position; None for the default ones.
@@ -65,6 +66,7 @@ class Session:
     budget: int = DEFAULT_BUDGET
     cut: bool = False
     pair: str | None = None
+    mask: tuple[int, ...] | None = None
     decoder_text: str = ""
     decoder_ids: tuple[int, ...] | None = None
     targets: Ids | None = None
@@ -218,14 +220,15 @@ class Session:
     def with_text(self, text: str) -> Session:
         """The same model on another sentence, or on token IDs where it has no words.
 
-        Edits of weights stay; those of steps belong to the old sentence.
+        Edits of weights stay, and the mask for as many tokens; edits of steps belong to the old sentence.
 
         Raises:
             InputError: The sentence cannot be read; this session is as it was.
         """
+        same = replace(self, edits=self._weight_edits(), targets=None)
         if self.model.vocabulary is None:
-            return self._checked(replace(self, text="", ids=_ids(text), edits=self._weight_edits(), targets=None))
-        return self._checked(replace(self, text=text, ids=None, edits=self._weight_edits(), targets=None))
+            return self._checked(replace(same, text="", ids=_ids(text)))
+        return self._checked(replace(same, text=text, ids=None))
 
     def with_decoder_text(self, text: str) -> Session:
         """The same model and source with another target, or token IDs where there are no words.
@@ -258,7 +261,7 @@ class Session:
             return self._checked(replace(self, model=model, edits=(), targets=None))
         known = bool(self.text) and not any(token.unknown for token in model.encode(self.text, cut=True).tokens)
         text = self.text if known else sample_sentence(words)
-        return self._checked(replace(self, model=model, text=text, ids=None, edits=(), targets=None))
+        return self._checked(replace(self, model=model, text=text, ids=None, mask=None, edits=(), targets=None))
 
     def for_tour(self, stop: Stop) -> Session:
         """The session with the vocabulary, positions, sentence and target that a stop of the tour is about.
@@ -278,7 +281,7 @@ class Session:
             return self
         model = self.model.changed(**changes) if changes else self.model
         same = replace(self, model=model, edits=(), targets=None)
-        return self._checked(replace(same, text=text, ids=None, decoder_text=target, decoder_ids=None))
+        return self._checked(replace(same, text=text, ids=None, mask=None, decoder_text=target, decoder_ids=None))
 
     def with_edits(self, *edits: Change) -> Session:
         """More cells set, in place of earlier edits of the same cells.
@@ -296,7 +299,9 @@ class Session:
         return tuple(edit for edit in self.edits if edit.name in self.base.program.weights)
 
     def _checked(self, session: Session) -> Session:
-        """The session, once its sentence was read; without gradients where it has no loss."""
+        """The session, once its sentence was read; without gradients where it has no loss, or a mask of others."""
+        if session.mask is not None and len(session.mask) != len(session.encoding.ids):
+            session = replace(session, mask=None)
         _ = session.trace
         if session.backward and not session.has_loss:
             return session.with_overlay(NOTHING)
@@ -345,7 +350,11 @@ def _run(session: Session) -> Trace:
         return session.model.trace(budget=session.budget)
     target = None if session.decoder_encoding is None else session.decoder_encoding.ids
     return session.model.trace(
-        ids=session.encoding.ids, decoder_ids=target, segments=session.encoding.segments, budget=session.budget
+        ids=session.encoding.ids,
+        mask=session.mask,
+        decoder_ids=target,
+        segments=session.encoding.segments,
+        budget=session.budget,
     )
 
 

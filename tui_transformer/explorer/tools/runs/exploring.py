@@ -20,7 +20,9 @@ def session_of(session: Session, model: Model, sample: Sample) -> Session:
     Raises:
         InputError: The model cannot read it.
     """
-    changed = replace(session, model=model, text="", ids=sample.ids, decoder_text="", decoder_ids=sample.decoder_ids)
+    changed = replace(
+        session, model=model, text="", ids=sample.ids, mask=None, decoder_text="", decoder_ids=sample.decoder_ids
+    )
     changed = replace(changed, edits=(), targets=None, overlay=NOTHING)
     _ = changed.trace
     return changed
