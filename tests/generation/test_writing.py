@@ -105,6 +105,16 @@ def test_the_length_of_the_model_ends_a_text() -> None:
         source.next(last)
 
 
+def test_a_prompt_longer_than_the_model_was_trained_for_may_grow_by_a_token() -> None:
+    model = Model.load(REFERENCES / "mistral-window", dtype="float64")
+    prompt = tuple(range(5, 5 + model.config.max_length + 4))
+    source = writer(model)
+    source.begin(prompt[:-1])
+    grown = source.begin(prompt)
+    assert grown.computed == 1
+    np.testing.assert_allclose(grown.logits, writer(model).begin(prompt).logits, rtol=1e-10, atol=1e-12)
+
+
 def test_an_encoder_writes_nothing() -> None:
     with pytest.raises(InputError, match="does not write"):
         Writer(Model.load(REFERENCES / "bert"))

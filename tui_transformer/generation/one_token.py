@@ -49,7 +49,7 @@ class Rooms:
     """The memory of a cache that grows: copied when it is full, or when one has gone back.
 
     Attributes:
-        most: Tokens that the model reads; there is never space for more.
+        most: Tokens that the model reads; there is space for more only where a prompt is longer.
     """
 
     backend: Backend
@@ -66,7 +66,7 @@ class Rooms:
         """The same in twice the space."""
         batch, heads, past, width = kept.shape
         end = past + new.shape[2]
-        size = min(max(SMALLEST_ROOM, 2 * end), self.most)
+        size = max(min(max(SMALLEST_ROOM, 2 * end), self.most), end)
         memory = self.backend.xp.empty((batch, heads, size, width), dtype=new.dtype)
         memory[:, :, :past], memory[:, :, past:end] = kept, new
         self.rooms[name] = Room(memory, memory[:, :, :end])
