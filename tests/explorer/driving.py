@@ -205,3 +205,4 @@ async def exploring(
             await explorer.until(lambda: len(app.screen_stack) > 1)
             await explorer.settled()
             yield explorer
+            assert not app.failures.told, "something could not be drawn"

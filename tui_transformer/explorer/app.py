@@ -20,6 +20,7 @@ from textual.driver import Driver
 from textual.message import Message
 from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
+from textual.widget import Widget
 
 from tui_transformer import crash
 from tui_transformer.errors import InputError
@@ -30,6 +31,7 @@ from tui_transformer.explorer.shell.palette import commands_of
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.shell.saying import Messages, Notice, called, saying_what_fails
 from tui_transformer.explorer.shell.themes import THEMES
+from tui_transformer.explorer.shell.undrawn import Undrawn
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
@@ -70,6 +72,7 @@ class ExplorerApp(App[None]):
         self.failure: str | None = None
         self.background = Background()
         self.messages = Messages()
+        self.failures = Undrawn(self)
         self._session, self._preferences = session, preferences
         self._at, self._says = at, says
         for theme in THEMES:
@@ -206,6 +209,10 @@ class ExplorerApp(App[None]):
         """Two actions were given the same key."""
         names = ", ".join(sorted(str(binding.id) for binding in clashed_bindings))
         self.notify(f"the key of {names} is also given to another action", severity="warning", markup=False)
+
+    def undrawn(self, widget: Widget, error: Exception) -> str:
+        """Say that a widget cannot be drawn, and go on."""
+        return self.failures.tell(widget, error)
 
     def _handle_exception(self, error: Exception) -> None:
         """End with a line and a report: Textual would print every local variable, which may hold the user's text."""

@@ -93,9 +93,8 @@ def run(seed: int, model: str, events: int, gap: float) -> Outcome:
         except StormError as fault:
             outcome.faults += [str(fault), *_state(terminal, folder)]
         finally:
-            code = terminal.close()
-        if code and terminal.process.returncode:
-            outcome.faults += _reports(folder)
+            terminal.close()
+        outcome.faults += _reports(folder)
         outcome.faults += faults_of_files(folder / "here")
     outcome.seconds = time.monotonic() - started
     return outcome

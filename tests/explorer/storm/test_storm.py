@@ -49,7 +49,6 @@ class Opened:
 PLANTED = {
     "a key": ("MainScreen.action_scale", b"m"),
     "a message": ("MainScreen.on_descendant_focus", b""),
-    "what is drawn": ("HeatMap.render_line", b"  "),
     "a screen that opens": ("HelpScreen.page", b"?"),
     "the reading of keys": ("Parser.parse_mouse_code", b"\x1b[<0;5;5M"),
 }

@@ -14,6 +14,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tui_transformer.explorer.widgets.careful import CarefulWidget
 from tui_transformer.explorer.widgets.content_size import set_content_size
 from tui_transformer.explorer.widgets.grid import Cell, Grid
 
@@ -79,7 +80,7 @@ class CursorMessage(Message):
         return self._sent_by
 
 
-class CursorWidget(Widget):
+class CursorWidget(CarefulWidget):
     """A widget of rows and columns with a cursor.
 
     A widget says how many rows and columns there are, what lies where, and what a moved cursor changes on the screen.

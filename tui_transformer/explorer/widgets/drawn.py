@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from textual.strip import Strip
-from textual.widget import Widget
+
+from tui_transformer.explorer.widgets.careful import CarefulWidget
 
 
-class DrawnWidget(Widget):
+class DrawnWidget(CarefulWidget):
     """Lines that are made together by `draw`; those below the last are empty."""
 
     _strips: list[Strip] | None = None

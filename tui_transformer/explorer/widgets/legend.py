@@ -8,8 +8,8 @@ import numpy as np
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
-from textual.widget import Widget
 
+from tui_transformer.explorer.widgets.careful import CarefulWidget
 from tui_transformer.explorer.widgets.cell_table import MASKED_GLYPH
 from tui_transformer.explorer.widgets.labels import fit_label, label_width
 from tui_transformer.explorer.widgets.numbers import short_number
@@ -21,7 +21,7 @@ _NARROWEST_RAMP = 5
 _GAP = "   "
 
 
-class Legend(Widget):
+class Legend(CarefulWidget):
     """The low value, the ramp, the high value, what a masked cell looks like, and a note."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"legend--text"}

@@ -12,8 +12,8 @@ from rich.text import Text
 from textual.content import Content
 from textual.events import MouseDown
 from textual.message import Message
-from textual.widget import Widget
 
+from tui_transformer.explorer.widgets.careful import CarefulWidget
 from tui_transformer.text.display import token_label, visible
 from tui_transformer.text.encoding import Encoding, Token
 from tui_transformer.text.unknown import unknown_count
@@ -68,7 +68,7 @@ class Sentence:
         return Style(bold=row, underline=row or column)
 
 
-class SentencePane(Widget, can_focus=True):
+class SentencePane(CarefulWidget, can_focus=True):
     """Two lines: the sentence as it was written and its tokens with their IDs, or the tokens of source and target.
 
     Where there is one line, it has the sentence that the rows of the step stand for.

@@ -14,13 +14,13 @@ from textual.binding import BindingType
 from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from tui_transformer.explorer.main.whole.bands import Placement
 from tui_transformer.explorer.main.whole.pictures import Line, Picture
 from tui_transformer.explorer.main.whole.placing import Placed
 from tui_transformer.explorer.shell.actions import WHOLE
 from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.widgets.careful import CarefulWidget
 from tui_transformer.explorer.widgets.labels import fit_label
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.explorer.widgets.share_bar import share_bar
@@ -33,7 +33,7 @@ Piece = tuple[int, list[Segment]]
 INKS = ("plain", "quiet", "accent", "border")
 
 
-class WholePane(Widget, can_focus=True):
+class WholePane(CarefulWidget, can_focus=True):
     """Bands of small pictures."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(WHOLE)
