@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from tui_transformer.errors import UsageError
+from tui_transformer.model.base_config import BaseConfig
 from tui_transformer.model.checks import Check, one_of, shown, size_up_to, small, token_id, truth
 from tui_transformer.model.description import NORM_PLACES, POSITIONS
 from tui_transformer.model.layers import ACTIVATIONS
@@ -27,7 +27,7 @@ OF_A_DECODER = ("decoder_layers", "start_id")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Sizes and choices of a transformer as the 2017 paper has it.
 
     The defaults are those of the classic tutorials' encoder.
@@ -35,6 +35,19 @@ class Config:
     Raises:
         UsageError: A size or choice that cannot be; the message names it and says what can.
     """
+
+    model_type: ClassVar[str] = "vanilla"
+    checks: ClassVar[Mapping[str, Check]] = {
+        "architecture": one_of(ARCHITECTURES),
+        **dict.fromkeys(("vocab_size", "d_model", "heads", "d_ff", "max_length"), size_up_to(LARGEST_SIZE)),
+        **dict.fromkeys(("layers", "decoder_layers"), size_up_to(MOST_LAYERS)),
+        **dict.fromkeys(("pad_id", "start_id"), token_id),
+        "norm": one_of(NORM_PLACES),
+        "norm_epsilon": small,
+        "activation": one_of(tuple(ACTIVATIONS)),
+        "positions": one_of(POSITIONS),
+        **dict.fromkeys(("scale_embedding", "bias", "tie_output", "causal", "padding_mask"), truth),
+    }
 
     architecture: str = "encoder"
     vocab_size: int = 8
@@ -57,8 +70,7 @@ class Config:
     padding_mask: bool = True
 
     def __post_init__(self) -> None:
-        for key, check in _CHECKS.items():
-            check(key, getattr(self, key))
+        super().__post_init__()
         if self.d_model % self.heads:
             raise UsageError(
                 f"d_model {self.d_model} is not divisible by {self.heads} heads: heads can be {_divisors(self.d_model)}"
@@ -66,16 +78,6 @@ class Config:
         for key in ("pad_id", "start_id"):
             if (getattr(self, key) or 0) >= self.vocab_size:
                 raise UsageError(f"{key} {shown(getattr(self, key))} is outside the vocabulary of {self.vocab_size}")
-
-    @property
-    def longest(self) -> int:
-        """How many tokens can be read."""
-        return self.max_length
-
-    def keeps(self, past: int, length: int) -> bool:
-        """Keys serve sentences of any length."""
-        del past, length
-        return True
 
     @property
     def places_by_mask(self) -> bool:
@@ -108,29 +110,14 @@ class Config:
 
     def to_json(self) -> dict[str, Any]:
         """The keys of `config.json`."""
-        values = {"model_type": "vanilla", **dataclasses.asdict(self)}
+        values = super().to_json()
         return values if self.has_decoder else {key: values[key] for key in values if key not in OF_A_DECODER}
 
     @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Config:
-        """The configuration that a `config.json` describes; keys that are not known are left alone."""
-        known = {field.name for field in dataclasses.fields(cls)}
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The configuration that a `config.json` describes; a decoder has as many layers where it says nothing else."""
         both = raw.get("architecture") == "encoder-decoder" and "layers" in raw
-        layers = {"decoder_layers": raw["layers"]} if both else {}
-        return cls(**layers | {key: value for key, value in raw.items() if key in known})
-
-
-_CHECKS: Mapping[str, Check] = {
-    "architecture": one_of(ARCHITECTURES),
-    **dict.fromkeys(("vocab_size", "d_model", "heads", "d_ff", "max_length"), size_up_to(LARGEST_SIZE)),
-    **dict.fromkeys(("layers", "decoder_layers"), size_up_to(MOST_LAYERS)),
-    **dict.fromkeys(("pad_id", "start_id"), token_id),
-    "norm": one_of(NORM_PLACES),
-    "norm_epsilon": small,
-    "activation": one_of(tuple(ACTIVATIONS)),
-    "positions": one_of(POSITIONS),
-    **dict.fromkeys(("scale_embedding", "bias", "tie_output", "causal", "padding_mask"), truth),
-}
+        return super().from_json({"decoder_layers": raw["layers"], **raw} if both else raw)
 
 
 def _divisors(number: int) -> str:

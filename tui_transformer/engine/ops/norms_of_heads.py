@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -130,15 +129,7 @@ class RmsNormOfHeads(RmsNorm):
         token = x.terms(None, row, None)
         cell, gamma = x.operand(*index), gammas.operand(head * x.shape[-1] + column)
         square = Sum("mean x² of all heads", (token,), token.values**2 / len(token.values), "x² ÷ (h · d_k)")
-        normal = cell.value / math.sqrt(square.total + self.epsilon)
-        items = (
-            Value("x", cell.value, cell),
-            square,
-            Value("ε", self.epsilon),
-            Value("x ÷ √(mean x² + ε)", normal),
-            Value("· γ", gamma.value, gamma),
-        )
-        return Working(items, normal * gamma.value)
+        return self._quotient(cell, square, gamma)
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
@@ -159,15 +150,8 @@ class RmsNormOfHeads(RmsNorm):
             "∂y γ x̂ ÷ (h · d_k)",
         )
         place = head * x.shape[-1] + column
-        cell, weight, own = rows.operand(place), gamma.operand(place), float(normal[head, 0, column])
-        items = (
-            Value("∂y", cell.value, cell),
-            Value("· γ", weight.value, weight),
-            along,
-            Value("x̂", own, x.operand(*index), "x ÷ √(mean x² + ε)"),
-            Value("÷", float(size[0]), note="√(mean x² + ε)"),
-        )
-        return Working(items, (cell.value * weight.value - own * along.total) / float(size[0]))
+        own = Value("x̂", float(normal[head, 0, column]), x.operand(*index), "x ÷ √(mean x² + ε)")
+        return self._undone(rows.operand(place), gamma.operand(place), along, own, float(size[0]))
 
     def _tokens(self, x: Floats) -> tuple[Floats, Floats]:
         """Tokens with mean square 1, and √(mean x² + ε) of every token, in float64."""

@@ -12,7 +12,7 @@ import numpy as np
 from tui_transformer.engine.axis import Axes, Region, Shape, whole
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.blocks import by_rows
-from tui_transformer.engine.explanation import Floats, Index, Source, Sum, Value, Working
+from tui_transformer.engine.explanation import Floats, Index, Operand, Source, Sum, Value, Working
 from tui_transformer.engine.ops.base import Gradients, Op, along_column, flat, single, whole_rows
 
 
@@ -72,6 +72,10 @@ class RmsNorm(Op):
         row = x.factor(*index[:-1], None)
         cell, gamma = x.operand(*index), gammas.operand(index[-1])
         square = Sum("mean x²", (row,), row.values**2 / len(row.values), "x² ÷ d")
+        return self._quotient(cell, square, gamma)
+
+    def _quotient(self, cell: Operand, square: Sum, gamma: Operand) -> Working:
+        """A cell over the root of a mean square, times γ."""
         normal = cell.value / math.sqrt(square.total + self.epsilon)
         items = (
             Value("x", cell.value, cell),
@@ -95,15 +99,20 @@ class RmsNorm(Op):
         row, gamma = gradient.factor(*index[:-1], None), gammas.factor(None)
         along = Sum("mean ∂y γ x̂", (row, gamma), row.values * gamma.values * normal / len(normal), "∂y γ x̂ ÷ d")
         place = index[-1]
-        cell, weight, own = row.operand(place), gamma.operand(place), float(normal[place])
+        own = Value("x̂", float(normal[place]), x.operand(*index), "x ÷ √(mean x² + ε)")
+        return self._undone(row.operand(place), gamma.operand(place), along, own, float(size))
+
+    @staticmethod
+    def _undone(cell: Operand, gamma: Operand, along: Sum, own: Value, size: float) -> Working:
+        """(∂y γ − x̂ · mean(∂y γ x̂)) ÷ √(mean x² + ε) in one cell."""
         items = (
             Value("∂y", cell.value, cell),
-            Value("· γ", weight.value, weight),
+            Value("· γ", gamma.value, gamma),
             along,
-            Value("x̂", own, x.operand(*index), "x ÷ √(mean x² + ε)"),
-            Value("÷", float(size), note="√(mean x² + ε)"),
+            own,
+            Value("÷", size, note="√(mean x² + ε)"),
         )
-        return Working(items, (cell.value * weight.value - own * along.total) / float(size))
+        return Working(items, (cell.value * gamma.value - own.value * along.total) / size)
 
     def _normal(self, x: Floats) -> tuple[Floats, Floats]:
         """Rows with mean square 1, and √(mean x² + ε) of every row, in float64."""

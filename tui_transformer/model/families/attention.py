@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Parameter
 from tui_transformer.engine.program import Builder, Program
-from tui_transformer.model.checks import size_up_to, truth
+from tui_transformer.model.base_config import BaseConfig
+from tui_transformer.model.checks import Check, size_up_to, truth
 from tui_transformer.model.description import Attention
 from tui_transformer.model.families.base import Family
 from tui_transformer.model.layers import dot_product
@@ -26,39 +27,22 @@ VALUE = ((1.2, 0.7, 0.5, 0.05), (0.5, 0.4, 0.6, 0.06), (2.2, 1.3, 0, 3.11))
 
 
 @dataclass(frozen=True)
-class AttentionConfig:
+class AttentionConfig(BaseConfig):
     """The shape of Q, K and V: length rows of width numbers, in one head."""
+
+    model_type: ClassVar[str] = "attention"
+    checks: ClassVar[Mapping[str, Check]] = {
+        "length": size_up_to(LARGEST),
+        "width": size_up_to(LARGEST),
+        "causal": truth,
+    }
+    of_the_file: ClassVar[frozenset[str]] = frozenset({"vocab_size", "pad_id"})
 
     length: int = 3
     width: int = 4
     causal: bool = True
     vocab_size: int = field(default=0, init=False)
     pad_id: int | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        for key in ("length", "width"):
-            size_up_to(LARGEST)(key, getattr(self, key))
-        truth("causal", self.causal)
-
-    @property
-    def longest(self) -> int:
-        """How many tokens can be read."""
-        return self.max_length
-
-    def keeps(self, past: int, length: int) -> bool:
-        """Keys serve sentences of any length."""
-        del past, length
-        return True
-
-    @property
-    def has_decoder(self) -> bool:
-        """There is one sequence."""
-        return False
-
-    @property
-    def start_id(self) -> int | None:
-        """There is no decoder."""
-        return None
 
     @property
     def max_length(self) -> int:
@@ -70,15 +54,6 @@ class AttentionConfig:
         """The sizes in one line."""
         mask = "causal mask" if self.causal else "no mask"
         return f"scaled dot-product attention · {self.length} tokens · d_k {self.width} · {mask}"
-
-    def to_json(self) -> dict[str, Any]:
-        """The keys of `config.json`."""
-        return {"model_type": "attention", "length": self.length, "width": self.width, "causal": self.causal}
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> AttentionConfig:
-        """The configuration that a `config.json` describes."""
-        return cls(**{key: raw[key] for key in ("length", "width", "causal") if key in raw})
 
 
 def program(config: AttentionConfig, _: Lengths) -> Program:

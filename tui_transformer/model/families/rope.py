@@ -153,7 +153,7 @@ def read_rope(
     layers: str = "",
     context: int = 2048,
 ) -> Rope:
-    """What a `config.json` says of rotary positions, in `rope_parameters` (new) or beside `rope_scaling` (old).
+    """Rotary positions as a `config.json` has them, in `rope_parameters` (new) or beside `rope_scaling` (old).
 
     Args:
         raw: The JSON object.
@@ -167,23 +167,15 @@ def read_rope(
     Raises:
         UsageError: A kind of scaling that is not implemented, or one without its numbers.
     """
-    given = raw.get("rope_scaling") or raw.get("rope_parameters")
-    given = {} if given is None else given
-    if isinstance(given, Mapping) and isinstance(given.get(layers), Mapping):
-        given = given[layers]
-    other = raw.get("rope_parameters")
-    if not isinstance(other, Mapping | None):
-        raise UsageError(f"rope_parameters {shown(other)} is not a table of numbers")
-    if not isinstance(given, Mapping) or any(isinstance(value, Mapping) for value in given.values()):
-        raise UsageError(f"rope_parameters {shown(given)} is not one table of numbers for all layers")
-    values = {key: given[key] for key in NUMBERS if given.get(key) is not None}
+    given = _table(raw, layers)
     _check_not_null(raw, given, theta)
     kind = given.get("rope_type", given.get("type", "default"))
     one_of(tuple(SCALINGS))("rope_type", kind)
+    values = {key: given[key] for key in NUMBERS if given.get(key) is not None}
     values.setdefault("rope_theta", _first(raw, theta, default))
     values.setdefault("partial_rotary_factor", _first(raw, partial, whole))
     values["context"] = raw.get("max_position_embeddings", context)
-    if kind in ("llama3", "yarn", "longrope"):
+    if kind in OF_AN_OLD_CONTEXT:
         old = {"original_max_position_embeddings": values["context"]} | values
         values["original_max_position_embeddings"] = {**old, **raw}["original_max_position_embeddings"]
         values["truncate"] = given.get("truncate", True) or False  # null is no
@@ -195,6 +187,24 @@ def read_rope(
         if key not in values:
             raise UsageError(f"rope_parameters of type {kind} has no {key}")
     return Rope(rope_type=kind, **values)
+
+
+def _table(raw: Mapping[str, Any], layers: str) -> Mapping[str, Any]:
+    """The numbers of rotary positions, of a kind of layers where each has its own; empty where there are none.
+
+    Raises:
+        UsageError: They are no table of numbers.
+    """
+    given = raw.get("rope_scaling") or raw.get("rope_parameters")
+    given = {} if given is None else given
+    if isinstance(given, Mapping) and isinstance(given.get(layers), Mapping):
+        given = given[layers]
+    other = raw.get("rope_parameters")
+    if not isinstance(other, Mapping | None):
+        raise UsageError(f"rope_parameters {shown(other)} is not a table of numbers")
+    if not isinstance(given, Mapping) or any(isinstance(value, Mapping) for value in given.values()):
+        raise UsageError(f"rope_parameters {shown(given)} is not one table of numbers for all layers")
+    return given
 
 
 def _check_not_null(raw: Mapping[str, Any], given: Mapping[str, Any], theta: tuple[str, ...]) -> None:
@@ -307,6 +317,9 @@ SCALINGS: Mapping[str, Scaling] = {
     "longrope": _short,
 }
 PAIR_FACTORS = ("short_factor", "long_factor")
+OF_AN_OLD_CONTEXT = ("llama3", "yarn", "longrope")
+"""Kinds that count from the context that a model had before it was stretched."""
+
 NEEDED = {
     "linear": ("factor",),
     "dynamic": ("factor",),

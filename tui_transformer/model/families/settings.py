@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import UsageError
+from tui_transformer.model.base_config import BaseConfig
 from tui_transformer.model.checks import Check, check_settings, one_of, renamed, shown, size_up_to
 from tui_transformer.model.config import LARGEST_SIZE, MOST_LAYERS
 from tui_transformer.model.description import ACTIVATION_NAMES, Layer, Transformer
@@ -23,17 +24,13 @@ an_activation = one_of(tuple(ACTIVATION_NAMES))
 
 
 @dataclass(frozen=True)
-class FamilyConfig(ABC):
+class FamilyConfig(BaseConfig):
     """Settings of a family, and the transformer that they describe. A family gives tables.
 
     Class attributes:
-        model_type: As in `config.json`.
         title: What the summary calls it; "" for the model type.
-        keys: Field → its name in `config.json`, where that is another.
         other_names: Key of `config.json` → another name that it may have there.
-        checks: Field → what its value has to be.
         fixed: Keys that would change what is computed, and the one value that is.
-        of_the_file: Fields that are no settings: only the tensors of the file tell them.
         layouts: How classifiers of the family make logits of labels, by their task; None to look the family up.
 
     Attributes:
@@ -43,55 +40,17 @@ class FamilyConfig(ABC):
         UsageError: A value that cannot be; the message names its key.
     """
 
-    model_type: ClassVar[str]
     title: ClassVar[str] = ""
-    keys: ClassVar[Mapping[str, str]] = {}
     other_names: ClassVar[Mapping[str, str]] = {}
-    checks: ClassVar[Mapping[str, Check]] = {}
     fixed: ClassVar[Mapping[str, Any]] = {}
-    of_the_file: ClassVar[frozenset[str]] = frozenset()
     layouts: ClassVar[Mapping[str, Layout] | None] = None
 
     vocab_size: int
     labels: Labels | None = dataclasses.field(default=None, kw_only=True)
 
-    def __post_init__(self) -> None:
-        for field, check in self.checks.items():
-            check(self.key(field), getattr(self, field))
-
     @abstractmethod
     def describe(self) -> Transformer:
         """The transformer, every layer by its own values."""
-
-    @property
-    @abstractmethod
-    def max_length(self) -> int:
-        """How many tokens a sentence may have."""
-
-    @property
-    @abstractmethod
-    def pad_id(self) -> int | None:
-        """The ID of padding, if there is one."""
-
-    @property
-    def longest(self) -> int:
-        """How many tokens can be read: more than `max_length` where positions are computed."""
-        return self.max_length
-
-    def keeps(self, past: int, length: int) -> bool:
-        """Keys of the first `past` tokens serve a sentence of `length` tokens."""
-        del past, length
-        return True
-
-    @property
-    def has_decoder(self) -> bool:
-        """There is one sequence."""
-        return False
-
-    @property
-    def start_id(self) -> int | None:
-        """There is no second sequence to begin."""
-        return None
 
     @property
     def summary(self) -> str:
@@ -99,20 +58,13 @@ class FamilyConfig(ABC):
         return sizes_line(self.title or self.model_type, self.describe())
 
     @classmethod
-    def key(cls, field: str) -> str:
-        """What a field is called in `config.json`."""
-        return cls.keys.get(field, field)
-
-    @classmethod
     def settings(cls) -> list[dataclasses.Field[Any]]:
-        """The fields that `config.json` has."""
-        return [field for field in dataclasses.fields(cls) if field.name not in cls.of_the_file | {"labels"}]
+        """The fields that `config.json` has under one key each."""
+        return [field for field in super().settings() if field.name != "labels"]
 
     def to_json(self) -> dict[str, Any]:
         """The keys of `config.json`."""
-        values = dataclasses.asdict(self)
-        settings = {self.key(field.name): values[field.name] for field in self.settings()}
-        return {"model_type": self.model_type} | settings | ({} if self.labels is None else self.labels.to_json())
+        return super().to_json() | ({} if self.labels is None else self.labels.to_json())
 
     @classmethod
     def label_layouts(cls) -> Mapping[str, Layout]:
@@ -125,8 +77,7 @@ class FamilyConfig(ABC):
         check_settings(raw, cls.fixed)
         raw = renamed(raw, cls.other_names)
         needed = {field.name: None for field in cls.settings() if _is_needed(field)}
-        given = {field.name: raw[cls.key(field.name)] for field in cls.settings() if cls.key(field.name) in raw}
-        return cls(**needed | given, labels=read_labels(raw, cls.label_layouts()))
+        return cls(**needed | cls.fields_of(raw), labels=read_labels(raw, cls.label_layouts()))
 
 
 def _is_needed(field: dataclasses.Field[Any]) -> bool:
