@@ -118,3 +118,26 @@ def test_a_terminal_gets_no_control_characters_of_the_text(
     ended = run("vocab", "build", "odd.txt")
     assert ended.code == 0
     assert not {"\x1b", "\u202e", "\x07"} & set(ended.out)
+
+
+def test_the_rule_for_words_is_written_into_the_file(run: Run, tmp_path: Path) -> None:
+    text, out = tmp_path / "text.txt", tmp_path / "words.txt"
+    text.write_text("The nation's The it\n")
+    assert run("vocab", "build", str(text), "--split", "spaces", "--case", "kept", "--out", str(out)).code == 0
+    assert out.read_text().splitlines()[0] == "#!vocabulary words split=spaces case=kept"
+    ended = run("vocab", "check", str(out))
+    assert "split       whatever stands between white space\ncase        as written\nnever       0\n" in ended.out
+
+
+def test_a_rule_for_words_is_refused_where_there_are_none(run: Run, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("a b\n")
+    ended = run("vocab", "build", str(text), "--kind", "character", "--split", "runs")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--split says what a word is: leave it out with --kind character" in ended.err
+
+
+def test_entries_that_no_text_gives_are_named(run: Run, tmp_path: Path) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("the words: a\n")
+    assert "never       1 that no text can give: words:\n" in run("vocab", "check", str(words)).out

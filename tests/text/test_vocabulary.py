@@ -10,7 +10,8 @@ import pytest
 from tui_transformer.errors import InputError
 from tui_transformer.text import files, vocabulary
 from tui_transformer.text.dispatch import load_vocabulary
-from tui_transformer.text.vocabulary import built_in_vocabularies, normal_form, parse_vocabulary
+from tui_transformer.text.vocabulary import built_in_vocabularies, parse_vocabulary
+from tui_transformer.text.word_rule import normal_form
 
 PIECES = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nwave\n##s\nShore\n"
 

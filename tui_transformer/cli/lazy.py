@@ -56,7 +56,7 @@ def _app(name: str, module: ModuleType) -> App:
         import_module(f"tui_transformer.cli.{name}").run(request)
 
     app = single()
-    app.command(help=module.__doc__)(takes_request(module.Request, command))
+    app.command(help=module.__doc__)(takes_request(command, module.Request))
     return app
 
 

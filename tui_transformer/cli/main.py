@@ -19,7 +19,7 @@ from typer._click.exceptions import ClickException
 
 from tui_transformer import __version__
 from tui_transformer.cli.lazy import Commands
-from tui_transformer.cli.options import Flags, takes_flags
+from tui_transformer.cli.options import Flags, takes_request
 from tui_transformer.cli.terminal import check_terminal
 from tui_transformer.errors import InputError, UsageError
 
@@ -108,7 +108,7 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - called by typer
 
 
 @app.callback(invoke_without_command=True)
-@takes_flags
+@takes_request
 def explore(
     *,
     context: typer.Context,

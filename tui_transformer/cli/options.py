@@ -235,16 +235,19 @@ def parse_budget(text: str) -> int:
     return size
 
 
-def takes_flags(function: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameter `flags` is filled from all the shared options."""
-    return takes_request(Flags, function, "flags")
+def takes_request(function: Callable[..., None], request: type | None = None) -> Callable[..., None]:
+    """A command one of whose parameters is a dataclass, each field of it an option; those of a base come last.
 
-
-def takes_request(request: type, function: Callable[..., None], parameter: str = "request") -> Callable[..., None]:
-    """A command one of whose parameters is a dataclass, each field of it an option; those of a base come last."""
-    hints = get_type_hints(request, include_extras=True)
-    shared = {field.name for base in request.__bases__ if dataclasses.is_dataclass(base) for field in _fields(base)}
-    fields = sorted(_fields(request), key=lambda field: field.name in shared)
+    Args:
+        function: What the command does.
+        request: The dataclass of the parameter `request`; by default the first that annotates a parameter.
+    """
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    annotated = {each.annotation: each.name for each in parameters if dataclasses.is_dataclass(each.annotation)}
+    kind: Any = request or next(iter(annotated))
+    hints = get_type_hints(kind, include_extras=True)
+    shared = {field.name for base in kind.__bases__ if dataclasses.is_dataclass(base) for field in _fields(base)}
+    fields = sorted(_fields(kind), key=lambda field: field.name in shared)
     lists = {field.name for field in fields if SEVERAL in get_args(hints[field.name])}
     options = {
         field.name: (_several(hints[field.name]), None) if field.name in lists else (hints[field.name], _default(field))
@@ -252,9 +255,9 @@ def takes_request(request: type, function: Callable[..., None], parameter: str =
     }
 
     def gathered(given: dict[str, Any]) -> Any:
-        return request(**given | {name: together(given[name]) for name in lists})
+        return kind(**given | {name: together(given[name]) for name in lists})
 
-    return takes_options(function, options, parameter, gathered)
+    return takes_options(function, options, annotated.get(kind, "request"), gathered)
 
 
 def _fields(kind: Any) -> tuple[dataclasses.Field[Any], ...]:

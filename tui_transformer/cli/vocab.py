@@ -15,6 +15,7 @@ from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.display import cells, fit, visible
 from tui_transformer.text.encoding import Token
 from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies
+from tui_transformer.text.words import unreachable
 
 KINDS = {
     "words": "whole words",
@@ -23,6 +24,15 @@ KINDS = {
     "pieces": "pieces of a tokenizer",
     "sentencepiece": "pieces of a SentencePiece model",
 }
+
+SPLIT_SAID = {
+    "words": "runs of letters and digits, which an apostrophe may join",
+    "runs": "runs of letters and digits",
+    "spaces": "whatever stands between white space",
+}
+CASE_SAID = {"lower": "small letters", "kept": "as written"}
+NAMED = 8
+"""Entries that no text can give which are named."""
 
 
 def show_list() -> None:
@@ -48,8 +58,22 @@ def check(where: str) -> None:
         "special": " ".join(special),
         "padding": "none" if words.pad_id is None else f"{words.words[words.pad_id]} {words.pad_id}",
         "longest": visible(max(words.words, key=len)),
+        **_rule_rows(words),
     }
     emit(f"{name:<10}  {text}\n" for name, text in rows.items())
+
+
+def _rule_rows(words: Vocabulary) -> dict[str, str]:
+    """What a word is, and the entries that it leaves out: `words:` is always the word and then its colon."""
+    if words.kind != "words":
+        return {}
+    never = [visible(word) for word in unreachable(words)]
+    named = ", ".join(never[:NAMED]) + ", …" * (len(never) > NAMED)
+    return {
+        "split": SPLIT_SAID[words.rule.split],
+        "case": CASE_SAID[words.rule.case],
+        "never": "0" if not never else f"{len(never):,} that no text can give: {named}",
+    }
 
 
 def show(where: str, first: int, count: int) -> None:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.progress import show
+from tui_transformer.cli.vocab_options import BuildRequest
 from tui_transformer.engine.keep import readable
 from tui_transformer.errors import UsageError
 from tui_transformer.files import is_file, write_whole
-from tui_transformer.text.build import BUILDERS, Built
+from tui_transformer.text.build import BUILDERS, Built, words_of
 from tui_transformer.text.corpus import read_lines
 from tui_transformer.text.display import fit, visible
 from tui_transformer.text.specials import SPECIALS, Specials
 from tui_transformer.text.vocabulary import Vocabulary
+from tui_transformer.text.word_rule import WordRule
 
 ENDINGS = {"bpe": ".json"}
 WHAT = {"word": "words", "character": "characters", "bpe": "characters"}
@@ -28,26 +29,13 @@ FIRST = 8
 """Of the most frequent entries in the summary."""
 
 
-@dataclass(frozen=True)
-class Request:
-    """What was asked for."""
-
-    files: Sequence[Path]
-    kind: str
-    size: int
-    min_frequency: int
-    special: str | None
-    counts: bool
-    out: Path | None
-
-
-def run(request: Request) -> None:
+def run(request: BuildRequest) -> None:
     """Build it, and write it to a file or to standard output; what it holds is said on standard error."""
-    specials = _specials(request.special)
+    specials, rule = _specials(request.special), _rule(request)
     _check_ending(request)
     lines = _announced(read_lines(request.files, _progress(request.files)), request.kind)
     try:
-        built = BUILDERS[request.kind](lines, request.size, request.min_frequency, specials)
+        built = _build(request, lines, specials, rule)
     finally:
         show(None)
     text = built.vocabulary.file()[1]
@@ -58,6 +46,20 @@ def run(request: Request) -> None:
     elif request.out is None:
         emit(_harmless(text) if sys.stdout.isatty() else [text])
     note(_summary(built, request))
+
+
+def _build(request: BuildRequest, lines: Iterator[str], specials: Specials, rule: WordRule) -> Built:
+    if request.kind == "word":
+        return words_of(lines, request.size, request.min_frequency, specials, rule)
+    return BUILDERS[request.kind](lines, request.size, request.min_frequency, specials)
+
+
+def _rule(request: BuildRequest) -> WordRule:
+    """What a word is, where there are words."""
+    given = {name: value for name in ("split", "case") if (value := getattr(request, name)) is not None}
+    if given and request.kind != "word":
+        raise UsageError(f"--{next(iter(given))} says what a word is: leave it out with --kind {request.kind}")
+    return WordRule(**given)
 
 
 def _harmless(text: str) -> Iterator[str]:
@@ -82,7 +84,7 @@ def _specials(given: str | None) -> Specials:
     return Specials(*names)
 
 
-def _check_ending(request: Request) -> None:
+def _check_ending(request: BuildRequest) -> None:
     """The name of a file says how it is read again."""
     ending = ENDINGS.get(request.kind)
     if request.out is not None and (ending == ".json") != (request.out.suffix == ".json"):
@@ -114,7 +116,7 @@ def _counts(built: Built) -> Iterator[str]:
         yield f"{token_id:>{len(str(words.size))}}  {number}  {visible(word)}\n"
 
 
-def _summary(built: Built, request: Request) -> str:
+def _summary(built: Built, request: BuildRequest) -> str:
     """What the text had, what of it the vocabulary holds, and the most frequent entries."""
     what, size = WHAT[request.kind], built.vocabulary.size
     if built.counts is None:

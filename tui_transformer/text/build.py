@@ -14,7 +14,8 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.text.counting import Counted, WordCounts
 from tui_transformer.text.encoding import without_surrogates
 from tui_transformer.text.specials import SPECIALS, Specials
-from tui_transformer.text.vocabulary import MAX_ENTRIES, MAX_ENTRY_LENGTH, Kind, Vocabulary, normal_form
+from tui_transformer.text.vocabulary import MAX_ENTRIES, MAX_ENTRY_LENGTH, Kind, Vocabulary
+from tui_transformer.text.word_rule import RULE, WordRule
 from tui_transformer.text.words import word_pattern, words_in
 
 DEFAULT_SIZE = 10_000
@@ -47,7 +48,11 @@ class Built:
 
 
 def build_words(
-    lines: Iterable[str], size: int = DEFAULT_SIZE, min_frequency: int = 1, specials: Specials = SPECIALS
+    lines: Iterable[str],
+    size: int = DEFAULT_SIZE,
+    min_frequency: int = 1,
+    specials: Specials = SPECIALS,
+    rule: WordRule = RULE,
 ) -> Vocabulary:
     """The most frequent words of a text, cut and written as `WordTokenizer` does.
 
@@ -56,11 +61,12 @@ def build_words(
         size: Entries at most, the four special words among them.
         min_frequency: How often a word must come.
         specials: What the special words are called; they have the IDs 0 to 3.
+        rule: What a word is, and whether capitals are kept.
 
     Raises:
         InputError: The text has no words, or a number cannot be used.
     """
-    return words_of(lines, size, min_frequency, specials).vocabulary
+    return words_of(lines, size, min_frequency, specials, rule).vocabulary
 
 
 def build_characters(
@@ -80,33 +86,33 @@ def build_bpe(
     return byte_pairs_of(lines, size, min_frequency, specials).vocabulary
 
 
-def words_of(lines: Iterable[str], size: int, min_frequency: int, specials: Specials) -> Built:
+def words_of(lines: Iterable[str], size: int, min_frequency: int, specials: Specials, rule: WordRule = RULE) -> Built:
     """As `build_words`, with counts. Memory is bounded by `WordCounts`."""
     room = _room(size, min_frequency, len(specials.names))
     special: Counter[str] = Counter()
     too_long = 0
     with WordCounts() as counts:
         for text in _together(lines):
-            words = _words(text, specials, special)
+            words = _words(text, specials, special, rule)
             too_long += sum(words.pop(word) for word in [*words] if len(word) > MAX_ENTRY_LENGTH)
             counts.add(words)
         found = counts.most_common(room, min_frequency)
     _check_found(found.distinct, "words")
     _check_frequent(len(found.words), min_frequency, "word")
-    return _built("words", specials, special, replace(found, tokens=found.tokens + too_long))
+    return _built("words", specials, special, replace(found, tokens=found.tokens + too_long), rule)
 
 
-def _words(text: str, specials: Specials, special: Counter[str]) -> Counter[str]:
+def _words(text: str, specials: Specials, special: Counter[str], rule: WordRule) -> Counter[str]:
     """The words of a text in their normal form; its special words are counted apart."""
     if any(name in text for name in specials.names):
-        matches = list(word_pattern(specials.names, text).finditer(text))
+        matches = list(word_pattern(specials.names, text, rule).finditer(text))
         special.update(match[0] for match in matches if match.lastgroup == "special")
         written = Counter(match[0] for match in matches if match.lastgroup != "special")
     else:
-        written = Counter(words_in(text))
+        written = Counter(words_in(text, rule))
     normal: Counter[str] = Counter()
     for word, count in written.items():
-        normal[normal_form(word)] += count
+        normal[rule.form(word)] += count
     return normal
 
 
@@ -136,10 +142,10 @@ def characters_of(lines: Iterable[str], size: int, min_frequency: int, specials:
     return _built("characters", specials, {}, found)
 
 
-def _built(kind: Kind, specials: Specials, special: Mapping[str, int], found: Counted) -> Built:
+def _built(kind: Kind, specials: Specials, special: Mapping[str, int], found: Counted, rule: WordRule = RULE) -> Built:
     words = (*specials.names, *(word for word, _ in found.words))
     counts = (*(special.get(name, 0) for name in specials.names), *(count for _, count in found.words))
-    vocabulary = Vocabulary(NAME, words, 0, kind, None, specials=specials)
+    vocabulary = Vocabulary(NAME, words, 0, kind, None, specials=specials, rule=rule)
     return Built(vocabulary, counts, found.tokens + sum(special.values()), found.distinct)
 
 

@@ -23,10 +23,10 @@ from tui_transformer.text.vocabulary import (
     Vocabulary,
     built_in_vocabularies,
     built_in_vocabulary,
-    normal_form,
     parse_vocabulary,
 )
 from tui_transformer.text.word_pieces import WordPieceTokenizer
+from tui_transformer.text.word_rule import normal_form
 from tui_transformer.text.words import WordTokenizer
 
 _TOKENIZERS: Mapping[Kind, Callable[[Any], Tokenizer]] = {

@@ -1,18 +1,21 @@
 r"""The first line of a vocabulary file that is no plain list of words, and entries that such a list could not hold.
 
 `#!vocabulary characters` or `#!vocabulary words`, then what the special words are called where they are not called
-`[PAD]`, `[UNK]`, `[BOS]` and `[EOS]`: `padding=<pad> unknown=<unk> begin=<s> end=</s>`. The entries follow, one a line;
+`[PAD]`, `[UNK]`, `[BOS]` and `[EOS]`: `padding=<pad> unknown=<unk> begin=<s> end=</s>`; of words also what a word is,
+`split=spaces case=kept` (see `word_rule`). The entries follow, one a line;
 of characters, those that cannot be seen and the backslash are written as `\x0a` or `\u2028`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.specials import SPECIALS, Specials
+from tui_transformer.text.word_rule import RULE, WordRule
 
 Listed = Literal["words", "characters"]
 MARK = "#!vocabulary"
@@ -26,11 +29,13 @@ class Header:
 
     kind: Listed
     specials: Specials = SPECIALS
+    rule: WordRule = RULE
 
     def line(self) -> str:
         """The header as it stands in the file."""
-        own = self.specials.to_options().items() if self.specials != SPECIALS else ()
-        return " ".join([MARK, self.kind, *(f"{key}={name}" for key, name in own)])
+        names = self.specials.to_options() if self.specials != SPECIALS else {}
+        options = {**names, **self.rule.to_options()}
+        return " ".join([MARK, self.kind, *(f"{key}={value}" for key, value in options.items())])
 
 
 def read_header(line: str) -> Header:
@@ -43,11 +48,14 @@ def read_header(line: str) -> Header:
     kinds = get_args(Listed)
     if kind not in kinds:
         raise InputError(f"its first line says {kind[:40]!r}: write {MARK} and {' or '.join(kinds)}")
-    names = dict(option.partition("=")[::2] for option in options)
-    if odd := sorted(set(names) - set(SPECIALS.to_options())):
-        raise InputError(f"its first line says {odd[0][:40]!r}: only {', '.join(SPECIALS.to_options())} can be named")
-    found: Listed = "characters" if kind == "characters" else "words"
-    return Header(found, Specials(**{**SPECIALS.to_options(), **names}))
+    given = dict(option.partition("=")[::2] for option in options)
+    named = dict(SPECIALS.to_options())
+    known = {*named, *(field.name for field in dataclasses.fields(RULE))} if kind == "words" else {*named}
+    if odd := sorted(set(given) - known):
+        raise InputError(f"its first line says {odd[0][:40]!r}: only {', '.join(sorted(known))} can be named")
+    listed: Listed = "characters" if kind == "characters" else "words"
+    specials = Specials(**{name: given.get(name, usual) for name, usual in named.items()})
+    return Header(listed, specials, WordRule(**{name: given[name] for name in given if name not in named}))
 
 
 def escaped(entry: str) -> str:

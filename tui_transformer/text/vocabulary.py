@@ -10,7 +10,6 @@ first line what it holds (see `header`).
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,6 +23,7 @@ from tui_transformer.text.files import read_text
 from tui_transformer.text.header import MARK, Header, escaped, read_header, unescaped
 from tui_transformer.text.pieces import Style, piece_text
 from tui_transformer.text.specials import PADDING, SPECIALS, UNKNOWN, Specials
+from tui_transformer.text.word_rule import RULE, WordRule, normal_form
 
 VOCABULARY_FILE = "vocabulary.txt"
 Kind = Literal["words", "characters", "wordpiece", "pieces", "sentencepiece"]
@@ -56,6 +56,7 @@ class Vocabulary:
             (`tokenizer_file.PieceVocabulary`).
         path: The file it came from, where there is one.
         specials: What padding, unknown, beginning and end are called.
+        rule: What a word is, where the entries are whole words.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Vocabulary:
     kind: Kind
     path: Path | None
     specials: Specials = field(default=SPECIALS, kw_only=True)
+    rule: WordRule = field(default=RULE, kw_only=True)
 
     @property
     def size(self) -> int:
@@ -128,7 +130,8 @@ class Vocabulary:
         """The first line, where the list alone does not say it."""
         if self.kind == "characters":
             return (Header("characters", self.specials).line(),)
-        return (Header("words", self.specials).line(),) if self.specials != SPECIALS else ()
+        header = Header("words", self.specials, self.rule)
+        return (header.line(),) if header != Header("words") else ()
 
     def word(self, token_id: int) -> str:
         """Give the word of an ID.
@@ -161,12 +164,6 @@ def _rank(key: str, wanted: str) -> int:
     if key == wanted:
         return 0
     return 1 if key.startswith(wanted) else 2
-
-
-def normal_form(word: str) -> str:
-    """Give the form in which words are looked up: lower case, composed characters (NFC), a straight apostrophe."""
-    lowered = word.lower()
-    return lowered if lowered.isascii() else unicodedata.normalize("NFC", lowered).replace("’", "'")
 
 
 def has_capitals(words: Vocabulary) -> bool:
@@ -206,7 +203,7 @@ def _parse_words(text: str, name: str, path: Path | None) -> Vocabulary:
     entries = text.split(maxsplit=MAX_ENTRIES)
     _check(entries, name, path)
     own = UNKNOWN in takewhile(_in_brackets, entries)
-    words = dict.fromkeys((*(() if own else (UNKNOWN,)), *map(_kept_form, entries)))
+    words = dict.fromkeys((*(() if own else (UNKNOWN,)), *map(_kept, entries)))
     repeated = len(entries) + (UNKNOWN not in entries) - len(words)
     return Vocabulary(name, tuple(words), repeated, "words", path)
 
@@ -218,25 +215,22 @@ def _parse_headed(text: str, name: str, path: Path | None) -> Vocabulary:
     _check([line for line in entries if line], name, path)
     try:
         header = read_header(first)
-        read = _ENTRIES[header.kind]
-        words = dict.fromkeys(line if line in header.specials.names else read(line) for line in entries if line)
+        read = unescaped if header.kind == "characters" else header.rule.form
+        words = dict.fromkeys(line if line in header.specials.names else _kept(line, read) for line in entries if line)
     except InputError as error:
         raise InputError(f"{_shown(name, path)}: {error}") from error
     if header.specials.unknown not in words:
         raise InputError(f"{_shown(name, path)} has no {header.specials.unknown}: add a line with it")
     repeated = sum(map(bool, entries)) - len(words)
-    return Vocabulary(name, tuple(words), repeated, header.kind, path, specials=header.specials)
+    return Vocabulary(name, tuple(words), repeated, header.kind, path, specials=header.specials, rule=header.rule)
 
 
-def _kept_form(word: str) -> str:
-    return word if _in_brackets(word) else normal_form(word)
+def _kept(word: str, form: Callable[[str], str] = normal_form) -> str:
+    return word if _in_brackets(word) else form(word)
 
 
 def _in_brackets(word: str) -> bool:
     return len(word) > 1 and word[0] == "[" and word[-1] == "]"
-
-
-_ENTRIES: dict[str, Callable[[str], str]] = {"words": _kept_form, "characters": unescaped}
 
 
 def _parse_pieces(text: str, name: str, path: Path | None) -> Vocabulary:

@@ -4,52 +4,34 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
 
 from tui_transformer.text.encoding import Encoding, Token, check_length, too_many
-from tui_transformer.text.vocabulary import Vocabulary, normal_form
+from tui_transformer.text.vocabulary import Vocabulary
+from tui_transformer.text.word_rule import RULE, WordRule
 
 _JOINERS = frozenset("\u200c\u200d")
 _OPENING = frozenset({"Ps", "Pi"})
 
 
-@dataclass(frozen=True)
-class WordRule:
-    """Rule for what a word is and how it is looked up.
-
-    Attributes:
-        pattern: The regular expression of a word, given the marks and joiners that occur in the text.
-        form: The form in which a written word is looked up.
-    """
-
-    pattern: Callable[[str], str]
-    form: Callable[[str], str]
-
-
-def _with_apostrophes(joining: str) -> str:
-    """Runs of letters and digits of any script, with their marks and joiners; an apostrophe may join two."""
-    run = rf"[^\W_]+(?:[{joining}]+[^\W_]*)*" if joining else r"[^\W_]+"
-    return f"{run}(?:['’]{run})*"
-
-
-DEFAULT_RULE = "lower case"
-RULES: Mapping[str, WordRule] = {DEFAULT_RULE: WordRule(_with_apostrophes, normal_form)}
+_APOSTROPHES = re.compile("['’]")
+_RUNS = WordRule("runs")
 
 
 @dataclass(frozen=True)
 class WordTokenizer:
-    """Whole words, lower-cased.
+    """Whole words, as the vocabulary's rule has them.
 
-    A word is a run of letters and digits of any script, with the marks and joiners on them; an apostrophe between two
-    of these belongs to the word, so "don't" is one word. Any other character is a token if the vocabulary has it and is
-    dropped if not. Special words count only as written, `[CLS]`.
+    By default a word is a run of letters and digits of any script in small letters, with the marks and joiners on them.
+    Runs that an apostrophe joins are one word where the vocabulary has it ("don't"), else a word each ("It's": it, s).
+    Any other character is a token if the vocabulary has it and is dropped if not. Special words count only as written,
+    `[CLS]`.
     """
 
     vocabulary: Vocabulary
-    rule: str = DEFAULT_RULE
 
     def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
         """Split a text into words; see `Tokenizer.encode`."""
@@ -62,45 +44,65 @@ class WordTokenizer:
         return Encoding(text, tokens, left)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Join the words with spaces, none before punctuation."""
-        return join_words(map(self.vocabulary.word, ids))
+        """Join the words with spaces, none before punctuation unless that is split at spaces too."""
+        words = map(self.vocabulary.word, ids)
+        return " ".join(words) if self.vocabulary.rule.split == "spaces" else join_words(words)
 
     def _matches(self, text: str) -> Iterator[re.Match[str]]:
-        ids, form = self.vocabulary.ids, RULES[self.rule].form
-        for match in word_pattern(self.vocabulary.special_words, text, self.rule).finditer(text):
-            if match.lastgroup != "other" or form(match[0]) in ids:
+        ids, rule = self.vocabulary.ids, self.vocabulary.rule
+        runs = word_pattern((), text, _RUNS)
+        for match in word_pattern(self.vocabulary.special_words, text, rule).finditer(text):
+            known = match.lastgroup == "special" or rule.form(match[0]) in ids
+            if not known and rule.split == "words" and _APOSTROPHES.search(match[0]):
+                yield from (run for run in runs.finditer(text, *match.span()) if self._counts(run))
+            elif known or match.lastgroup != "other":
                 yield match
+
+    def _counts(self, match: re.Match[str]) -> bool:
+        """Any word is a token, another character where the vocabulary has it."""
+        return match.lastgroup != "other" or self.vocabulary.rule.form(match[0]) in self.vocabulary.ids
 
     def _token(self, match: re.Match[str]) -> Token:
         written = match[0]
         if match.lastgroup == "special":
             return Token(self.vocabulary.ids[written], written, *match.span(), special=True)
-        word = RULES[self.rule].form(written)
+        word = self.vocabulary.rule.form(written)
         token_id = self.vocabulary.ids.get(word)
         if token_id is None:
             return Token(self.vocabulary.ids[self.vocabulary.specials.unknown], written, *match.span(), unknown=True)
         return Token(token_id, word, *match.span())
 
 
-def word_pattern(special_words: tuple[str, ...], text: str, rule: str = DEFAULT_RULE) -> re.Pattern[str]:
-    """What finds the tokens of a text, in groups `special`, `word` and `other`."""
+def unreachable(vocabulary: Vocabulary) -> Iterator[str]:
+    """The entries of a list of words that no text can give: `words:` is always the word and then its colon."""
+    rule = vocabulary.rule
+    for word in vocabulary.words:
+        match = word_pattern(vocabulary.special_words, word, rule).fullmatch(word)
+        if match is None or (match.lastgroup != "special" and rule.form(word) != word):
+            yield word
+
+
+def word_pattern(special_words: tuple[str, ...], text: str, rule: WordRule = RULE) -> re.Pattern[str]:
+    """The pattern that finds the tokens of a text, in groups `special`, `word` and `other`."""
     return _pattern(special_words, _joining_characters(text), rule)
 
 
-def words_in(text: str, rule: str = DEFAULT_RULE) -> list[str]:
+def words_in(text: str, rule: WordRule = RULE) -> list[str]:
     """The words and other characters of a text without special words, as they are written."""
     return _bare_pattern(_joining_characters(text), rule).findall(text)
 
 
 @lru_cache(maxsize=64)
-def _pattern(special_words: tuple[str, ...], joining: str, rule: str) -> re.Pattern[str]:
+def _pattern(special_words: tuple[str, ...], joining: str, rule: WordRule) -> re.Pattern[str]:
     special = "|".join(map(re.escape, sorted(special_words, key=len, reverse=True))) or "(?!)"
-    return re.compile(rf"(?P<special>{special})|(?P<word>{RULES[rule].pattern(joining)})|(?P<other>\S)")
+    if rule.split == "spaces":
+        special = rf"(?<!\S)(?:{special})(?!\S)"
+    return re.compile(rf"(?P<special>{special})|(?P<word>{rule.pattern(joining)})|(?P<other>\S)")
 
 
 @lru_cache(maxsize=64)
-def _bare_pattern(joining: str, rule: str) -> re.Pattern[str]:
-    return re.compile(rf"{RULES[rule].pattern(joining)}|\S")
+def _bare_pattern(joining: str, rule: WordRule) -> re.Pattern[str]:
+    return re.compile(rf"{rule.pattern(joining)}|\S")
 
 
 def _joining_characters(text: str) -> str:

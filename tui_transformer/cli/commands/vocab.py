@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from tui_transformer.cli import completion
-from tui_transformer.cli.once import App, together
+from tui_transformer.cli.once import App
+from tui_transformer.cli.options import takes_request
+from tui_transformer.cli.vocab_options import BuildRequest
 
 app = App(
     rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False, no_args_is_help=True, help=__doc__
@@ -33,7 +34,7 @@ def list_vocabularies() -> None:
 
 @app.command("check")
 def check_vocabulary(name: Annotated[str, typer.Argument(metavar="FILE")]) -> None:
-    """Say what a vocabulary file holds: its kind, words, repeated words and special words.
+    """Say what a vocabulary file holds: its kind, words, special words, and words that come twice or never.
 
     Example: tui-transformer vocab check words.txt
     """
@@ -130,32 +131,15 @@ def compare_vocabularies(
 
 
 @app.command("build")
-def build_vocabulary(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Text files in UTF-8.")],
-    *,
-    kind: Annotated[Literal["word", "character", "bpe"], typer.Option("--kind", help="What the entries are.")] = "word",
-    size: Annotated[int, typer.Option("--size", help="Entries at most, four special words among them.")] = 10_000,
-    min_frequency: Annotated[int, typer.Option("--min-frequency", help="How often an entry must come.")] = 1,
-    special: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--special",
-            metavar="NAMES",
-            help="Names of padding, unknown, begin and end, by default [PAD],[UNK],[BOS],[EOS]; may be given again.",
-        ),
-    ] = None,
-    counts: Annotated[bool, typer.Option("--counts", help="Show ID, count and entry instead of the file.")] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The file to write; .json for bpe.")
-    ] = None,
-) -> None:
+@takes_request
+def build_vocabulary(*, request: BuildRequest) -> None:
     """Build a vocabulary from text: its most frequent words, its characters, or byte pairs.
 
     What is equally frequent comes in the order of its first appearance. Counts are exact for texts of any size: beyond
-    a million distinct words they go to temporary files.
+    a million distinct words they go to temporary files. How words are split is written into the file.
 
     Example: tui-transformer vocab build text.txt --kind bpe --size 400 -o bpe.json
     """
-    from tui_transformer.cli.vocab_build import Request, run
+    from tui_transformer.cli.vocab_build import run
 
-    run(Request(files, kind, size, min_frequency, together(special), counts, out))
+    run(request)
