@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reference import REFERENCES
+from safetensors.numpy import load_file, save_file
 
 from tui_transformer.errors import InputError
 from tui_transformer.generation.defaults import defaults_of
@@ -22,16 +23,21 @@ from tui_transformer.model.gguf_tensors import KINDS
 gguf = pytest.importorskip("gguf")
 from gguf_files import write_gguf  # noqa: E402 - needs the library
 
-DECODERS = ("llama", "qwen2", "qwen3", "gemma", "gemma2", "phi3", "gpt2")
+DECODERS = (
+    "llama", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "phi", "gpt2", "olmo2", "olmo3", "smollm3",
+    "granite", "starcoder2", "stablelm", "cohere", "falcon", "bloom", "gpt_neox", "mixtral", "qwen2_moe", "qwen3_moe",
+    "olmoe", "gpt_oss",
+)  # fmt: skip
 IDS = [5, 9, 2, 7, 11, 3]
 
 
 def as_llama_cpp_has_it(family: str, folder: Path) -> Path:
-    """The checkpoint, with the scale of scores that llama.cpp knows for Gemma 2: a GGUF file has none."""
+    """The checkpoint with what a GGUF file cannot say: Gemma's scale of scores, which layers SmolLM3 turns."""
     shutil.copytree(REFERENCES / family, folder)
     config = json.loads((folder / "config.json").read_text())
-    if "query_pre_attn_scalar" in config:
-        (folder / "config.json").write_text(json.dumps(config | {"query_pre_attn_scalar": config["head_dim"]}))
+    changes = {"query_pre_attn_scalar": config.get("head_dim"), "no_rope_layers": None}
+    kept = {key: value for key, value in changes.items() if key in config}
+    (folder / "config.json").write_text(json.dumps(config | kept))
     return folder
 
 
@@ -44,9 +50,10 @@ def test_a_gguf_file_gives_the_logits_of_the_checkpoint(family, tmp_path):
     np.testing.assert_allclose(found[found.program.logits], wanted[wanted.program.logits], atol=2e-6)
 
 
-def test_a_gguf_file_of_an_encoder_gives_its_states(tmp_path):
-    read = Model.load(write_gguf(tmp_path / "m.gguf", "bert"), dtype="float64").trace(ids=IDS)
-    own = Model.load(REFERENCES / "bert", dtype="float64").trace(ids=IDS)
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta", "modernbert"])
+def test_a_gguf_file_of_an_encoder_gives_its_states(family, tmp_path):
+    read = Model.load(write_gguf(tmp_path / "m.gguf", family), dtype="float64").trace(ids=IDS)
+    own = Model.load(REFERENCES / family, dtype="float64").trace(ids=IDS)
     last = [name for name in read.names if name.endswith(".output") and name.count(".") == 2][-1]
     np.testing.assert_allclose(read[last], own[last], atol=1e-9)
 
@@ -110,10 +117,126 @@ def test_a_file_with_any_byte_of_its_header_changed_is_read_or_refused(tmp_path)
             Model.load(path)
 
 
-def test_what_is_not_read_is_refused_by_name(tmp_path):
-    path = write_gguf(tmp_path / "m.gguf", "llama", expert_count=4)
-    with pytest.raises(InputError, match="experts"):
+RNG = np.random.default_rng(3)
+TABLE = {"factor": 4.0, "original_max_position_embeddings": 16, "rope_theta": 10000.0}
+OTHERWISE = {
+    "falcon, new, two norms": (
+        "falcon",
+        {"new_decoder_architecture": True, "multi_query": False},
+        {
+            **{
+                f"transformer.h.{i}.{norm}.{end}": (32,)
+                for i in (0, 1)
+                for norm in ("ln_attn", "ln_mlp")
+                for end in ("weight", "bias")
+            },
+            **{f"transformer.h.{i}.self_attention.query_key_value.weight": (64, 32) for i in (0, 1)},
+        },
+    ),
+    "falcon, new, one norm": (
+        "falcon",
+        {"new_decoder_architecture": True, "multi_query": False, "num_ln_in_parallel_attn": 1},
+        {f"transformer.h.{i}.self_attention.query_key_value.weight": (64, 32) for i in (0, 1)},
+    ),
+    "stablelm, norms of heads": (
+        "stablelm",
+        {"qk_layernorm": True},
+        {
+            f"model.layers.{i}.self_attn.{which}_layernorm.norms.{head}.weight": (8,)
+            for i in (0, 1)
+            for which, heads in (("q", 4), ("k", 2))
+            for head in range(heads)
+        },
+    ),
+    "cohere, norms of heads": (
+        "cohere",
+        {"use_qk_norm": True},
+        {
+            f"model.layers.{i}.self_attn.{which}_norm.weight": (heads, 8)
+            for i in (0, 1)
+            for which, heads in (("q", 4), ("k", 2))
+        },
+    ),
+    "llama, biases": (
+        "llama",
+        {"attention_bias": True, "mlp_bias": True},
+        {
+            f"model.layers.{i}.{part}.bias": (rows,)
+            for i in (0, 1)
+            for part, rows in (
+                ("self_attn.q_proj", 32), ("self_attn.k_proj", 16), ("self_attn.v_proj", 16), ("self_attn.o_proj", 32),
+                ("mlp.gate_proj", 96), ("mlp.up_proj", 96), ("mlp.down_proj", 32),
+            )
+        },
+    ),
+    "llama, linear": ("llama", {"rope_parameters": {"rope_type": "linear", "factor": 4.0, "rope_theta": 500.0}}, {}),
+    "qwen3, yarn": ("qwen3", {"rope_parameters": {"rope_type": "yarn", **TABLE}}, {}),
+    "gemma3, linear": ("gemma3", {"rope_parameters": {
+        "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+    }}, {}),
+    "phi3, part of a head": (
+        "phi3",
+        {"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.75, "rope_theta": 1e4}},
+        {},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OTHERWISE)
+def test_a_gguf_file_with_other_options_gives_the_logits_of_the_checkpoint(case, tmp_path):
+    family, changes, tensors = OTHERWISE[case]
+    folder = as_llama_cpp_has_it(family, tmp_path / family)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | changes))
+    stored = load_file(folder / "model.safetensors")
+    if any("ln_attn" in name for name in tensors):
+        stored = {name: tensor for name, tensor in stored.items() if "input_layernorm" not in name}
+    stored |= {name: RNG.normal(size=shape).astype("f4") for name, shape in tensors.items()}
+    save_file(stored, folder / "model.safetensors")
+    read, own = (
+        Model.load(write_gguf(tmp_path / "m.gguf", folder), dtype="float64"),
+        Model.load(folder, dtype="float64"),
+    )
+    assert read.program(3).weights == own.program(3).weights
+    found, wanted = (model.trace(ids=IDS * 4) for model in (read, own))
+    np.testing.assert_allclose(found[found.program.logits], wanted[wanted.program.logits], atol=2e-6)
+
+
+def test_a_list_of_divisors_for_short_and_for_long_sentences_is_read(tmp_path):
+    short, long = [1.0, 2.0, 1.5, 3.0], [4.0, 1.0, 8.0, 2.0]
+    entries = {"rope.scaling.original_context_length": 16, "rope.scaling.attn_factor": 1.25}
+    path = write_gguf(
+        tmp_path / "m.gguf",
+        "phi3",
+        tensors={"rope_factors_short.weight": short, "rope_factors_long.weight": long},
+        **entries,
+    )
+    rope = Model.load(path).config.rope_parameters
+    assert (rope.rope_type, rope.short_factor, rope.long_factor) == ("longrope", tuple(short), tuple(long))
+    assert (rope.original_max_position_embeddings, rope.attention_factor) == (16, 1.25)
+
+
+@pytest.mark.parametrize(
+    ("family", "tensors", "entries", "named"),
+    [
+        ("llama", {"blk.0.attn_q.bias": [0.0] * 32}, {}, r"blk|q_proj\.bias"),
+        ("llama", {"blk.1.attn_sinks.weight": [0.0] * 4}, {}, r"blk\.1\.attn_sinks\.weight is not read"),
+        ("qwen2", {}, {"rope.scaling.type": "longrope"}, "longrope"),
+        ("qwen2", {}, {"rope.dimension_count": 4}, "4 of 8 columns"),
+        ("llama", {}, {"expert_count": 4, "expert_used_count": 2}, "block_sparse_moe.gate.weight is missing"),
+        ("falcon", {}, {"attention.head_count_kv": 3}, r"attn_qkv|does not fit|divisible"),
+    ],
+)
+def test_what_would_be_computed_otherwise_is_refused_by_name(family, tensors, entries, named, tmp_path):
+    path = write_gguf(tmp_path / "m.gguf", family, tensors=tensors, **entries)
+    with pytest.raises(InputError, match=named) as caught:
         Model.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_not_read_is_refused_by_name(tmp_path):
+    path = tmp_path / "m.gguf"
     writer = gguf.GGUFWriter(path, "rwkv")
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from reference import REFERENCES
 from safetensors.numpy import load_file, save, save_file
 
 from tui_transformer.generation.defaults import defaults_of
-from tui_transformer.model import Model
+from tui_transformer.gguf_file import read_gguf
+from tui_transformer.model import Model, checkpoint
 from tui_transformer.model.tensors import STORED, Tensors, open_file, open_index
 
 FAMILIES = sorted(path.parent.name for path in REFERENCES.glob("*/config.json"))
@@ -146,3 +149,56 @@ def test_the_files_that_are_broken_here_are_whole(tmp_path):
     assert (
         read_all(open_file(tmp_path / "model.safetensors")).keys() == load_file(tmp_path / "model.safetensors").keys()
     )
+
+
+OF_LLAMA_CPP = (
+    "llama",
+    "gemma3",
+    "olmo3",
+    "phi3",
+    "qwen2_moe",
+    "gpt_oss",
+    "falcon",
+    "bloom",
+    "stablelm",
+    "bert",
+    "gpt2",
+)
+
+
+@COUNTS
+@pytest.mark.parametrize("family", OF_LLAMA_CPP)
+def test_broken_metadata_of_gguf_files(tmp_path, monkeypatch, family, count):
+    """What is read although it was changed computes, or is refused."""
+    pytest.importorskip("gguf")
+    from gguf_files import write_gguf
+
+    path = write_gguf(tmp_path / "model.gguf", family)
+    whole = read_gguf(path)
+    names = [name for name in whole.metadata if name.startswith(whole.architecture)]
+    shapes = {name: list(entry.shape) for name, entry in whole.tensors.items()}
+    document = {"metadata": {name: _plain(whole.metadata[name]) for name in names}, "shapes": shapes}
+
+    def check(given: Any) -> None:
+        given = given if isinstance(given, dict) else {}
+        said, sizes = (given.get(key) if isinstance(given.get(key), dict) else {} for key in ("metadata", "shapes"))
+        tensors = {name: replace(whole.tensors[name], shape=shape) for name, shape in _sizes(sizes, shapes)}
+        broken = replace(whole, metadata={"general.architecture": whole.architecture, **said}, tensors=tensors)
+        monkeypatch.setattr(checkpoint, "read_gguf", lambda _: broken)
+        read_or_refused(lambda: computed(path), path)
+
+    hold(count, check, given=changed(document))
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _sizes(given: dict[str, Any], known: dict[str, Any]) -> list[tuple[str, tuple[int, ...]]]:
+    """The shapes that a file can have: whole numbers from 0, and no more than it has bytes."""
+    shapes = [(name, shape) for name, shape in given.items() if name in known and isinstance(shape, list)]
+    return [
+        (name, tuple(shape))
+        for name, shape in shapes
+        if all(type(each) is int and each >= 0 for each in shape) and math.prod(shape) < 1 << 22
+    ]

@@ -20,7 +20,8 @@ from tui_transformer.model.checks import shown
 from tui_transformer.model.families import ALIASES, FAMILIES, Family, ModelConfig, family_of
 from tui_transformer.model.families.labels import table_of
 from tui_transformer.model.foreign import WEIGHTS, check_architecture, refuse_folder
-from tui_transformer.model.gguf_architectures import open_model, settings_of
+from tui_transformer.model.gguf_model import open_model, settings_of
+from tui_transformer.model.gguf_tensors import GgufTensors
 from tui_transformer.model.tensors import Tensors, open_file, open_index, without_wrapper
 from tui_transformer.model.weight_table import Stored, WeightTable, as_it_is
 from tui_transformer.text.gguf_vocabulary import has_vocabulary
@@ -102,7 +103,17 @@ def stored_weights(tensors: Tensors, family: Family, config: ModelConfig, progra
     places = {name: _place(table, config, name, names) for name in program.weights}
     for name, axes in program.weights.items():
         _check_shape(tensors, places[name], shape_of(axes))
+    if isinstance(tensors, GgufTensors):
+        _check_all_read(tensors, {place.name for place in places.values()})
     return StoredWeights(tensors, places)
+
+
+def _check_all_read(tensors: GgufTensors, read: set[str]) -> None:
+    """Raise InputError for a tensor that no step reads: llama.cpp would compute something else with it."""
+    left = sorted(tensors.names - read)
+    if left:
+        more = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
+        raise InputError(f"{tensors.path}: tensor {left[0][:80]}{more} not read here: what it changes is not computed")
 
 
 def _place(table: WeightTable, config: ModelConfig, name: str, names: frozenset[str]) -> Stored:

@@ -1,11 +1,13 @@
-"""Architectures of llama.cpp: which family they are, and what their metadata and tensors are called there."""
+"""Architectures of llama.cpp: which family they are, and what their metadata say that is otherwise than in Llama.
+
+How the tensors differ from the published ones is what llama.cpp's converter does to them (`conversion/*.py` there).
+"""
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,80 +15,22 @@ import numpy as np
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import GgufFile
+from tui_transformer.model import gguf_names as names
 from tui_transformer.model.checks import shown
-from tui_transformer.model.gguf_tensors import GgufTensors, Make, open_gguf
+from tui_transformer.model.families.layer_kinds import FULL, SLIDING
+from tui_transformer.model.gguf_names import Names, Settings
+from tui_transformer.model.gguf_positions import OLD_CONTEXT, of_windows, rope_of
+from tui_transformer.model.gguf_tensors import Make
 
 NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
-SHARED_KEYS: Mapping[str, str] = {
-    "embedding_length": "hidden_size",
-    "feed_forward_length": "intermediate_size",
-    "block_count": "num_hidden_layers",
-    "attention.head_count": "num_attention_heads",
-    "attention.head_count_kv": "num_key_value_heads",
-    "attention.key_length": "head_dim",
-    "context_length": "max_position_embeddings",
-    "attention.layer_norm_rms_epsilon": "rms_norm_eps",
-    "attention.layer_norm_epsilon": "layer_norm_eps",
-    "rope.freq_base": "rope_theta",
-}
-"""Entries of the metadata, behind the name of the architecture → keys of `config.json`."""
 
-NEEDED = ("embedding_length", "block_count", "attention.head_count", "context_length")
-LAYERS_OF_27B = 46
-BLOCK, LAYER = "blk.{}", "model.layers.{}"
-LLAMA_NAMES: Mapping[str, str] = {
-    "token_embd": "model.embed_tokens",
-    "output_norm": "model.norm",
-    "output": "lm_head",
-    f"{BLOCK}.attn_norm": f"{LAYER}.input_layernorm",
-    f"{BLOCK}.attn_q": f"{LAYER}.self_attn.q_proj",
-    f"{BLOCK}.attn_q_norm": f"{LAYER}.self_attn.q_norm",
-    f"{BLOCK}.attn_k": f"{LAYER}.self_attn.k_proj",
-    f"{BLOCK}.attn_k_norm": f"{LAYER}.self_attn.k_norm",
-    f"{BLOCK}.attn_v": f"{LAYER}.self_attn.v_proj",
-    f"{BLOCK}.attn_qkv": f"{LAYER}.self_attn.qkv_proj",
-    f"{BLOCK}.attn_output": f"{LAYER}.self_attn.o_proj",
-    f"{BLOCK}.ffn_norm": f"{LAYER}.post_attention_layernorm",
-    f"{BLOCK}.ffn_gate": f"{LAYER}.mlp.gate_proj",
-    f"{BLOCK}.ffn_up": f"{LAYER}.mlp.up_proj",
-    f"{BLOCK}.ffn_down": f"{LAYER}.mlp.down_proj",
-}
-PHI3_NAMES = {**LLAMA_NAMES, f"{BLOCK}.ffn_up": f"{LAYER}.mlp.gate_up_proj"}
-GEMMA2_NAMES = {
-    **LLAMA_NAMES,
-    f"{BLOCK}.post_attention_norm": f"{LAYER}.post_attention_layernorm",
-    f"{BLOCK}.ffn_norm": f"{LAYER}.pre_feedforward_layernorm",
-    f"{BLOCK}.post_ffw_norm": f"{LAYER}.post_feedforward_layernorm",
-}
-GPT2_NAMES: Mapping[str, str] = {
-    "token_embd": "transformer.wte",
-    "position_embd": "transformer.wpe",
-    "output_norm": "transformer.ln_f",
-    "output": "lm_head",
-    f"{BLOCK}.attn_norm": "transformer.h.{}.ln_1",
-    f"{BLOCK}.attn_qkv": "transformer.h.{}.attn.c_attn",
-    f"{BLOCK}.attn_output": "transformer.h.{}.attn.c_proj",
-    f"{BLOCK}.ffn_norm": "transformer.h.{}.ln_2",
-    f"{BLOCK}.ffn_up": "transformer.h.{}.mlp.c_fc",
-    f"{BLOCK}.ffn_down": "transformer.h.{}.mlp.c_proj",
-}
-ENCODER = "bert.encoder.layer.{}"
-BERT_NAMES: Mapping[str, str] = {
-    "token_embd": "bert.embeddings.word_embeddings",
-    "position_embd": "bert.embeddings.position_embeddings",
-    "token_types": "bert.embeddings.token_type_embeddings",
-    "token_embd_norm": "bert.embeddings.LayerNorm",
-    f"{BLOCK}.attn_q": f"{ENCODER}.attention.self.query",
-    f"{BLOCK}.attn_k": f"{ENCODER}.attention.self.key",
-    f"{BLOCK}.attn_v": f"{ENCODER}.attention.self.value",
-    f"{BLOCK}.attn_output": f"{ENCODER}.attention.output.dense",
-    f"{BLOCK}.attn_output_norm": f"{ENCODER}.attention.output.LayerNorm",
-    f"{BLOCK}.ffn_up": f"{ENCODER}.intermediate.dense",
-    f"{BLOCK}.ffn_down": f"{ENCODER}.output.dense",
-    f"{BLOCK}.layer_output_norm": f"{ENCODER}.output.LayerNorm",
-}
+More = Callable[[GgufFile, dict[str, Any]], Settings]
+"""Further settings, from what the file says and those that are known."""
 
-Settings = Mapping[str, Any]
+
+def rope_alone(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """Rotary positions of all columns, the same in every layer."""
+    return {"rope_parameters": rope_of(file, raw)}
 
 
 @dataclass(frozen=True)
@@ -95,21 +39,22 @@ class Architecture:
 
     Attributes:
         model_type: The family that computes it.
-        names: Tensors, without ending → those of the published checkpoint.
+        names: Where its tensors go.
         keys: Further entries of the metadata → keys of `config.json`.
         fixed: Keys of `config.json` that the metadata do not have.
         made: How tensors differ from the published ones: ends of names → what makes them, given the settings.
-        ignored: Tensors that no step reads.
-        more: Further keys of `config.json`, worked out from those that are there.
+        more: Further keys of `config.json`, worked out.
     """
 
     model_type: str
-    names: Mapping[str, str]
+    names: Names
     keys: Mapping[str, str] = field(default_factory=dict)
     fixed: Settings = field(default_factory=dict)
     made: Mapping[str, Callable[[Settings], Make]] = field(default_factory=dict)
-    ignored: frozenset[str] = frozenset()
-    more: Callable[[Settings], Settings] = lambda _: {}
+    more: More = rope_alone
+
+
+# How tensors are made
 
 
 def _paired(heads: str) -> Callable[[Settings], Make]:
@@ -132,50 +77,234 @@ def _less_one(_: Settings) -> Make:
     return lambda gamma: gamma - np.float32(1.0)
 
 
-def _divided_scores(raw: Settings) -> Settings:
-    """Gemma 2 divides scores by √ of the width of a head, and in its largest size of d_model ÷ heads."""
-    by_heads = raw["hidden_size"] // raw["num_attention_heads"]
-    width = by_heads if raw["num_hidden_layers"] == LAYERS_OF_27B else raw.get("head_dim") or by_heads
-    return {"query_pre_attn_scalar": width}
-
-
 def _turned(_: Settings) -> Make:
     return np.transpose
+
+
+def _one_row(_: Settings) -> Make:
+    """A vector as a matrix of one row."""
+    return lambda gate: gate.reshape(1, -1)
 
 
 _ROTARY = {
     **dict.fromkeys(("attn_q.weight", "attn_q.bias"), _paired("num_attention_heads")),
     **dict.fromkeys(("attn_k.weight", "attn_k.bias"), _paired("num_key_value_heads")),
 }
-_CAPS = {"attn_logit_softcapping": "attn_logit_softcapping", "final_logit_softcapping": "final_logit_softcapping"}
+_GEMMA = {"norm.weight": _less_one}
+
+
+# What the metadata do not say
+
+
+def _has(file: GgufFile, name: str) -> bool:
+    return f"blk.0.{name}" in file.tensors
+
+
+def _kinds(file: GgufFile, raw: Settings, usual: Callable[[int], bool]) -> list[str]:
+    """The kind of every layer: as the file says, in a list or as a period, else as usual (True for a window)."""
+    pattern = file.metadata.get(f"{file.architecture}.attention.sliding_window_pattern")
+    layers = range(raw["num_hidden_layers"])
+    if isinstance(pattern, int) and pattern > 0:
+        return [SLIDING if (i + 1) % pattern else FULL for i in layers]
+    if pattern is None:
+        return [SLIDING if usual(i) else FULL for i in layers]
+    marks = list(pattern) if isinstance(pattern, list | np.ndarray) else []
+    if len(marks) < len(layers) or not all(mark in (0, 1) for mark in marks):
+        raise InputError(
+            f"{file.path}: its sliding_window_pattern is not a list of yes and no for {len(layers)} layers"
+        )
+    return [SLIDING if marks[i] else FULL for i in layers]
+
+
+def _llama(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """Mixtral where there are experts; biases as there are tensors."""
+    chosen = {"model_type": "mixtral"} if raw.get("num_experts") else {}
+    biases = {"attention_bias": _has(file, "attn_output.bias"), "mlp_bias": _has(file, "ffn_up.bias")}
+    return {**chosen, **biases, **rope_alone(file, raw)}
+
+
+LAYERS_OF_27B = {"gemma2": 46, "gemma3": 62}
+
+
+def _scores(file: GgufFile, raw: Settings) -> int:
+    """Scores are divided by √ of the width of a head, and in the largest size of d_model ÷ heads."""
+    by_heads: int = raw["hidden_size"] // raw["num_attention_heads"]
+    largest = raw["num_hidden_layers"] == LAYERS_OF_27B[file.architecture]
+    return by_heads if largest else raw.get("head_dim") or by_heads
+
+
+def _gemma2(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    return {"query_pre_attn_scalar": _scores(file, raw), **rope_alone(file, raw)}
+
+
+def _gemma3(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """No window in every sixth layer; those with one have rotary positions of their own."""
+    kinds = _kinds(file, raw, lambda layer: (layer + 1) % 6 != 0)
+    return {
+        "query_pre_attn_scalar": _scores(file, raw),
+        "layer_types": kinds if raw.get("sliding_window") else [FULL] * len(kinds),
+        "rope_parameters": {FULL: rope_of(file, raw), SLIDING: of_windows(file)},
+    }
+
+
+def _olmo2(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """OLMo 3 where there are windows: in layers with one, rotary positions are not scaled."""
+    if not raw.get("sliding_window"):
+        return rope_alone(file, raw)
+    rope = rope_of(file, raw)
+    return {
+        "model_type": "olmo3",
+        "layer_types": _kinds(file, raw, lambda layer: (layer + 1) % 4 != 0),
+        "rope_parameters": {FULL: rope, SLIDING: {"rope_type": "default", "rope_theta": rope["rope_theta"]}},
+    }
+
+
+def _gpt_oss(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """The bounds of its scaled positions are not rounded."""
+    kinds = _kinds(file, raw, lambda layer: layer % 2 == 0)
+    return {"layer_types": kinds, "rope_parameters": {**rope_of(file, raw), "truncate": False}}
+
+
+def _in_part(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    return {"rope_parameters": rope_of(file, raw, in_part=True)}
+
+
+def _phi3(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """The old context is a setting of the model."""
+    rope = rope_of(file, raw, in_part=True)
+    old = {OLD_CONTEXT: rope[OLD_CONTEXT]} if OLD_CONTEXT in rope else {}
+    return {**old, "rope_parameters": rope}
+
+
+def _stablelm(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    found = {"use_qkv_bias": _has(file, "attn_q.bias"), "qk_layernorm": _has(file, "attn_q_norm.weight")}
+    return {**found, "use_parallel_residual": not _has(file, "ffn_norm.weight"), **_in_part(file, raw)}
+
+
+def _cohere(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    return {"use_qk_norm": _has(file, "attn_q_norm.weight"), **rope_alone(file, raw)}
+
+
+def _falcon(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """The new architecture where there are several key heads, or two norms."""
+    two, keys = _has(file, "attn_norm_2.weight"), raw.get("num_kv_heads") or 1
+    new = two or keys > 1
+    chosen = {"new_decoder_architecture": new, "multi_query": keys == 1}
+    return {**chosen, "num_ln_in_parallel_attn": (2 if two else 1) if new else None, **rope_alone(file, raw)}
+
+
+def _modern_bert(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """Every third layer sees all keys, the first among them."""
+    pattern = file.metadata.get(f"{file.architecture}.attention.sliding_window_pattern")
+    every = pattern if isinstance(pattern, int) and pattern > 0 else 3
+    kinds = [SLIDING if i % every else FULL for i in range(raw["num_hidden_layers"])]
+    ropes = {FULL: rope_of(file, raw), SLIDING: of_windows(file)}
+    return {"layer_types": kinds, "rope_parameters": ropes, "norm_bias": _has(file, "ffn_norm.bias")}
+
+
+def _no_rope(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    del file, raw
+    return {}
+
+
 _WINDOW = {"attention.sliding_window": "sliding_window"}
+_CAPS = {"attn_logit_softcapping": "attn_logit_softcapping", "final_logit_softcapping": "final_logit_softcapping"}
+_EXPERTS = {"expert_count": "num_experts", "expert_used_count": "num_experts_per_tok"}
+_OWN_WIDTH = {"expert_feed_forward_length": "moe_intermediate_size"}
+_EPSILON = "attention.layer_norm_epsilon"
+_LLAMA = Architecture("llama", names.MIXTRAL, _EXPERTS, made=_ROTARY, more=_llama)
 
 ARCHITECTURES: Mapping[str, Architecture] = {
-    "llama": Architecture("llama", LLAMA_NAMES, made=_ROTARY, ignored=frozenset({"rope_freqs.weight"})),
-    "qwen2": Architecture("qwen2", LLAMA_NAMES),
-    "qwen3": Architecture("qwen3", LLAMA_NAMES),
-    "phi3": Architecture("phi3", PHI3_NAMES, _WINDOW),
-    "gemma": Architecture("gemma", LLAMA_NAMES, made={"norm.weight": _less_one}),
-    "gemma2": Architecture(
-        "gemma2", GEMMA2_NAMES, {**_WINDOW, **_CAPS}, made={"norm.weight": _less_one}, more=_divided_scores
+    "llama": _LLAMA,
+    "smollm3": replace(_LLAMA, model_type="smollm3", names=names.LLAMA, keys={}),
+    "granite": replace(
+        _LLAMA,
+        model_type="granite",
+        names=names.LLAMA,
+        keys={
+            "attention.scale": "attention_multiplier",
+            "embedding_scale": "embedding_multiplier",
+            "residual_scale": "residual_multiplier",
+            "logit_scale": "logits_scaling",
+        },
+    ),
+    "qwen2": Architecture("qwen2", names.LLAMA),
+    "qwen3": Architecture("qwen3", names.LLAMA),
+    "qwen2moe": Architecture(
+        "qwen2_moe",
+        names.QWEN2_MOE,
+        {**_EXPERTS, **_OWN_WIDTH, "expert_shared_feed_forward_length": "shared_expert_intermediate_size"},
+        {"norm_topk_prob": False},
+        {"ffn_gate_inp_shexp.weight": _one_row},
+    ),
+    "qwen3moe": Architecture("qwen3_moe", names.MIXTRAL, {**_EXPERTS, **_OWN_WIDTH}, {"norm_topk_prob": True}),
+    "olmo2": Architecture("olmo2", names.OLMO2, _WINDOW, more=_olmo2),
+    "olmoe": Architecture("olmoe", names.MIXTRAL, _EXPERTS, {"norm_topk_prob": False}),
+    "gpt-oss": Architecture(
+        "gpt_oss",
+        names.GPT_OSS,
+        {**_WINDOW, **_EXPERTS, "expert_feed_forward_length": "intermediate_size"},
+        {"attention_bias": True},
+        more=_gpt_oss,
+    ),
+    "phi3": Architecture("phi3", names.PHI3, _WINDOW, more=_phi3),
+    "phi2": Architecture("phi", names.PHI2, fixed={"hidden_act": "gelu_new"}, more=_in_part),
+    "gemma": Architecture("gemma", names.LLAMA, made=_GEMMA),
+    "gemma2": Architecture("gemma2", names.GEMMA2, {**_WINDOW, **_CAPS}, made=_GEMMA, more=_gemma2),
+    "gemma3": Architecture("gemma3_text", names.GEMMA2, {**_WINDOW, **_CAPS}, made=_GEMMA, more=_gemma3),
+    "starcoder2": Architecture("starcoder2", names.STARCODER2, {_EPSILON: "norm_epsilon"}, {"sliding_window": None}),
+    "stablelm": Architecture("stablelm", names.STABLELM, more=_stablelm),
+    "command-r": Architecture("cohere", names.LLAMA, {"logit_scale": "logit_scale"}, more=_cohere),
+    "falcon": Architecture(
+        "falcon",
+        names.FALCON,
+        {
+            _EPSILON: "layer_norm_epsilon",
+            "attention.head_count_kv": "num_kv_heads",
+            "feed_forward_length": "ffn_hidden_size",
+        },
+        {"alibi": False, "bias": False, "parallel_attn": True},
+        more=_falcon,
+    ),
+    "bloom": Architecture(
+        "bloom",
+        names.BLOOM,
+        {
+            _EPSILON: "layer_norm_epsilon",
+            "block_count": "n_layer",
+            "attention.head_count": "n_head",
+            "context_length": "seq_length",
+        },
+        more=_no_rope,
+    ),
+    "gptneox": Architecture(
+        "gpt_neox", names.GPT_NEOX, {"use_parallel_residual": "use_parallel_residual"}, more=_in_part
     ),
     "gpt2": Architecture(
         "gpt2",
-        GPT2_NAMES,
+        names.GPT2,
         {
             "embedding_length": "n_embd",
             "feed_forward_length": "n_inner",
             "block_count": "n_layer",
             "attention.head_count": "n_head",
             "context_length": "n_positions",
-            "attention.layer_norm_epsilon": "layer_norm_epsilon",
+            _EPSILON: "layer_norm_epsilon",
         },
-        made=dict.fromkeys(
-            ("attn_qkv.weight", "attn_output.weight", "ffn_up.weight", "ffn_down.weight"),
-            _turned,
-        ),
+        made=dict.fromkeys(("attn_qkv.weight", "attn_output.weight", "ffn_up.weight", "ffn_down.weight"), _turned),
+        more=_no_rope,
     ),
-    "bert": Architecture("bert", BERT_NAMES, fixed={"hidden_act": "gelu"}),
+    "bert": Architecture("bert", names.BERT, fixed={"hidden_act": "gelu"}, more=_no_rope),
+    "modern-bert": Architecture(
+        "modernbert",
+        names.MODERN_BERT,
+        {
+            _EPSILON: "norm_eps",
+            "attention.sliding_window": "local_attention",
+            "hidden_activation": "hidden_activation",
+        },
+        more=_modern_bert,
+    ),
 }
 """By the name that `general.architecture` gives."""
 
@@ -187,93 +316,11 @@ def architecture_of(file: GgufFile) -> Architecture:
         InputError: It is not known, or the file is one part of several.
     """
     name = file.architecture
-    if file.metadata.get("split.count", 0) > 1:
-        raise InputError(f"{file.path}: one part of {file.metadata['split.count']}: merge them with llama-gguf-split")
+    parts = file.metadata.get("split.count", 0)
+    if isinstance(parts, int) and parts > 1:
+        raise InputError(f"{file.path}: one part of {parts}: merge them with llama-gguf-split")
     if name not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise InputError(f"{file.path}: architecture {shown(name)} is not read from GGUF: {known} are")
-    if file.metadata.get(f"{name}.expert_count", 0):
-        raise InputError(f"{file.path}: {name} with experts is not read from GGUF: name the folder of safetensors")
-    return ARCHITECTURES[name]
-
-
-def settings_of(file: GgufFile) -> dict[str, Any]:
-    """What a `config.json` would say.
-
-    Raises:
-        InputError: The architecture is not known, or a setting of it is not read.
-    """
-    architecture, name = architecture_of(file), file.architecture
-    raw: dict[str, Any] = {"model_type": architecture.model_type, **architecture.fixed}
-    for entry, key in {**SHARED_KEYS, **architecture.keys}.items():
-        value = file.metadata.get(f"{name}.{entry}")
-        if value is not None:
-            raw[key] = value.tolist() if isinstance(value, np.ndarray) else value
-    missing = next((entry for entry in NEEDED if not file.metadata.get(f"{name}.{entry}")), None)
-    if missing is not None:
-        raise InputError(f"{file.path}: its metadata have no {name}.{missing}: copy it again")
-    embedding = file.tensors.get("token_embd.weight")
-    if embedding is None or not embedding.shape:
-        raise InputError(f"{file.path}: no tensor token_embd.weight: it holds no model")
-    raw["vocab_size"] = embedding.shape[0]
-    raw["tie_word_embeddings"] = "output.weight" not in file.tensors
-    if "token_types.weight" in file.tensors:
-        raw["type_vocab_size"] = file.tensors["token_types.weight"].shape[0]
-    return {**raw, **architecture.more(raw), **_scaled_positions(file)}
-
-
-def _scaled_positions(file: GgufFile) -> dict[str, Any]:
-    """How rotary positions are scaled; those of Llama 3.1 are told by a tensor."""
-    name = file.architecture
-    kind, factor = (file.metadata.get(f"{name}.rope.scaling.{key}") for key in ("type", "factor"))
-    if kind not in (None, "none", "linear") or any(key.startswith("rope_factors") for key in file.tensors):
-        raise InputError(f"{file.path}: rotary positions scaled by {shown(kind or 'longrope')} are not read from GGUF")
-    turned, width = (file.metadata.get(f"{name}.{key}") for key in ("rope.dimension_count", "attention.key_length"))
-    if turned is not None and width is not None and turned != width:
-        raise InputError(f"{file.path}: {turned} of {width} columns of a head are turned, which is not read from GGUF")
-    if "rope_freqs.weight" in file.tensors:
-        return {"rope_parameters": _llama3(file)}
-    return {"rope_scaling": {"rope_type": "linear", "factor": factor}} if kind == "linear" else {}
-
-
-def _llama3(file: GgufFile) -> dict[str, Any]:
-    """The numbers of Meta's scaling; the tensor says how much slower every pair of columns turns."""
-    from tui_transformer.model.families.rope import read_rope
-
-    only = GgufFile(file.path, {}, {"rope_freqs.weight": file.tensors["rope_freqs.weight"]}, file.size)
-    slower = open_gguf(only, lambda name: (name, None)).read("rope_freqs.weight", np.asarray)
-    theta = file.metadata.get(f"{file.architecture}.rope.freq_base", 10000.0)
-    rope = {
-        "rope_type": "llama3",
-        "rope_theta": theta,
-        "factor": float(slower.max()),
-        "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 8192,
-    }
-    width = 2 * len(slower)
-    plain = theta ** (-np.arange(len(slower)) * 2 / width)
-    found = np.array(read_rope({"rope_parameters": rope}).rotary(width).frequencies)
-    if not np.allclose(plain / found, slower, rtol=1e-4):
-        raise InputError(f"{file.path}: rope_freqs.weight is not the scaling of Llama 3.1: it is not read from GGUF")
-    return rope
-
-
-def open_model(file: GgufFile) -> GgufTensors:
-    """The tensors under the names of the published checkpoint.
-
-    Raises:
-        InputError: The architecture is not known, or a tensor is damaged.
-    """
-    architecture, raw = architecture_of(file), settings_of(file)
-    kept = {name: entry for name, entry in file.tensors.items() if name not in architecture.ignored}
-    place = functools.partial(_placed, architecture, raw)
-    return open_gguf(GgufFile(file.path, file.metadata, kept, file.size), place)
-
-
-def _placed(architecture: Architecture, raw: Settings, name: str) -> tuple[str, Make | None]:
-    stem, _, ending = name.rpartition(".")
-    own = architecture.names.get(NUMBER.sub("{}", stem))
-    made = next((make(raw) for end, make in architecture.made.items() if name.endswith(end)), None)
-    numbers = NUMBER.findall(name)
-    return (name if own is None else f"{own.format(*numbers)}.{ending}"), made
+    found = ARCHITECTURES[name]
+    return replace(found, names=names.FALCON_TWO_NORMS) if _has(file, "attn_norm_2.weight") else found

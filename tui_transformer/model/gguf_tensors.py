@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -58,12 +59,36 @@ KINDS: Mapping[int, Blocks] = {
         34: ("TQ1_0", 256, 54),
         35: ("TQ2_0", 256, 66),
         39: ("MXFP4", 32, 17),
+        40: ("NVFP4", 64, 36),
     }.items()
 }
 """The types that can be read, by the number that the format gives them."""
 
+UNREAD = {9: "Q8_1", 15: "Q8_K", 24: "I8", 25: "I16", 26: "I32", 27: "I64", 41: "Q1_0", 42: "Q2_0"}
+"""Names of types that are not weights, or that the library makes no numbers of."""
+
 Make = Callable[[Host], Host]
 """What a tensor of a published checkpoint is, from that of the GGUF file, which orders or scales it otherwise."""
+
+
+class Placed(NamedTuple):
+    """What a tensor of the file, or a part of it, is here.
+
+    Attributes:
+        name: In the published checkpoint, or of a weight of the program.
+        make: Makes it from what is stored; None where they are the same.
+        run: Where on the first axis it begins, and how many cells it takes; None for all.
+        whole: It keeps that axis.
+    """
+
+    name: str
+    make: Make | None = None
+    run: tuple[int, int] | None = None
+    whole: bool = True
+
+
+Place = Callable[[str, Shape], Iterable[Placed]]
+"""What a tensor of this name and shape is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,40 +135,57 @@ class GgufTensors(Tensors):
         return numbers
 
 
-def open_gguf(file: GgufFile, place: Callable[[str], tuple[str, Make | None]]) -> GgufTensors:
+def open_gguf(file: GgufFile, place: Place) -> GgufTensors:
     """The tensors of a GGUF file, each where its metadata say.
 
-    Args:
-        file: What the file says.
-        place: Gives for a tensor its name in the published checkpoint, and how it is made.
-
     Raises:
-        InputError: A tensor is of a type that is not known, or lies outside the file.
+        InputError: A tensor is of a type that is not known, lies outside the file, or does not fit the metadata.
     """
     weights = WeightsFile(file.path)
     found: dict[str, GgufTensor] = {}
     for name, entry in file.tensors.items():
-        own, make = place(name)
-        found[own] = _tensor(weights, name, entry, make)
+        with _fitting(file, name, entry):
+            found |= {placed.name: _tensor(weights, name, entry, placed) for placed in place(name, entry.shape)}
     return GgufTensors(file.path, found)
 
 
-def _tensor(file: WeightsFile, name: str, entry: Entry, make: Make | None) -> GgufTensor:
+@contextlib.contextmanager
+def _fitting(file: GgufFile, name: str, entry: Entry) -> Iterator[None]:
+    """InputError for a tensor of a shape that cannot be ordered or cut as it should be."""
+    try:
+        yield
+    except (ValueError, IndexError) as error:
+        what = f"{file.path}: tensor {name[:80]}"
+        raise InputError(f"{what} is {shape_text(entry.shape)}, which its metadata do not fit") from error
+
+
+def _tensor(file: WeightsFile, name: str, entry: Entry, placed: Placed) -> GgufTensor:
     blocks, columns = KINDS.get(entry.kind), entry.shape[-1] if entry.shape else 1
     what = f"{file.path}: tensor {name}"
     if blocks is None:
         known = ", ".join(each.name for each in KINDS.values())
-        raise InputError(f"{what} is stored as type {entry.kind} of ggml: only {known} can be read")
+        raise InputError(
+            f"{what} is stored as type {UNREAD.get(entry.kind, entry.kind)} of ggml: only {known} are read"
+        )
     if columns % blocks.numbers:
         raise InputError(f"{what} has rows of {columns:,}, which are no blocks of {blocks.numbers}: copy it again")
-    stop = entry.start + math.prod(entry.shape) // blocks.numbers * blocks.bytes
+    stop = entry.start + _bytes_of(entry.shape, blocks)
     if stop > file.size:
         raise InputError(f"{what} ends at byte {stop:,}, and the file has {file.size:,}: copy it again")
-    try:
-        shape = entry.shape if make is None else make(np.empty(entry.shape, np.float32)).shape
-    except ValueError as error:
-        raise InputError(f"{what} is {shape_text(entry.shape)}, which its metadata do not fit") from error
-    return GgufTensor(file, blocks.name, shape, entry.start, stop, entry.shape, blocks, make)
+    stored, start = entry.shape, entry.start
+    if placed.run is not None:
+        first, count = placed.run
+        each = _bytes_of(entry.shape[1:], blocks) if len(entry.shape) > 1 else _bytes_of((1,), blocks)
+        stored = (count, *entry.shape[1:]) if placed.whole else entry.shape[1:]
+        start, stop = start + first * each, start + (first + count) * each
+    shape = stored if placed.make is None else placed.make(np.empty(stored, np.float32)).shape
+    return GgufTensor(file, blocks.name, shape, start, stop, stored, blocks, placed.make)
+
+
+def _bytes_of(shape: Shape, blocks: Blocks) -> int:
+    if math.prod(shape) % blocks.numbers:
+        raise ValueError("no whole blocks")
+    return math.prod(shape) // blocks.numbers * blocks.bytes
 
 
 def _part(tensor: GgufTensor, name: str, take: Make) -> Host:
