@@ -119,10 +119,18 @@ Item = Sum | Value
 
 @dataclass(frozen=True, eq=False)
 class Working:
-    """One cell as an op explains it: the items in reading order and the value they give."""
+    """One cell as an op explains it: the items in reading order and the value they give.
+
+    Attributes:
+        items: Sums and values.
+        result: What they give.
+        equation: How they do, with their numbers, as the left side of an equation; "" where the items, one after the
+            other with the signs of their symbols, say it.
+    """
 
     items: tuple[Item, ...]
     result: float
+    equation: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +145,7 @@ class Explanation:
         recomputed: The value that the items give, in float64, from the stored operands.
         stored: The value that the forward pass holds.
         edited: The stored value was set, ablated or patched; `edits.how_set` says which.
+        equation: What the working closes with: the numbers, put into the formula; "" for none.
     """
 
     name: str
@@ -146,6 +155,7 @@ class Explanation:
     recomputed: float
     stored: float
     edited: bool = False
+    equation: str = ""
 
     @property
     def difference(self) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from tui_transformer.engine.axis import Region, slices, whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.edits import Change, changes_of, check_index, inside
+from tui_transformer.engine.equation import equation_of
 from tui_transformer.engine.explanation import Explanation, Index, Item, Source, Sum, Value, Working
 from tui_transformer.engine.gradient import NOT_COUNTED, Gradients
 from tui_transformer.engine.program import Step
@@ -53,7 +54,9 @@ def explain_gradient(
         items = range(trace.batch) if shared else (item,)
         terms = [term for each in items for term in _terms(trace, found.values, name, index, each)]
         working, formula = _together(terms)
-    return Explanation(f"{GRADIENT}{name}", index, formula, working.items, working.result, stored)
+    return Explanation(
+        f"{GRADIENT}{name}", index, formula, working.items, working.result, stored, equation=equation_of(working)
+    )
 
 
 def _from_loss(trace: Trace, targets: Sequence[int], index: Index, item: int) -> Working:

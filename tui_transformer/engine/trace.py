@@ -12,6 +12,7 @@ import numpy as np
 from tui_transformer.engine.axis import Region, cells, whole
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.edits import Change, changed, check_index, covers
+from tui_transformer.engine.equation import equation_of
 from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working
 from tui_transformer.engine.keep import DEFAULT_BUDGET, Plan, keep_plan
 from tui_transformer.engine.parts import BLOCK_CELLS, Parts, place
@@ -183,7 +184,7 @@ class Trace:
             step = self.program.step(name)
             working = step.op.explain(index, *(self._source(source, item) for source in step.inputs))
             formula = step.op.formula
-        return Explanation(name, index, formula, working.items, working.result, stored, edited)
+        return Explanation(name, index, formula, working.items, working.result, stored, edited, equation_of(working))
 
     # Editing
 

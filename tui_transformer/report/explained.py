@@ -31,7 +31,8 @@ def render(
     width = max([NUMBER_CELLS, *(cells(item.symbol) for item in explanation.items if isinstance(item, Value))])
     for item in explanation.items:
         lines += _sum(item, page) if isinstance(item, Sum) else [_value(item, width)]
-    return "\n".join([*lines, "", *_result(explanation, edits)]) + "\n"
+    equation = ["", explanation.equation] if explanation.equation else []
+    return "\n".join([*lines, *equation, "", *_result(explanation, edits)]) + "\n"
 
 
 def place(name: str, index: Sequence[int | str]) -> str:
@@ -86,6 +87,7 @@ def data(explanation: Explanation) -> dict[str, Any]:
         "index": list(explanation.index),
         "formula": explanation.formula,
         "items": [_item(item) for item in explanation.items],
+        "equation": explanation.equation,
         "recomputed": finite(explanation.recomputed),
         "stored": finite(explanation.stored),
         "difference": finite(explanation.difference),

@@ -10,6 +10,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.ops.base import Gradients, passed_on
 from tui_transformer.engine.ops.elementwise import Elementwise
+from tui_transformer.engine.spoken import spoken
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class ClampedSwish(Elementwise):
             Value("g", kept, note=f"min(x, {self.limit:g})"),
             Value("σ(α g)", share, note=f"α = {self.alpha:g}"),
         )
-        return Working(items, kept * share)
+        return Working(items, kept * share, f"{spoken(kept)} · {spoken(share)}")
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
@@ -102,7 +103,7 @@ class ClampedGate(Elementwise):
             Value("h", kept, note=f"within ±{self.limit:g}"),
             Value("· (h + 1)", kept + 1.0),
         )
-        return Working(items, gate.value * (kept + 1.0))
+        return Working(items, gate.value * (kept + 1.0), f"{spoken(gate.value)} · ({spoken(kept)} + 1)")
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

@@ -14,6 +14,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Index, Item, Source, Sum, Value, Working
 from tui_transformer.engine.ops.base import Gradients, Op, passed_on, single
 from tui_transformer.engine.ops.scores import Scores
+from tui_transformer.engine.spoken import bracketed, spoken
 
 QUERY_TO_DISTANCE, KEY_TO_DISTANCE = "query", "key"
 
@@ -137,12 +138,13 @@ class Disentangle(Op):
             Value("key", key.value, key, "place of the key"),
             Value("δ", place, note=f"row of {2 * self.span} for the distance {relative}"),
         ]
-        total = cell.value
+        total, left = cell.value, spoken(cell.value)
         for side, scores in zip(self.sides, sources[1:-2], strict=True):
             operand = scores.operand(head, row if side == QUERY_TO_DISTANCE else column, place)
             items.append(Value(f"+ {side} with δ · {self.factor:.4g}", operand.value * self.factor, operand))
             total += operand.value * self.factor
-        return Working(tuple(items), total)
+            left += f" + {bracketed(operand.value * self.factor)}"
+        return Working(tuple(items), total, left)
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

@@ -10,6 +10,7 @@ from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.ops.base import Gradients, Op, passed_on
+from tui_transformer.engine.spoken import spoken
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ class DistanceBias(Op):
             Value("key", key.value, key, "place of the key"),
             Value("− slope · |query − key|", self.slopes[head] * distance, note=f"slope {self.slopes[head]:.6g}"),
         )
-        return Working(items, cell.value - self.slopes[head] * distance)
+        left = f"{spoken(cell.value)} − {spoken(self.slopes[head])} · {spoken(distance)}"
+        return Working(items, cell.value - self.slopes[head] * distance, left)
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

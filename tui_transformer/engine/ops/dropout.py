@@ -9,6 +9,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.ops.base import Gradients, passed_on
 from tui_transformer.engine.ops.elementwise import Elementwise
+from tui_transformer.engine.spoken import spoken
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Dropout(Elementwise):
             Value("kept", kept.value, kept),
             Value("1 ÷ (1 − p)", self._factor, note=f"p = {self.rate:g}"),
         )
-        return Working(items, cell.value * kept.value * self._factor)
+        left = f"{spoken(cell.value)} · {spoken(kept.value)} · {spoken(self._factor)}"
+        return Working(items, cell.value * kept.value * self._factor, left)
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

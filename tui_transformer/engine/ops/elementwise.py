@@ -11,6 +11,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.blocks import by_cells
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.ops.base import Op, passed_on
+from tui_transformer.engine.spoken import spoken
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class SelfGated(Elementwise):
         cell = sources[0].operand(*index)
         share = self.share_at(cell.value)
         items = (Value("x", cell.value, cell), Value(self.symbol, share, note=self.definition))
-        return Working(items, cell.value * share)
+        return Working(items, cell.value * share, f"{spoken(cell.value)} · {spoken(share)}")
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

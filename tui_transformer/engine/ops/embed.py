@@ -12,6 +12,7 @@ from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.explanation import Factor, Index, Source, Value, Working, added
 from tui_transformer.engine.ops.base import Gradients, Op, flat, single
+from tui_transformer.engine.spoken import spoken
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class Embed(Op):
         cell = table.operand(int(token.value), column)
         scale = () if self.scale == 1.0 else (Value("scale", self.scale, note="√d_model"),)
         items = (Value(self.ids, token.value, token), Value(f"E[{self.ids}]", cell.value, cell), *scale)
-        return Working(items, cell.value * self.scale)
+        left = spoken(cell.value) + (f" · {spoken(self.scale)}" if scale else "")
+        return Working(items, cell.value * self.scale, left)
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

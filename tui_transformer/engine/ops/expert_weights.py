@@ -13,6 +13,7 @@ from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Floats, Index, Source, Sum, Value, Working, product
 from tui_transformer.engine.ops.base import RESULT, Gradients, Op, whole_rows
+from tui_transformer.engine.spoken import spoken
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,10 @@ class ExpertWeights(Op):
             Value("smallest chosen z", last.value, last, f"{self.chosen} of {len(row.values)} are chosen"),
         )
         if expert not in order:
-            return Working((*items, Value("share", 0.0, note="not chosen")), 0.0)
+            return Working((*items, Value("share", 0.0, note="not chosen")), 0.0, "not chosen")
         power = float(powers[expert])
-        return Working((*items, Value("e^(z − max)", power), total), power / total.total)
+        left = f"{spoken(power)} ÷ {spoken(total.total)}"
+        return Working((*items, Value("e^(z − max)", power), total), power / total.total, left)
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

@@ -14,6 +14,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.blocks import by_rows
 from tui_transformer.engine.explanation import Floats, Index, Item, Source, Sum, Value, Working, added
 from tui_transformer.engine.ops.base import Gradients, Op, along_column, flat, single, whole_rows
+from tui_transformer.engine.spoken import bracketed, spoken
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,10 @@ class LayerNorm(Op):
             Value("· γ", gamma.value, gamma),
             *(Value("+ β", beta.value, beta) for beta in shifts),
         )
-        return Working(items, normal * gamma.value + sum(beta.value for beta in shifts))
+        left = f"{spoken(normal)} · {bracketed(gamma.value)}" + "".join(
+            f" + {bracketed(beta.value)}" for beta in shifts
+        )
+        return Working(items, normal * gamma.value + sum(beta.value for beta in shifts), left)
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

@@ -34,10 +34,10 @@ class Mask(Op):
     def formula(self) -> str:
         """Which masks there are."""
         if self.window is not None and not self.causal:
-            return f"−∞ {self.window} or more tokens away, on padding"
+            return f"score; −∞ {self.window} or more tokens away, on padding"
         if self.window is not None:
-            return f"−∞ outside the last {self.window} keys, on padding"
-        return "−∞ after the query and on padding" if self.causal else "−∞ on padding"
+            return f"score; −∞ outside the last {self.window} keys, on padding"
+        return "score; −∞ after the query, on padding" if self.causal else "score; −∞ on padding"
 
     def axes(self, *inputs: Axes) -> Axes:
         """Those of the scores."""
@@ -76,8 +76,8 @@ class Mask(Op):
         """The score, and what hides it."""
         _, row, column = index
         cell, reasons = sources[0].operand(*index), self._reasons(row, column, *sources[1:])
-        masks = [Value("mask", -math.inf, note=reason) for reason in reasons]
-        items = masks or [Value("mask", 0.0, note="the query may look here")]
+        masks = [Value("+ mask", -math.inf, note=reason) for reason in reasons]
+        items = masks or [Value("+ mask", 0.0, note="the query may look here")]
         return Working((Value("score", cell.value, cell), *items), -math.inf if masks else cell.value)
 
     def _reasons(self, row: int, column: int, queries: Source, keys: Source, visible: Source) -> list[str]:

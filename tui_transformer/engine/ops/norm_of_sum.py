@@ -14,6 +14,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Item, Source, Value, Working
 from tui_transformer.engine.ops.base import Gradients, Op, whole_rows
 from tui_transformer.engine.ops.layer_norm import LayerNorm
+from tui_transformer.engine.spoken import bracketed, spoken
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ class NormOfSum(Op):
             Value("· γ", gamma.value, gamma),
             Value("+ β", beta.value, beta),
         ]
-        return Working(tuple(items), float(normal * gamma.value + beta.value))
+        left = f"{spoken(float(normal))} · {bracketed(gamma.value)} + {bracketed(beta.value)}"
+        return Working(tuple(items), float(normal * gamma.value + beta.value), left)
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

@@ -14,6 +14,7 @@ from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Index, Source, Value, Working, added
 from tui_transformer.engine.ops.base import Gradients, Op, passed_on, single
+from tui_transformer.engine.spoken import bracketed, spoken
 
 
 @functools.lru_cache(maxsize=64)
@@ -99,7 +100,7 @@ class RelativeBias(Op):
             Value("bucket", bucket, note=f"of {table.shape[0]}"),
             Value("+ B[bucket]", bias.value, bias),
         )
-        return Working(items, cell.value + bias.value)
+        return Working(items, cell.value + bias.value, f"{spoken(cell.value)} + {bracketed(bias.value)}")
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

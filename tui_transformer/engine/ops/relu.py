@@ -9,6 +9,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.ops.base import RESULT, Gradients, passed_on
 from tui_transformer.engine.ops.elementwise import Elementwise
+from tui_transformer.engine.spoken import spoken
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Relu(Elementwise):
         """The value and whether it passes."""
         cell = sources[0].operand(*index)
         note = "above 0: passes" if cell.value > 0 else "not above 0: becomes 0"
-        return Working((Value("x", cell.value, cell, note),), max(0.0, cell.value))
+        return Working((Value("x", cell.value, cell, note),), max(0.0, cell.value), f"max(0, {spoken(cell.value)})")
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

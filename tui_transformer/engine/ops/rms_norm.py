@@ -14,6 +14,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.blocks import by_rows
 from tui_transformer.engine.explanation import Floats, Index, Operand, Source, Sum, Value, Working
 from tui_transformer.engine.ops.base import Gradients, Op, along_column, flat, single, whole_rows
+from tui_transformer.engine.spoken import bracketed, spoken
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class RmsNorm(Op):
             Value("x ÷ √(mean x² + ε)", normal),
             Value("· γ", gamma.value, gamma),
         )
-        return Working(items, normal * gamma.value)
+        return Working(items, normal * gamma.value, f"{spoken(normal)} · {bracketed(gamma.value)}")
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

@@ -9,8 +9,9 @@ from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Source, Value, Working
+from tui_transformer.engine.explanation import Index, Item, Source, Value, Working
 from tui_transformer.engine.ops.base import Gradients, Op, passed_on, whole_rows
+from tui_transformer.engine.spoken import bracketed, spoken
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,14 @@ class Rotate(Op):
             Value("sin θ", math.sin(angle)),
             *self._factors(),
         )
-        return Working(items, self.factor * (cell.value * math.cos(angle) + sign * partner.value * math.sin(angle)))
+        return self._turned(items, cell.value, partner.value, angle, sign)
+
+    def _turned(self, items: tuple[Item, ...], x: float, partner: float, angle: float, sign: float) -> Working:
+        """One column of a pair that is turned by an angle, and the sum that it is."""
+        cosine, sine = math.cos(angle), sign * math.sin(angle)
+        left = f"{bracketed(x)} · {bracketed(cosine)} + {bracketed(partner)} · {bracketed(sine)}"
+        left = left if self.factor == 1.0 else f"{spoken(self.factor)} · ({left})"
+        return Working(items, self.factor * (x * cosine + partner * sine), left)
 
     def _factors(self) -> tuple[Value, ...]:
         """Factor of the turned pair, where there is one."""
@@ -115,7 +123,7 @@ class Rotate(Op):
             Value("sin θ", math.sin(angle)),
             *self._factors(),
         )
-        return Working(items, self.factor * (cell.value * math.cos(angle) + sign * partner.value * math.sin(angle)))
+        return self._turned(items, cell.value, partner.value, angle, sign)
 
     def flops(self, *inputs: Axes) -> int:
         """Two products and a sum a cell."""

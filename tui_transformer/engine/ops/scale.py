@@ -37,11 +37,18 @@ class Scale(Elementwise):
     def explain(self, index: Index, *sources: Source) -> Working:
         """The cell and the factor."""
         cell = sources[0].operand(*index)
-        items = (Value(self.of, cell.value, cell), Value("factor", self.factor, note=self.expression))
-        return Working(items, cell.value * self.factor)
+        return Working((Value(self.of, cell.value, cell), self._value()), cell.value * self.factor)
+
+    def _value(self) -> Value:
+        """What the cell is divided by or multiplied with, as it is written."""
+        if self.expression.startswith("÷") and self.factor:
+            return Value(self.expression, 1.0 / self.factor)
+        if self.expression.startswith("·"):
+            return Value(self.expression, self.factor)
+        return Value("· factor", self.factor, note=self.expression)
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
     ) -> Working:
         """The gradient times the factor."""
-        return passed_on(gradient.operand(*index), self.factor, "factor", self.expression)
+        return passed_on(gradient.operand(*index), self.factor, "· factor", self.expression)

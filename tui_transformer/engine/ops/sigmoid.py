@@ -10,6 +10,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.ops.base import RESULT, Gradients, passed_on
 from tui_transformer.engine.ops.elementwise import Elementwise
+from tui_transformer.engine.spoken import spoken
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class Sigmoid(Elementwise):
         """The value and its share."""
         cell = sources[0].operand(*index)
         result = 0.5 * (1.0 + math.tanh(0.5 * cell.value))
-        return Working((Value("x", cell.value, cell), Value("1 ÷ (1 + e^−x)", result)), result)
+        items = (Value("x", cell.value, cell), Value("1 ÷ (1 + e^−x)", result))
+        return Working(items, result, f"1 ÷ (1 + e^({spoken(-cell.value)}))")
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

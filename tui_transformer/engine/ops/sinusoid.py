@@ -11,6 +11,7 @@ from tui_transformer.engine.axis import Axes, Axis, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.ops.base import Gradients, Op
+from tui_transformer.engine.spoken import spoken
 
 BASE = 10000.0
 
@@ -96,8 +97,8 @@ class Sinusoid(Op):
             Value(function, result),
         )
         if position.value == self.silent:
-            return Working((*items, Value("0", 0.0, note="the row of padding is 0")), 0.0)
-        return Working(items, result)
+            return Working((*items, Value("0", 0.0, note="the row of padding is 0")), 0.0, "the row of padding")
+        return Working(items, result, f"{function}({spoken(position.value)} ÷ {spoken(divisor)})")
 
     def flops(self, *inputs: Axes) -> int:
         """A division and a function a cell."""

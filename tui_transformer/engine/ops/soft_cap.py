@@ -10,6 +10,7 @@ from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.ops.base import RESULT, Gradients, Op, passed_on
+from tui_transformer.engine.spoken import spoken
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class SoftCap(Op):
         cell = sources[0].operand(*index)
         share = math.tanh(cell.value / self.cap)
         items = (Value("x", cell.value, cell), Value("c", self.cap), Value("tanh(x ÷ c)", share))
-        return Working(items, self.cap * share)
+        return Working(items, self.cap * share, f"{spoken(self.cap)} · tanh({spoken(cell.value)} ÷ {spoken(self.cap)})")
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

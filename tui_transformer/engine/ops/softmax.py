@@ -14,6 +14,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.blocks import by_rows
 from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working, product
 from tui_transformer.engine.ops.base import RESULT, Gradients, Op, whole_rows
+from tui_transformer.engine.spoken import bracketed, spoken
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,11 @@ class Softmax(Op):
         top = float(row.values.max())
         if top == -math.inf:
             none = Value("Σ e^s", 0.0, note="no key is visible")
-            return Working((Value("s", cell.value, cell), none, Value("weight", 0.0, note="not 0 ÷ 0 but 0")), 0.0)
+            return Working(
+                (Value("s", cell.value, cell), none, Value("weight", 0.0, note="not 0 ÷ 0 but 0")),
+                0.0,
+                "no key is visible",
+            )
         total = Sum("Σ e^(s − max)", (row,), np.exp(row.values - top), "e^(s−max)")
         share = math.exp(cell.value - top)
         items = (
@@ -78,7 +83,9 @@ class Softmax(Op):
             Value("e^(s − max)", share),
             total,
         )
-        return Working(items, share / total.total)
+        return Working(
+            items, share / total.total, f"e^({spoken(cell.value)} − {bracketed(top)}) ÷ {spoken(total.total)}"
+        )
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
@@ -87,7 +94,8 @@ class Softmax(Op):
         cell, share = gradient.operand(*index), output.operand(*index)
         inner = product("Σ ∂y · y", gradient.factor(*index[:-1], None), output.factor(*index[:-1], None))
         items = (Value("∂y", cell.value, cell), inner, Value("· y", share.value, share))
-        return Working(items, share.value * (cell.value - inner.total))
+        left = f"{spoken(share.value)} · ({spoken(cell.value)} − {bracketed(inner.total)})"
+        return Working(items, share.value * (cell.value - inner.total), left)
 
     def flops(self, *inputs: Axes) -> int:
         """Maximum, difference, exponential, sum, quotient."""

@@ -13,6 +13,7 @@ from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Index, Source, Sum, Value, Working, product
 from tui_transformer.engine.ops.base import RESULT, Gradients, Op, single, whole_rows
+from tui_transformer.engine.spoken import spoken
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class SoftmaxWithSink(Op):
             Value("sink", sink.value, sink, f"its share of the row: {rest / whole:.6g}"),
             Value("+ e^(sink − max)", rest),
         )
-        return Working(items, power / whole)
+        return Working(items, power / whole, f"{spoken(power)} ÷ ({spoken(total.total)} + {spoken(rest)})")
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

@@ -10,6 +10,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.ops.base import RESULT, Gradients, passed_on
 from tui_transformer.engine.ops.elementwise import Elementwise
+from tui_transformer.engine.spoken import spoken
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Tanh(Elementwise):
         """The value and its tanh."""
         cell = sources[0].operand(*index)
         result = math.tanh(cell.value)
-        return Working((Value("x", cell.value, cell), Value("tanh(x)", result)), result)
+        return Working((Value("x", cell.value, cell), Value("tanh(x)", result)), result, f"tanh({spoken(cell.value)})")
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

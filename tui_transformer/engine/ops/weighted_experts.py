@@ -10,6 +10,7 @@ from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Item, Source, Value, Working, product
 from tui_transformer.engine.ops.base import Gradients, Op, passed_on, single
+from tui_transformer.engine.spoken import bracketed, spoken
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class WeightedExperts(Op):
         """The share and the output of every chosen expert."""
         shares, *outputs = sources
         row, items, total = shares.factor(index[0], None), list[Item](), 0.0
+        left = list[str]()
         for expert in row.values.nonzero()[0]:
             share, said = row.operand(int(expert)), outputs[expert].operand(*index)
             items += [
@@ -65,7 +67,8 @@ class WeightedExperts(Op):
                 Value("· output", said.value, said, f"of expert {expert}"),
             ]
             total += share.value * said.value
-        return Working(tuple(items), total)
+            left.append(f"{spoken(share.value)} · {bracketed(said.value)}")
+        return Working(tuple(items), total, " + ".join(left))
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

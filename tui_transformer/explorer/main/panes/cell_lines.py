@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from textwrap import wrap
 
 import numpy as np
 from rich.cells import cell_len, set_cell_size
@@ -32,6 +33,9 @@ def number(value: float, digits: int = 6) -> str:
 
 
 SHORTEST_LABEL = 4
+
+SHORT_EQUATION, EQUATION_LINES = 32, 2
+"""Characters of an equation that fit every pane, and the lines that a longer one has."""
 
 
 def short_number(value: float) -> str:
@@ -160,11 +164,24 @@ class CellLines:
         explanation = self.explanation
         difference = f"{explanation.difference:.2g}".replace("-", "−")
         return [
+            *self._equation(),
             self._blank(),
             self._pair("recomputed", number(explanation.recomputed, 9)),
             self._pair("stored", number(explanation.stored, 9)),
             self._pair("difference", difference),
         ]
+
+    def _equation(self) -> list[Block]:
+        """What the numbers above give, in one line, or in as many as it takes on a narrow screen."""
+        equation = self.explanation.equation
+        if not equation:
+            return []
+
+        def make(number: int, width: int) -> Line:
+            parts = wrap(equation, max(width, 1), max_lines=EQUATION_LINES, placeholder=" …")
+            return Line(Text(parts[number] if number < len(parts) else "", self.inks.plain + Style(bold=True)))
+
+        return [self._blank(), Block(EQUATION_LINES if len(equation) > SHORT_EQUATION else 1, make)]
 
     # Lines
 

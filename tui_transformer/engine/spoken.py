@@ -1,0 +1,25 @@
+"""A number as it stands in a sentence or an equation: `0.98859`, `−1.25`, `1.1e-5`, `−∞`."""
+
+from __future__ import annotations
+
+import math
+import re
+
+DIGITS = 5
+
+
+def spoken(value: float, digits: int = DIGITS) -> str:
+    """A number of so many significant digits, with a minus sign, and an exponent without zeros in front."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "−∞" if value < 0 else "∞"
+    text = re.sub(
+        r"e([+-])0*(\d)", lambda found: f"e{found[1]}{found[2]}".replace("+", ""), f"{value + 0.0:.{digits}g}"
+    )
+    return f"−{text[1:]}" if text.startswith("-") else text
+
+
+def bracketed(value: float) -> str:
+    """A number inside an equation: a negative one in brackets."""
+    return f"({spoken(value)})" if value < 0 else spoken(value)
