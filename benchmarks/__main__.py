@@ -12,7 +12,7 @@ import sys
 
 from benchmarks.measure import QUICK
 
-SUBJECTS = ("start", "keys", "forward", "memory", "learning", "checkpoint", "eager", "generation", "parity")
+SUBJECTS = ("start", "keys", "written", "forward", "memory", "learning", "checkpoint", "eager", "generation", "parity")
 
 
 def main() -> int:

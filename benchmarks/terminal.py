@@ -21,10 +21,15 @@ LONGEST = 60.0
 
 
 class Terminal:
-    """A terminal of a given size in which a program runs."""
+    """A terminal of a given size in which a program runs.
+
+    Attributes:
+        written: Bytes that the program has written.
+    """
 
     def __init__(self, command: Sequence[str], columns: int, lines: int) -> None:
         """Start the program."""
+        self.written = 0
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         dropped = ("NO_COLOR", "COLUMNS", "LINES")
@@ -86,6 +91,8 @@ class Terminal:
         if not ready:
             return b""
         try:
-            return os.read(self._master, 1 << 20)
+            part = os.read(self._master, 1 << 20)
         except OSError:
             return b""
+        self.written += len(part)
+        return part

@@ -13,7 +13,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
+from rich.color import ColorSystem
+from rich.console import RenderableType
 from textual import events
+from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.driver import Driver
@@ -26,6 +29,7 @@ from tui_transformer import crash
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.frame import Frame
 from tui_transformer.explorer.shell.in_turn import Behind, InTurn
 from tui_transformer.explorer.shell.palette import commands_of
 from tui_transformer.explorer.shell.preferences import Preferences
@@ -73,6 +77,7 @@ class ExplorerApp(App[None]):
         self.background = Background()
         self.messages = Messages()
         self.failures = Undrawn(self)
+        self.frame = Frame(self.console._color_system or ColorSystem.TRUECOLOR)
         self._session, self._preferences = session, preferences
         self._at, self._says = at, says
         for theme in THEMES:
@@ -104,8 +109,17 @@ class ExplorerApp(App[None]):
 
         return driver_for(found)
 
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        """Write an update to the terminal, as far as it changes anything."""
+        update: Any = renderable
+        if isinstance(renderable, LayoutUpdate | ChopsUpdate):
+            update = self.frame.changes(renderable)
+        super()._display(screen, update)
+
     async def on_event(self, event: events.Event) -> None:
         """What is typed, clicked and pasted is handed on one at a time."""
+        if isinstance(event, events.Resize):
+            self.frame.forget()
         if isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded:
             await self.in_turn.take(event)
         else:
@@ -147,7 +161,13 @@ class ExplorerApp(App[None]):
             self.notify(self._says, markup=False)
         for message in self._preferences.problems:
             self.notify(message, severity="warning", markup=False)
+        self.app_resume_signal.subscribe(self, self._write_all)
         self.call_after_refresh(self._collect_again)
+
+    def _write_all(self, _: App[None]) -> None:
+        """Write all of the screen again: the shell wrote to the terminal."""
+        self.frame.forget()
+        self.refresh(layout=True)
 
     def _collect_again(self) -> None:
         """What start-up made stays for good: leave it out of collections, which then cost less."""

@@ -12,15 +12,16 @@ from rich.style import Style
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.views.view import Scale, Values
 
-_LEVELS = 17
+LEVELS, FEW = 17, 11
+"""Colours of a picture, and of one among many: the fewer they are, the less it takes to write them."""
 
 Picture = list[list[Segment]]
 """Lines of segments, each one column wide."""
 
 
-def picture(tile: Values, scale: Scale, surface: Surface, page: Style) -> Picture:
+def picture(tile: Values, scale: Scale, surface: Surface, page: Style, levels: int = LEVELS) -> Picture:
     """Draw a matrix, a column for each of its columns and a line for two of its rows."""
-    colors = palette(scale.kind, surface, page, _LEVELS)
+    colors = palette(scale.kind, surface, page, levels)
     return _half_blocks(tile, scale, colors, page) if colors.has_color else _glyphs(tile, scale, colors)
 
 

@@ -14,7 +14,7 @@ from tui_transformer.explorer.widgets.cursor import ACROSS, ROW_ENDS, CursorWidg
 from tui_transformer.explorer.widgets.grid import Cell
 from tui_transformer.explorer.widgets.labels import fit_label
 from tui_transformer.explorer.widgets.palette import Surface
-from tui_transformer.explorer.widgets.small_picture import Picture, picture
+from tui_transformer.explorer.widgets.small_picture import FEW, Picture, picture
 from tui_transformer.views.view import Scale, Values
 
 _SMALLEST_SLOT = 4
@@ -133,7 +133,7 @@ class HeadStrip(CursorWidget, can_focus=True):
 
     def _line(self, index: int, y: int) -> list[Segment]:
         if index not in self._pictures:
-            self._pictures[index] = picture(self._tiles[index], self._scale, Surface.of(self.app), self.ink())
+            self._pictures[index] = picture(self._tiles[index], self._scale, Surface.of(self.app), self.ink(), FEW)
         drawn = self._pictures[index]
         cells = drawn[y] if y < len(drawn) else []
         return [*cells, Segment(" " * (self._slot - len(cells)), self.ink())]

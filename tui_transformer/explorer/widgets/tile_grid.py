@@ -17,7 +17,7 @@ from tui_transformer.explorer.widgets.cursor import ACROSS, CHOOSE, DOWN, ROW_EN
 from tui_transformer.explorer.widgets.grid import Cell
 from tui_transformer.explorer.widgets.labels import fit_label
 from tui_transformer.explorer.widgets.palette import Surface
-from tui_transformer.explorer.widgets.small_picture import Picture, picture
+from tui_transformer.explorer.widgets.small_picture import FEW, Picture, picture
 from tui_transformer.explorer.widgets.tile_layout import SIZES, TileLayout, choose_layout, reach
 from tui_transformer.views.view import Scale, Values
 
@@ -243,4 +243,4 @@ class TileGrid(CursorWidget, can_focus=True):
             return [[Segment(_MISSING, self.ink("tile-grid--label"))]]
         times = max(side // max(values.shape), 1)
         larger = np.repeat(np.repeat(values, times, axis=0), times, axis=1)
-        return picture(larger, self._tiles.scale(index), Surface.of(self.app), self.ink())
+        return picture(larger, self._tiles.scale(index), Surface.of(self.app), self.ink(), FEW)

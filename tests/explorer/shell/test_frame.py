@@ -1,0 +1,199 @@
+"""What is written to the terminal: the same screen as if all were written, in far fewer bytes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from driving import WIDE, Explorer, exploring
+from rich.cells import cell_len
+from rich.color import ColorSystem
+from rich.segment import Segment
+from rich.style import Style
+from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual.geometry import Region
+from textual.strip import Strip
+
+from tui_transformer.explorer.app import ExplorerApp
+from tui_transformer.explorer.shell.frame import Frame
+
+SEQUENCE = re.compile(r"\x1b\[([\d;]*)([A-Za-z])|([^\x1b])")
+RED, BLUE, BOLD = Style.parse("red on blue"), Style.parse("blue on red"), Style.parse("bold")
+PLAIN = Style()
+
+
+class Terminal:
+    """A terminal that understands what the program writes."""
+
+    def __init__(self) -> None:
+        self.cells: dict[tuple[int, int], tuple[str, ...]] = {}
+        self.at, self.codes = (0, 0), ["", "", ""]
+
+    def write(self, text: str) -> None:
+        for codes, kind, character in (found.groups() for found in SEQUENCE.finditer(text)):
+            y, x = self.at
+            if character is not None:
+                self.cells[y, x] = self._seen(character)
+                self.at = y, x + cell_len(character)
+            elif kind == "H":
+                row, column = map(int, codes.split(";"))
+                self.at = row - 1, column - 1
+            elif kind == "C":
+                self.at = y, x + int(codes)
+            else:
+                assert kind == "m", (codes, kind)
+                self._paint(codes.split(";"))
+
+    def _seen(self, character: str) -> tuple[str, ...]:
+        """A cell as the eye sees it: its two halves, or its character and colours."""
+        color, background, attributes = self.codes
+        if "7" not in attributes.split():
+            if character == " " and "4" not in attributes.split():
+                return ("halves", background, background)
+            if character in "▀▄":
+                return ("halves", *((color, background) if character == "▀" else (background, color)))
+        return (character, *self.codes)
+
+    def _paint(self, codes: list[str]) -> None:
+        waiting = iter(codes)
+        for code in waiting:
+            if code in ("0", ""):
+                self.codes = ["", "", ""]
+            elif code in ("38", "48"):
+                kind = next(waiting)
+                rest = [next(waiting) for _ in range(1 if kind == "5" else 3)]
+                self.codes[code == "48"] = ";".join((kind, *rest))
+            elif int(code) < 30 or code == "53":
+                self.codes[2] = f"{self.codes[2]} {code}".strip()
+            else:
+                tens, number = divmod(int(code), 10)
+                background = tens in (4, 10)
+                self.codes[background] = "" if number == 9 else f"{number}{'bright' * (tens in (9, 10))}"
+
+
+def full(lines: list[list[Segment]]) -> LayoutUpdate:
+    strips = [[Strip(segments)] for segments in lines]
+    return LayoutUpdate(strips, Region(0, 0, 20, len(lines)))
+
+
+def written(frame: Frame, update: Any) -> str:
+    return frame.write(update)
+
+
+def test_what_is_on_the_terminal_already_is_not_written_again() -> None:
+    frame, lines = Frame(ColorSystem.TRUECOLOR), [[Segment("hello ", RED), Segment("world", BOLD)]]
+    assert "hello" in written(frame, full(lines))
+    assert written(frame, full(lines)) == ""
+
+
+def test_only_changed_cells_are_written_where_they_are() -> None:
+    frame = Frame(ColorSystem.TRUECOLOR)
+    written(frame, full([[Segment("hello world", RED)]]))
+    assert re.sub(r"\x1b\[[\d;]*m", "", written(frame, full([[Segment("hellO worlD", RED)]]))) == "\x1b[1;5HO\x1b[5CD"
+
+
+def test_all_is_written_again_once_it_was_forgotten() -> None:
+    frame, lines = Frame(ColorSystem.TRUECOLOR), [[Segment("hello", RED)]]
+    first = written(frame, full(lines))
+    frame.forget()
+    assert written(frame, full(lines)) == first
+
+
+def test_colours_that_are_set_already_are_not_set_again() -> None:
+    frame = Frame(ColorSystem.TRUECOLOR)
+    text = written(frame, full([[Segment("a", RED), Segment("b", RED + BOLD), Segment("c", RED + BOLD)]]))
+    assert text == "\x1b[31;44m\x1b[1;1Ha\x1b[1mbc\x1b[0m"
+
+
+def test_halves_are_turned_where_their_colours_are_set_the_other_way_round() -> None:
+    frame = Frame(ColorSystem.TRUECOLOR)
+    text = written(frame, full([[Segment("▀", RED), Segment("▀", BLUE)]]))
+    assert text == "\x1b[31;44m\x1b[1;1H▀▄\x1b[0m"
+
+
+def test_text_of_several_columns_is_put_at_its_column() -> None:
+    frame = Frame(ColorSystem.TRUECOLOR)
+    text = written(frame, full([[Segment("日本", PLAIN), Segment("ab", PLAIN)]]))
+    assert text == "\x1b[1;1H日本\x1b[1;5Hab"
+    assert written(frame, full([[Segment("日本", PLAIN), Segment("ab", PLAIN)]])) == ""
+    assert written(frame, full([[Segment("x", PLAIN), Segment("   ab", PLAIN)]])).startswith("\x1b[1;1Hx   ")
+
+
+def test_a_part_of_a_line_changes_nothing_beside_it() -> None:
+    frame = Frame(ColorSystem.TRUECOLOR)
+    written(frame, full([[Segment("hello world", RED)]]))
+    update = ChopsUpdate([{0: None, 6: Strip([Segment("WORLD", RED)])}], [(0, 6, 9)], [[6, 11]])
+    assert re.sub(r"\x1b\[[\d;]*m", "", written(frame, update)) == "\x1b[1;7HWOR"
+
+
+class Written:
+    """What a terminal is sent by a running explorer: cell by cell, and as Textual would."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.bytes, self.plain = 0, Terminal()
+        self.terminal = Terminal()
+        display = ExplorerApp._display
+
+        def shown(app: ExplorerApp, screen: Any, renderable: Any) -> None:
+            if isinstance(renderable, LayoutUpdate | ChopsUpdate) and not app._batch_count:
+                self.plain.write(renderable.render_segments(app.console).replace("\n", ""))
+                text = app.frame.changes(renderable).render_segments(app.console)
+                self.terminal.write(text)
+                self.bytes += len(text.encode())
+            display(app, screen, renderable)
+
+        monkeypatch.setattr(ExplorerApp, "_display", shown)
+
+    def since(self) -> int:
+        """Bytes since this was asked last."""
+        found, self.bytes = self.bytes, 0
+        return found
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> Written:
+    return Written(monkeypatch)
+
+
+async def test_the_terminal_shows_what_it_would_show_if_all_was_written(sent: Written) -> None:
+    async with exploring(WIDE, model="question", whole=None) as explorer:
+        for keys in (
+            ["space"] * 12,
+            ["right", "down", "0"],
+            ["H", "right", "q"],
+            ["question_mark", "q"],
+            ["ctrl+t", "space"],
+        ):
+            await explorer.press(*keys)
+            assert sent.terminal.cells == sent.plain.cells
+
+
+SIZES = {"d_model": 384, "heads": 12, "layers": 6, "d_ff": 1536}
+SENTENCE = "Where did the old sailor hide the map of the island?"
+
+
+async def keys(explorer: Explorer, sent: Written, *pressed: str) -> list[int]:
+    """Bytes of each key."""
+    found = []
+    for key in pressed:
+        sent.since()
+        await explorer.press(key)
+        found.append(sent.since())
+    return found
+
+
+async def test_a_key_writes_little_to_the_terminal(sent: Written) -> None:
+    """On a model of the size of a small sentence encoder: arrows 3 KiB, a step 12 KiB, all heads 60 KiB.
+
+    A step into another layer draws every picture of that anew.
+    """
+    async with exploring(WIDE, text=SENTENCE, sizes=SIZES, whole=None) as explorer:
+        await explorer.press("space", "space")
+        *steps, other_layer = await keys(explorer, sent, *["space"] * 20)
+        assert explorer.stop.startswith("encoder.1")
+        assert max(steps) <= 12 * 1024
+        assert other_layer <= 24 * 1024
+        assert max(await keys(explorer, sent, "tab", "down", "right", "down", "right", "left")) <= 3 * 1024
+        assert max(await keys(explorer, sent, "H")) <= 60 * 1024
+        assert max(await keys(explorer, sent, "right", "down", "left")) <= 3 * 1024
