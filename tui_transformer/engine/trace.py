@@ -176,13 +176,13 @@ class Trace:
         check_index(self.program, name, index)
         if name in self.program.by_name:
             self.prepare(name)
-        stored = self._source(name, item).cell(*index)
+        stored = self.source(name, item).cell(*index)
         edited = any(edit.name == name and covers(edit.region, index) for edit in self.edits)
         if name in self.program.weights or name in self.givens:
             working, formula = Working((Value("value", stored),), stored), "given"
         else:
             step = self.program.step(name)
-            working = step.op.explain(index, *(self._source(source, item) for source in step.inputs))
+            working = step.op.explain(index, *(self.source(source, item) for source in step.inputs))
             formula = step.op.formula
         return Explanation(name, index, formula, working.items, working.result, stored, edited, equation_of(working))
 
@@ -380,7 +380,7 @@ class Trace:
 
     # Handing out
 
-    def _source(self, name: str, item: int) -> Source:
+    def source(self, name: str, item: int = 0) -> Source:
         """An input of an explanation."""
         shape = self.program.shape(name)
 

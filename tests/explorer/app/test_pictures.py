@@ -33,7 +33,7 @@ def encoder() -> ExplorerApp:
 
 PICTURES: dict[str, tuple[Callable[[], ExplorerApp], tuple[int, int], list[str]]] = {
     "attention": (attention, (80, 24), [*TO_WEIGHTS, "down", "down", "right"]),
-    "cell": (attention, (80, 24), [*TO_WEIGHTS, "down", "down", "right", "enter"]),
+    "cell": (attention, (80, 24), [*TO_WEIGHTS, "down", "down", "right", "5"]),
     "main": (encoder, (120, 36), ["space"] * 11),
 }
 

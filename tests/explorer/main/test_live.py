@@ -208,7 +208,7 @@ async def test_ids_give_way_to_a_sentence_with_another_vocabulary():
 async def test_typing_shows_the_sentence_and_leaving_brings_everything_back():
     async with exploring(WIDE) as explorer:
         await explorer.go("encoder.0.self_attention.scores")
-        await explorer.press("]", "G", "end", "enter", "enter")
+        await explorer.press("]", "G", "end", "5", "enter")
         before, position, trail = explorer.session, explorer.position, list(explorer.parts.explored.trail)
         await explorer.press("/", "ctrl+u", "w", "a", "v", "e", "s")
         assert explorer.session.text == "waves"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tui_transformer.explorer.main.editing import Editing
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.export import Export
+from tui_transformer.explorer.main.inside.looking_inside import LookingInside
 from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.looking import Looking
 from tui_transformer.explorer.main.navigation import Navigation
@@ -38,6 +39,7 @@ class Parts:
     export: Export
     tour: Tour
     predicting: Predicting
+    inside: LookingInside
 
 
 def assemble(
@@ -70,4 +72,5 @@ def assemble(
         Export(explored, port, lambda text: screen.app.copy_to_clipboard(text)),
         Tour(explored, panes, presenter, port),
         Predicting(explored, port),
+        LookingInside(explored, panes, port),
     )

@@ -20,13 +20,13 @@ from tui_transformer.explorer.widgets.thumbnails import HeadStrip
 
 REPLIES: Mapping[type[Message], Callable[[Parts, Any], None]] = {
     HeatMap.Moved: lambda parts, event: parts.presenter.move_cell(*event.control.at),  # it may show another step now
-    HeatMap.Chosen: lambda parts, _: parts.panes.focus("cell"),
+    HeatMap.Chosen: lambda parts, _: parts.inside.look(),
     HeatMap.TileNeeded: lambda parts, event: parts.presenter.supply_tile(event.rows, event.columns, event.heat_map),
     HeadStrip.Moved: lambda parts, event: parts.navigation.go_to_head(event.index),
     StepsPane.Visited: lambda parts, event: parts.navigation.go_to_stop(event.chosen),
     WholePane.Moved: lambda parts, event: parts.navigation.go_to_box(event.across, event.down),
     WholePane.Visited: lambda parts, event: parts.navigation.go_into(event.step, event.head, event.row),
-    WholePane.Chosen: lambda parts, _: parts.panes.focus("matrix"),
+    WholePane.Chosen: lambda parts, _: parts.inside.look(),
     CellPane.Followed: lambda parts, event: parts.navigation.follow_operand(event.operand),
     VocabularyPane.EntryChosen: lambda parts, event: parts.navigation.follow_word(event.token_id),
     SentencePane.Opened: lambda parts, event: parts.editing.target() if event.which else parts.editing.sentence(),

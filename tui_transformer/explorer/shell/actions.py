@@ -267,6 +267,19 @@ PREDICT = tuple(
     Action(f"pane.{pane}", f"answer({index})", f"Answer {index + 1}")
     for index, pane in enumerate(("sentence", "steps", "heads", "matrix"))
 )
+INSIDE = (
+    Action("", "", "Follow the term to the cell that it was read from", "follow", "enter"),
+    Action("second", "second", "Follow the second factor of a product", "second factor", ";"),
+    Action("step.next", "step(1)", "The same cell of the next step", "next step", "space"),
+    Action("step.back", "step(-1)", "The same cell of the step before", "back", "backspace"),
+    Action("cursor.left", "cell(-1)", "The cell before", "cell", "← →"),
+    Action("cursor.right", "cell(1)", "The next cell"),
+    Action("head.next", "head(1)", "The next head", "head", "[ ]"),
+    Action("head.back", "head(-1)", "The head before"),
+    Action("quit", "leave", "Out, to the cell that is looked into", "out, here", "q"),
+    HELP,
+    Action("back", "back", "Back to where it was followed from; then out", "back", "esc"),
+)
 WHOLE = (
     Action("cursor.left", "box(-1, 0)", "The box before"),
     Action("cursor.right", "box(1, 0)", "The next box"),
@@ -308,6 +321,7 @@ SCREENS: Mapping[str, tuple[Action, ...]] = {
     "tour": TOUR,
     "predict": PREDICT,
     "cell": CELL,
+    "inside": INSIDE,
     "whole": WHOLE,
     "words": TEMPERATURE,
     "vocabulary": VOCABULARY,

@@ -61,7 +61,9 @@ async def test_steps_and_arrows_move_the_frame(size):
         await explorer.press("up", "up")
         assert "embedding" in explorer.stop or explorer.stop == "tokens"
         await explorer.press("enter")
-        assert explorer.view.active == "matrix"
+        assert "Look inside" in explorer.text
+        await explorer.press("escape")
+        assert explorer.view.active == "whole"
 
 
 async def test_a_click_goes_to_a_box_its_head_and_its_row():

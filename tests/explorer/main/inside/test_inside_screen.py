@@ -1,0 +1,109 @@
+"""Looking inside a cell: the drawing, following its operands, and the way back."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+from rich.style import Style
+
+from tui_transformer.explorer.main.inside.drawing import lines_of
+from tui_transformer.explorer.main.inside.paint import Paint
+from tui_transformer.explorer.main.inside.screen import InsideScreen
+from tui_transformer.explorer.widgets.inks import Inks
+from tui_transformer.explorer.widgets.palette import Surface
+
+sys.path.append(str(Path(__file__).parents[3] / "views" / "inside"))
+from test_inside import CASES, cells
+
+SCORES, WEIGHTS = "encoder.0.self_attention.scores", "encoder.0.self_attention.weights"
+INKS = Inks(*[Style()] * 6)
+
+
+def drawn(inside, width: int, depth: str = "none") -> list[str]:
+    lines = lines_of(inside, Paint(INKS, Surface(depth, dark=True), Style(bgcolor="black"), width))  # type: ignore[arg-type]
+    return [line.text.plain for line in lines]
+
+
+@pytest.mark.parametrize("width", [34, 75, 155])
+@pytest.mark.parametrize("name", CASES)
+def test_every_operation_is_drawn_within_the_columns_there_are(name, width):
+    for inside in cells(name)[:3]:
+        lines = drawn(inside, width)
+        assert len(lines) > 4
+        assert lines[-1].startswith("recomputed")
+        if width > 70:
+            assert max(map(len, lines)) <= width + 1, [line for line in lines if len(line) > width + 1]
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
+async def test_enter_draws_the_operation_and_the_division_is_spelled_out(size):
+    async with exploring(size, model="question") as explorer:
+        await explorer.go(SCORES)
+        await explorer.press("]", "]", "end", "enter")
+        assert isinstance(explorer.app.screen, InsideScreen)
+        assert "Q, row of “where”" in explorer.text
+        assert "Kᵀ, column of “?”" in explorer.text
+        assert "┃    19.638 ┃" in explorer.text
+        await explorer.press("space", "space", "space")
+        assert re.search(r"e\^\(6\.94298 − 6\.94298\) ÷ 1\.01155 = 1 ÷ 1\.01155 = 0\.9885", explorer.text)
+        assert "recomputed 0.98858" in explorer.text
+        await explorer.press("q")
+        assert (explorer.stop, explorer.position.place.column) == (WEIGHTS, 8)
+
+
+async def test_operands_are_followed_to_q_and_esc_goes_back_along_them():
+    async with exploring(NARROW, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("]", "]", "end", "enter")
+        screen, seen = explorer.app.screen, []
+        for _ in range(4):
+            await explorer.press("enter")
+            seen.append(screen.spot.name.rpartition(".")[2])
+        assert seen == ["masked", "scaled", "scores", "query"]
+        await explorer.press("escape", "escape")
+        assert screen.spot.name.endswith("scaled")
+        await explorer.press("escape", "escape")
+        assert screen.spot.name == WEIGHTS
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.main
+        assert explorer.stop == WEIGHTS
+
+
+async def test_leaving_elsewhere_shows_that_cell_and_esc_returns():
+    async with exploring(NARROW, model="question") as explorer:
+        await explorer.go(SCORES)
+        await explorer.press("enter", ";", "q")
+        assert explorer.stop == "encoder.0.self_attention.key"
+        await explorer.press("escape")
+        assert explorer.stop == SCORES
+
+
+async def test_neighbours_and_heads_are_looked_into_without_leaving():
+    async with exploring(SMALL, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("enter", "right", "]")
+        assert explorer.app.screen.spot.index == (1, 0, 1)
+        await explorer.press("left", "left", "[", "[")
+        assert explorer.app.screen.spot.index == (0, 0, 0)
+        await explorer.press("?")
+        assert "operation of one cell" in explorer.text
+
+
+async def test_a_gradient_is_looked_into_where_it_is_shown():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.press("b", "enter", "space", "space", "space", "enter")
+        screen = explorer.app.screen
+        assert isinstance(screen, InsideScreen)
+        assert screen.spot.gradient
+        assert "∂loss/∂" in explorer.text
+        assert screen.inside.recomputed == pytest.approx(screen.inside.stored, abs=1e-5)
+
+
+async def test_words_have_no_inside():
+    async with exploring(WIDE, model="question", whole=None) as explorer:
+        await explorer.press("enter")
+        assert explorer.app.screen is explorer.main

@@ -1,0 +1,313 @@
+"""The inside of a cell as lines: each kind of part by one function."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from rich.style import Style
+from rich.text import Text
+
+from tui_transformer.explorer.main.inside.paint import Drawn, Paint
+from tui_transformer.explorer.widgets.dots import Dots
+from tui_transformer.explorer.widgets.labels import fit_label
+from tui_transformer.explorer.widgets.share_bar import share_bar
+from tui_transformer.text.display import cells
+from tui_transformer.views.inside.cell import written
+from tui_transformer.views.inside.parts import (
+    Allowed,
+    Bars,
+    Curve,
+    Equation,
+    Inside,
+    Note,
+    Number,
+    Product,
+    Strip,
+    Strips,
+    Turn,
+    Weighted,
+)
+
+NUMBER = 9
+"""Columns of a number."""
+
+LABEL = 14
+BAR = 16
+CURVE_LINES, CURVE_COLUMNS = 9, 60
+TURN_LINES = 11
+
+
+def lines_of(inside: Inside, paint: Paint) -> list[Drawn]:
+    """All lines: what the parts are, from the operands down to the cell, and how exact it is."""
+    plain, quiet, accent = paint.inks.plain, paint.inks.quiet, paint.inks.accent
+    edited = ("  set by hand, ablated or patched", accent) if inside.edited else ("", quiet)
+    heading = [(inside.cell or inside.name, plain + Style(bold=True)), (f"   {written(inside.stored)}", accent), edited]
+    found = [Drawn(paint.line(*heading))]
+    for before, part in zip((None, *inside.parts), inside.parts, strict=False):
+        if not (
+            isinstance(part, Note) or (isinstance(part, Number | Equation) and isinstance(before, Number | Equation))
+        ):
+            found.append(Drawn(Text("", plain)))
+        found += _DRAW[type(part)](part, paint)
+    numbers = zip(("recomputed", "stored"), (inside.recomputed, inside.stored), strict=True)
+    exact = "   ".join(f"{name} {written(value, 9)}" for name, value in numbers)
+    return [*found, Drawn(Text("", plain)), Drawn(Text(f"{exact}   difference {written(inside.difference, 2)}", quiet))]
+
+
+def _note(part: Note, paint: Paint) -> Iterator[Drawn]:
+    for line in textwrap.wrap(part.text, max(paint.width - 1, 10)):
+        yield Drawn(Text(line, paint.inks.quiet))
+
+
+def _equation(part: Equation, paint: Paint) -> Iterator[Drawn]:
+    for line in textwrap.wrap(part.text, max(paint.width - 3, 10)):
+        yield Drawn(Text(f"  {line}", paint.inks.accent))
+
+
+def _number(part: Number, paint: Paint) -> Iterator[Drawn]:
+    name = fit_label(part.name, max(LABEL, min(cells(part.name), paint.width // 2)))
+    where = f"{part.source.name.rpartition('.')[2]}{list(part.source.index)}" if part.source is not None else ""
+    says = part.note or where
+    value = f"{written(part.value):>{NUMBER + 2}}"
+    yield Drawn(
+        paint.line((f"  {name} ", paint.inks.quiet), (value, paint.inks.plain), (f"  {says}", paint.inks.quiet)),
+        part.source,
+    )
+
+
+# A row times a column
+
+
+def _product(part: Product, paint: Paint) -> Iterator[Drawn]:
+    """Terms at the left, the column above the cell at the right, the row before it below."""
+    inks, left = paint.inks, max(paint.width - NUMBER - 6, 0)
+    shown = list(part.shown)
+    column, row, products = part.column.values[shown], part.row.values[shown], part.products[shown]
+    name = fit_label(part.column.name, min(cells(part.column.name), paint.width - 2))
+    yield Drawn(paint.line((" " * max(paint.width - cells(name) - 1, 0), inks.plain), (name, inks.plain)))
+    most = float(np.abs(products).max(initial=0.0)) or 1.0
+    head = f"{'':>6}{'row':>{NUMBER}}   {'column':>{NUMBER}}   {'product':>{NUMBER}}"
+    yield Drawn(_beside(Text(head, inks.quiet), left, ("│", inks.quiet), ("", inks.plain)))
+    styles = paint.heat(column)
+    for place, k in enumerate(shown):
+        text = Text(f"{fit_label(part.labels[k], 5, 'right')} ", inks.quiet)
+        text.append(f"{_short(row[place])} × {_short(column[place])} = ", inks.plain)
+        text.append(_short(products[place]), inks.plain).append("  ")
+        room = max(min(left - text.cell_len - 2, BAR), 0)
+        text.append(_bar(float(products[place]) / most, room), inks.quiet)
+        number = _short(column[place])
+        yield Drawn(
+            _beside(text, left, ("│ ", inks.quiet), (number, styles[place])),
+            part.row.sources[place],
+            part.column.sources[place],
+        )
+    if part.others:
+        text = Text(f"{part.others:>5} others together{'':>8}{_short(part.rest):>{NUMBER + 1}}", inks.quiet)
+        yield Drawn(_beside(text, left, ("│ ", inks.quiet), ("…", inks.quiet)))
+    yield from _row_into_cell(part, paint, left)
+
+
+def _row_into_cell(part: Product, paint: Paint, left: int) -> Iterator[Drawn]:
+    inks = paint.inks
+    yield Drawn(_beside(Text(part.row.name, inks.plain), left, ("▼", inks.accent), ("", inks.plain)))
+    room = max((left - 4) // (NUMBER + 1), 1)
+    row = part.row.values[list(part.shown)][:room]
+    text = Text("", inks.plain)
+    for value, style in zip(row, paint.heat(row), strict=True):
+        text.append(_short(value), style).append(" ")
+    text.append("… " if len(part.row.values) > len(row) else "", inks.quiet)
+    text.append("─" * max(left - text.cell_len - 2, 0) + "▶ ", inks.accent)
+    yield Drawn(_beside(text, left, ("", inks.quiet), (f"┃ {_short(part.total)} ┃", inks.accent)))
+
+
+def _beside(text: Text, left: int, mark: tuple[str, Style], number: tuple[str, Style]) -> Text:
+    """A line with something at its right."""
+    text.truncate(left, pad=True)
+    text.no_wrap = True
+    return text.append(*mark).append(*number)
+
+
+# Tables
+
+
+def _bars(part: Bars, paint: Paint) -> Iterator[Drawn]:
+    inks = paint.inks
+    labels = max((cells(bar.label) for bar in part.bars), default=0)
+    width = min(max(labels, cells(part.title), 4), 22 if paint.width < 100 else 2 * LABEL)
+    heads = "".join(f" {fit_label(name, NUMBER + 2, 'right')}" for name in part.columns)
+    yield Drawn(Text(f"  {fit_label(part.title, width)}{heads}", inks.quiet))
+    last = [bar.values[-1] for bar in part.bars]
+    most = max((abs(value) for value in last if math.isfinite(value)), default=0.0) or 1.0
+    for bar in part.bars:
+        style = inks.accent if bar.marked else inks.plain
+        text = Text("▸ " if bar.marked else "  ", inks.accent).append(fit_label(bar.label, width), style)
+        for value in bar.values:
+            text.append(f" {written(value, 5):>{NUMBER + 2}}", style)
+        room = max(min(paint.width - text.cell_len - 3, 2 * BAR), 0)
+        share = bar.values[-1] / most if math.isfinite(bar.values[-1]) else 0.0
+        yield Drawn(
+            text.append("  " + _bar(share, room), style if bar.marked else inks.quiet), bar.source, None, bar.marked
+        )
+    if part.others:
+        rest = f", together {written(part.rest, 5)}" if math.isfinite(part.rest) and part.rest else ""
+        yield Drawn(Text(f"  and {part.others:,} more{rest}", inks.quiet))
+
+
+def _strips(part: Strips, paint: Paint) -> Iterator[Drawn]:
+    inks, room = paint.inks, max((paint.width - LABEL - 5) // (NUMBER + 1), 1)
+    yield Drawn(Text(f"  {part.title}", inks.quiet))
+    marked = next((strip.marked for strip in part.strips if strip.marked is not None), 0)
+    columns = _window(marked, len(part.strips[0].values), room)
+    numbers = "".join(f"{part.strips[0].first + k:>{NUMBER}} " for k in columns)
+    yield Drawn(Text(f"{'':>{LABEL + 4}}{numbers}", inks.quiet))
+    for sign, strip in zip(part.signs, part.strips, strict=True):
+        yield Drawn(_strip(strip, sign, columns, paint), strip.source)
+
+
+def _strip(strip: Strip, sign: str, columns: range, paint: Paint) -> Text:
+    inks = paint.inks
+    text = Text(f"{sign:>2} ", inks.accent).append(f"{fit_label(strip.name, LABEL)} ", inks.plain)
+    values = strip.values[columns.start : columns.stop]
+    for k, value, style in zip(columns, values, paint.heat(values), strict=True):
+        here = k == strip.marked
+        text.append(_short(value), style + Style(bold=True, underline=True) if here else style)
+        text.append("◂" if here else " ", inks.accent)
+    return text
+
+
+def _weighted(part: Weighted, paint: Paint) -> Iterator[Drawn]:
+    """A line a row: its share as a bar, and what it adds to every column; below them the sums."""
+    inks, head = paint.inks, LABEL + 18
+    room = max((paint.width - head - 2) // (NUMBER + 1), 1)
+    columns = _window(part.marked, part.rows.shape[1], room)
+    numbers = "".join(f"{part.first + k:>{NUMBER}} " for k in columns)
+    yield Drawn(Text(f"  {fit_label(part.title, head - 2)}{numbers}", inks.quiet))
+    added = part.shares[:, None] * part.rows[:, columns.start : columns.stop]
+    styles = paint.heat(added.reshape(-1))
+    for row, (label, share) in enumerate(zip(part.labels, part.shares.tolist(), strict=True)):
+        text = Text(f"  {fit_label(label, LABEL)} ", inks.plain)
+        text.append(f"{written(share, 3):>7} ", inks.plain).append(f"{share_bar(share, 6)} ", inks.accent)
+        for place, k in enumerate(columns):
+            text.append(_short(added[row, place]), styles[row * len(columns) + place])
+            text.append("◂" if k == part.marked else " ", inks.accent)
+        yield Drawn(text, *part.sources[row])
+    if part.others:
+        yield Drawn(Text(f"  and {part.others:,} more, which add {written(part.rest, 5)} to the cell", inks.quiet))
+    text = Text(f"{'Σ':>{head - 1}} ", inks.accent)
+    for k in columns:
+        text.append(_short(part.total[k]), inks.accent).append("◂" if k == part.marked else " ", inks.accent)
+    yield Drawn(text)
+
+
+# Drawings
+
+
+def _curve(part: Curve, paint: Paint) -> Iterator[Drawn]:
+    """The curve, with lines at 0 and the point."""
+    inks, width = paint.inks, max(min(CURVE_COLUMNS, paint.width - NUMBER - 5), 8)
+    finite = part.y[np.isfinite(part.y)]
+    heights = [*finite.tolist(), 0.0, part.point[1]]
+    low, high = min(filter(math.isfinite, heights)), max(filter(math.isfinite, heights))
+    first, last = float(part.x[0]), float(part.x[-1])
+    canvas = Dots(width, CURVE_LINES)
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        across = (x - first) / ((last - first) or 1.0) * (width - 0.5)
+        return across, (high - y) / ((high - low) or 1.0) * (CURVE_LINES - 0.3)
+
+    for start, end in (((first, 0.0), (last, 0.0)), ((0.0, low), (0.0, high))):
+        canvas.line(place(*start), place(*end), inks.quiet, gap=3)
+    points = [place(float(x), float(y)) for x, y in zip(part.x, part.y, strict=True)]
+    for start, end in pairwise(points):
+        canvas.line(start, end, inks.plain)
+    canvas.letter(*place(*part.point), "●", inks.accent)
+    yield Drawn(Text(f"  {part.name}", inks.plain))
+    for line in range(CURVE_LINES):
+        label = {0: written(high, 3), CURVE_LINES - 1: written(low, 3)}.get(line, "")
+        yield Drawn(Text(f"{label:>{NUMBER}} ", inks.quiet).append_text(canvas.text(line, inks.plain)))
+    ends = f"{written(first, 3)}{part.x_name:^{max(width - 2 * NUMBER, 1)}}{written(last, 3):>{NUMBER}}"
+    yield Drawn(Text(f"{'':>{NUMBER}} {ends}", inks.quiet))
+    x, y = (written(value, 4) for value in part.point)
+    yield Drawn(Text(f"{'':>{NUMBER}} ● {part.x_name} = {x} → {y}", inks.accent))
+
+
+def _turn(part: Turn, paint: Paint) -> Iterator[Drawn]:
+    """Two arrows from the origin: before, dotted, and after."""
+    inks, half = paint.inks, TURN_LINES
+    canvas, reach = Dots(2 * half, TURN_LINES), max(*map(abs, (*part.before, *part.after)), 1e-9) * 1.1
+
+    def place(point: tuple[float, float]) -> tuple[float, float]:
+        return half + point[0] / reach * half, (TURN_LINES - point[1] / reach * TURN_LINES) / 2
+
+    canvas.line(place((-reach, 0.0)), place((reach, 0.0)), inks.quiet, gap=4)
+    canvas.line(place((0.0, -reach)), place((0.0, reach)), inks.quiet, gap=4)
+    for point, letter, gap, style in ((part.before, "○", 2, inks.plain), (part.after, "●", 1, inks.accent)):
+        canvas.line(place((0.0, 0.0)), place(point), style, gap)
+        canvas.letter(*place(point), letter, style)
+    pairs = [f"({written(point[0], 4)}, {written(point[1], 4)})" for point in (part.before, part.after)]
+    words = {
+        2: (f"{part.names[0]} across, {part.names[1]} up", inks.quiet),
+        4: (f"○ before {pairs[0]}", inks.plain),
+        5: (f"● after  {pairs[1]}", inks.accent),
+        7: (f"θ = {written(part.angle, 4)} radians = {math.degrees(part.angle) % 360:.1f}° of a turn", inks.plain),
+    }
+    for line in range(TURN_LINES):
+        yield Drawn(
+            Text("  ")
+            .append_text(canvas.text(line, inks.plain))
+            .append("  ")
+            .append(*words.get(line, ("", inks.plain)))
+        )
+
+
+def _allowed(part: Allowed, paint: Paint) -> Iterator[Drawn]:
+    inks, width = paint.inks, 6
+    columns = _window(part.marked[1], len(part.columns), max((paint.width - LABEL - 4) // (width + 1), 1))
+    heads = "".join(f"{fit_label(part.columns[k], width, 'right')} " for k in columns)
+    yield Drawn(Text(f"  {fit_label('query ↓  key →', LABEL)} {heads}", inks.quiet))
+    for row, name in enumerate(part.rows):
+        text = Text(f"  {fit_label(name, LABEL)} ", inks.accent if row == part.marked[0] else inks.plain)
+        for k in columns:
+            here = (row, k) == part.marked
+            sign = "■" if part.seen[row, k] else "−∞"
+            style = inks.accent if here else inks.plain if part.seen[row, k] else inks.quiet
+            text.append(f"{f'[{sign}]' if here else sign:>{width}} ", style)
+        yield Drawn(text)
+    yield Drawn(Text("  ■ may look   −∞ may not   [ ] this cell", inks.quiet))
+
+
+def _window(place: int, size: int, room: int) -> range:
+    """At most so many places around one."""
+    first = min(max(place - room // 2, 0), max(size - room, 0))
+    return range(first, min(first + room, size))
+
+
+def _bar(share: float, room: int) -> str:
+    """A bar; of what is below 0 another one."""
+    return share_bar(share, room) if share >= 0 else ("▒" * max(round(-share * room), 1)).ljust(room)[:room]
+
+
+def _short(value: Any) -> str:
+    """A number as exactly as its columns allow."""
+    number = float(value)
+    texts = (written(number, digits) for digits in (5, 4, 3, 2, 1))
+    return f"{next((text for text in texts if len(text) <= NUMBER), '…'):>{NUMBER}}"
+
+
+_DRAW: Mapping[type[Any], Callable[[Any, Paint], Iterator[Drawn]]] = {
+    Note: _note,
+    Equation: _equation,
+    Number: _number,
+    Product: _product,
+    Bars: _bars,
+    Strips: _strips,
+    Weighted: _weighted,
+    Curve: _curve,
+    Turn: _turn,
+    Allowed: _allowed,
+}

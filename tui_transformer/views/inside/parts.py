@@ -1,0 +1,276 @@
+"""What the inside of a step is drawn of: values with their labels, without saying how they are drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.engine.explanation import Floats, Operand
+
+
+@dataclass(frozen=True)
+class Note:
+    """A line of words."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Equation:
+    """Arithmetic that can be checked with a calculator; the last one gives the cell."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Number:
+    """A named number on the way to the cell, and the cell that it was read from, if it was."""
+
+    name: str
+    value: float
+    note: str = ""
+    source: Operand | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A row or a column that takes part in a product.
+
+    Attributes:
+        name: What it is: `Q, row of “where”`.
+        values: All of it.
+        sources: Where each value of the terms that are drawn was read.
+    """
+
+    name: str
+    values: Floats
+    sources: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """A row times a column: the row lies at the left, the column stands above, their products run into the cell.
+
+    Attributes:
+        row: The row.
+        column: The column.
+        labels: What each term is called.
+        shown: The terms that are drawn, in order.
+        products: The product of every term.
+    """
+
+    row: Side
+    column: Side
+    labels: tuple[str, ...]
+    shown: tuple[int, ...]
+    products: Floats
+
+    @property
+    def total(self) -> float:
+        """The sum of all products."""
+        return float(self.products.sum())
+
+    @property
+    def others(self) -> int:
+        """Terms that are not drawn one by one."""
+        return len(self.products) - len(self.shown)
+
+    @property
+    def rest(self) -> float:
+        """The sum of those."""
+        return float(np.delete(self.products, self.shown).sum()) if self.others else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Bar:
+    """A line of a table: what it is of, its numbers, the one that is drawn as a bar, where it was read.
+
+    Attributes:
+        label: What it is of.
+        values: A number for each column of the table; NaN for none.
+        marked: Whether it is that of the cell.
+        source: The cell that it was read from.
+    """
+
+    label: str
+    values: tuple[float, ...]
+    marked: bool = False
+    source: Operand | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """Numbers of several things below each other, the last number of each as a bar.
+
+    Attributes:
+        title: What is listed.
+        columns: Names of the numbers.
+        bars: Those that are drawn, in order.
+        others: How many are not.
+        rest: The sum of their last numbers.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    bars: tuple[Bar, ...]
+    others: int = 0
+    rest: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Strip:
+    """A row of numbers around a column, which is marked.
+
+    Attributes:
+        name: Whose numbers they are.
+        first: The number of the first column.
+        values: The numbers.
+        marked: The place of the marked one among them; None for none.
+        source: Where the marked one was read.
+    """
+
+    name: str
+    first: int
+    values: Floats
+    marked: int | None = None
+    source: Operand | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Strips:
+    """Rows of numbers above each other, in which the same columns lie under each other.
+
+    Attributes:
+        title: What they are.
+        strips: The rows; before all but the first stands a sign.
+        signs: What stands before each.
+    """
+
+    title: str
+    strips: tuple[Strip, ...]
+    signs: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """Rows, each as strong as its share, added up into one.
+
+    Attributes:
+        title: What they are.
+        labels: What each row is called.
+        shares: How much each counts.
+        rows: The rows, as many columns of them as are drawn, before they are weighted.
+        total: Their weighted sum, with those that are not drawn.
+        first: The number of the first column.
+        marked: The place of the cell's column among them.
+        others: Rows that are not drawn.
+        sources: The share and the value of each row in the cell's column.
+    """
+
+    title: str
+    labels: tuple[str, ...]
+    shares: Floats
+    rows: Floats
+    total: Floats
+    first: int
+    marked: int
+    others: int
+    sources: tuple[tuple[Operand, Operand], ...]
+
+    @property
+    def added(self) -> Floats:
+        """What each row adds to the cell."""
+        column: Floats = self.shares * self.rows[:, self.marked]
+        return column
+
+    @property
+    def rest(self) -> float:
+        """What the rows that are not drawn add to the cell."""
+        return float(self.total[self.marked] - self.added.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A function, and the point of it that the cell is.
+
+    Attributes:
+        name: The function.
+        x_name: What goes in.
+        x: Places.
+        y: Its values there.
+        point: Where the cell is.
+        steps: It is known at these places alone: points, not a line.
+    """
+
+    name: str
+    x_name: str
+    x: Floats
+    y: Floats
+    point: tuple[float, float]
+    steps: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """A pair of numbers as a point of the plane, before and after it is turned.
+
+    Attributes:
+        before: The pair.
+        after: The pair after it.
+        angle: In radians.
+        names: What the two numbers are called.
+    """
+
+    before: tuple[float, float]
+    after: tuple[float, float]
+    angle: float
+    names: tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Allowed:
+    """Which query may look at which key, around a cell.
+
+    Attributes:
+        rows: The queries.
+        columns: The keys.
+        seen: Whether a query may look at a key.
+        marked: The cell, by its place among those.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    seen: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+    marked: tuple[int, int]
+
+
+Part = Note | Equation | Number | Product | Bars | Strips | Weighted | Curve | Turn | Allowed
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """The inside of a cell.
+
+    Attributes:
+        name: The step.
+        cell: The cell in words: `“where” → “?” in head 2`.
+        formula: How the step is computed.
+        parts: What is drawn, from the operands down to the equation that gives the cell.
+        recomputed: The value that the parts give, in float64.
+        stored: The value of the forward pass.
+        edited: The value was set, ablated or patched.
+    """
+
+    name: str
+    cell: str
+    formula: str
+    parts: tuple[Part, ...]
+    recomputed: float
+    stored: float
+    edited: bool = False
+
+    @property
+    def difference(self) -> float:
+        """Recomputed less stored; 0 where both are the same infinity."""
+        return 0.0 if self.recomputed == self.stored else self.recomputed - self.stored
