@@ -34,7 +34,7 @@ class Sublayer:
 
 def placed_wrongly(segment: Segment) -> Iterator[Cause]:
     """Every sublayer of the segment with its norm on the other side, the kinds of them, each alone."""
-    before, after = _before(segment), _after(segment)
+    before, after = normed_before(segment), normed_after(segment)
     yield from _normed_late(segment, before)
     for sublayers, move, says in ((after, _to_front, FRONT), (before, _to_back, BACK)):
         for group in _grouped(sublayers):
@@ -69,7 +69,7 @@ def _grouped(sublayers: list[Sublayer]) -> Iterator[list[Sublayer]]:
         yield from ([each] for each in sublayers)
 
 
-def _after(segment: Segment) -> list[Sublayer]:
+def normed_after(segment: Segment) -> list[Sublayer]:
     """Sublayers whose norm reads their sum."""
     program, found = segment.program, []
     for norm in program.steps:
@@ -82,7 +82,7 @@ def _after(segment: Segment) -> list[Sublayer]:
     return found
 
 
-def _before(segment: Segment) -> list[Sublayer]:
+def normed_before(segment: Segment) -> list[Sublayer]:
     """Sublayers whose norm reads what their sum adds."""
     program, found = segment.program, []
     for norm in program.steps:

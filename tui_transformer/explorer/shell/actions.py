@@ -37,6 +37,13 @@ ACTIONS = (
     Action("undo", "undo", "Undo the last change", "undo", "u"),
     Action("redo", "redo", "Redo"),
     Action("settings", "open('settings')", "Settings: sizes, seed, masks, device", "settings", ","),
+    Action(
+        "breaks",
+        "open('breaks')",
+        "Break it: without ÷ √d_k, positions, mask …, and what each changes",
+        "break it",
+        "!",
+    ),
     Action("heads.all", "open('heads')", "All heads at once, by layer or by a measure", "all heads", "H"),
     Action("links", "open('links')", "The strongest links of attention"),
     Action("rollout", "open('rollout')", "Attention rollout: what reached which token"),
@@ -226,6 +233,11 @@ EXERCISES = (
     Action("", "", "Open its step in the main screen, on its model and sentence", "open its step", "enter x"),
     Action("export", "explore", "Take it to the main screen: its model, sentence and step"),
 )
+BREAKING = (
+    Action("", "", "Break it, or mend it", "switch", "enter"),
+    Action("step.next", "switch", "Break it, or mend it"),
+    Action("mend", "mend", "Mend everything"),
+)
 CUTS = (Action("vocabulary.open", "add", "Add another vocabulary", "add a vocabulary", "v"),)
 PATCH = (HELP,)
 PART = (Action("cursor.choose", "screen.submit", "Patch"),)
@@ -309,6 +321,7 @@ SCREENS: Mapping[str, tuple[Action, ...]] = {
     "train": TRAIN,
     "generate": GENERATE,
     "exercises": EXERCISES,
+    "breaks": BREAKING,
     "cuts": CUTS,
     "patch": PATCH,
     "part": PART,

@@ -45,6 +45,7 @@ KEYS: Mapping[str, str] = {
     "find": "ctrl+f",
     "cuts": "V",
     "settings": "comma",
+    "breaks": "exclamation_mark",
     "save": "ctrl+s",
     "export": "x",
     "copy.cell": "y",

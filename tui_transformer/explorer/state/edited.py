@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tui_transformer.diagnosis.breaking import BREAKS
 from tui_transformer.engine.axis import Region, Shape
 from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Patch
 from tui_transformer.engine.program import Program
+from tui_transformer.explorer.state.session import Session
 
 HEADS_OF = ".context"
 """A head is taken out here; it is called after the attention alone."""
@@ -44,6 +46,14 @@ def active(edits: Sequence[Change], program: Program) -> str:
         return ""
     last = words(edits[-1], program)
     return last if len(edits) == 1 else f"{len(edits)} edits, last {last}"
+
+
+def broken(session: Session) -> str:
+    """What is broken in a few words: the one, or how many; "" for nothing."""
+    if not session.breaks:
+        return ""
+    titles = [each.title for each in BREAKS if each.name in session.breaks]
+    return f"broken: {titles[0]}" if len(titles) == 1 else f"{len(titles)} broken"
 
 
 def _value(change: Change) -> str:

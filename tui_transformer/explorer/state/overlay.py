@@ -34,6 +34,7 @@ class Overlay:
         model: Its model, if it is another.
         edits: Whether what is edited here is edited in it too.
         values: Steps whose values are those of a dump; what it does not hold is computed from these.
+        whole: What is broken here is not broken in it.
         first: Of a dump, the first step that is wrong: what is computed from it follows from it.
     """
 
@@ -44,10 +45,12 @@ class Overlay:
     edits: bool = True
     values: tuple[Change, ...] = ()
     first: str = ""
+    whole: bool = False
 
 
 NOTHING, GRADIENT = Overlay(), Overlay("gradient")
 BEFORE = Overlay("trace", "before the edits", edits=False)
+UNBROKEN = Overlay("trace", "unbroken", whole=True)
 
 
 def shown_in(kind: Kind, wanted: Shown, *, wide: bool) -> Shown:

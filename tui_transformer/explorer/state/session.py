@@ -15,7 +15,7 @@ from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.state.cache import Cache
-from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING, Overlay
+from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING, UNBROKEN, Overlay
 from tui_transformer.guide.texts import Stop
 from tui_transformer.learning.answering import answers_first
 from tui_transformer.model import Model
@@ -54,6 +54,7 @@ class Session:
         decoder_text: What a decoder beside an encoder has written so far, without its start token.
         decoder_ids: Its token IDs instead, start token included.
         targets: The token ID that is right at every position; None for the default ones.
+        breaks: What is computed otherwise on purpose, by name.
         overlay: What is shown beside every step. With the gradient, the steps are walked backwards.
         cache: What was worked out of it. A session that is made with `replace` has a new one, unless it is `given` the
             results that it shares with another.
@@ -71,6 +72,7 @@ class Session:
     decoder_ids: tuple[int, ...] | None = None
     targets: Ids | None = None
     overlay: Overlay = NOTHING
+    breaks: tuple[str, ...] = ()
     given: InitVar[Cache | None] = None
     cache: Cache = field(init=False, repr=False)
 
@@ -130,7 +132,7 @@ class Session:
     @property
     def has_loss(self) -> bool:
         """Whether there are predictions to compare with targets."""
-        return has_loss(self.base.program)
+        return has_loss(self.base.program) and not self.breaks
 
     @property
     def loss_targets(self) -> Ids:
@@ -247,7 +249,18 @@ class Session:
         Raises:
             InputError: The model cannot read the sentence.
         """
-        return self._checked(replace(self, model=model, edits=(), targets=None))
+        return self._checked(replace(self, model=model, edits=(), targets=None, breaks=()))
+
+    def with_breaks(self, *names: str) -> Session:
+        """The same with these things computed otherwise, beside what they would be; without any, as it was.
+
+        Edits stay as far as their steps are there.
+        """
+        overlay = UNBROKEN if names else NOTHING
+        changed = replace(self, breaks=names, overlay=overlay, edits=(), targets=None)
+        known = changed.base.program
+        kept = tuple(edit for edit in self.edits if edit.name in (*known.by_name, *known.weights))
+        return self._checked(replace(changed, edits=kept, given=changed.cache.for_edits()))
 
     def with_vocabulary(self, where: str) -> Session:
         """The same model with another vocabulary, read from its file again; a sentence that it knows takes its place.
@@ -346,6 +359,15 @@ def _written(session: Session, ids: tuple[int, ...]) -> Encoding:
 
 
 def _run(session: Session) -> Trace:
+    trace = _unbroken(session)
+    if not session.breaks:
+        return trace
+    from tui_transformer.diagnosis.breaking import broken
+
+    return broken(trace, session.breaks)
+
+
+def _unbroken(session: Session) -> Trace:
     if not session.model.config.vocab_size:
         return session.model.trace(budget=session.budget)
     target = None if session.decoder_encoding is None else session.decoder_encoding.ids
@@ -387,6 +409,8 @@ def _other(session: Session) -> Session:
     same = replace(session, overlay=NOTHING, targets=None, edits=edits)
     if overlay.model is not None:
         same = replace(same, model=overlay.model)
+    elif overlay.whole:
+        return replace(same, breaks=())
     elif overlay.text is None:
         return replace(same, given=session.cache.for_edits())
     return same if overlay.text is None else same.with_text(overlay.text)

@@ -22,6 +22,12 @@ def _ablation(port: Port) -> None:
     screen.open_from(port)
 
 
+def _breaks(port: Port) -> None:
+    from tui_transformer.explorer.tools.breaks import screen
+
+    screen.open_from(port)
+
+
 def _checkpoints(port: Port) -> None:
     from tui_transformer.explorer.tools.checkpoints import screen
 
@@ -112,6 +118,7 @@ TOOLS: Mapping[str, Callable[[Port], None]] = {
     "ablate-position": _ablate_here("position", mean=False),
     "ablate-position-mean": _ablate_here("position", mean=True),
     "ablation": _ablation,
+    "breaks": _breaks,
     "checkpoints": _checkpoints,
     "compare": _compare,
     "cuts": _cuts,

@@ -17,7 +17,7 @@ from tui_transformer.explorer.main.panes.cell_lines import number, short_name
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.shell.actions import ALWAYS, KEY_LINE
 from tui_transformer.explorer.shell.keys import Action
-from tui_transformer.explorer.state.edited import active
+from tui_transformer.explorer.state.edited import active, broken
 from tui_transformer.explorer.state.names import model_name
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.explorer.state.tours import offer
@@ -55,9 +55,9 @@ def state(session: Session, stop: str) -> str:
 
 
 def _edits(session: Session) -> str:
-    """The edits that are made."""
-    found = active(session.edits, session.base.program)
-    return f"{visible(found)} · " if found else ""
+    """What is broken, and the edits that are made."""
+    found = (broken(session), active(session.edits, session.base.program))
+    return "".join(f"{visible(each)} · " for each in found if each)
 
 
 def _direction(session: Session) -> str:
@@ -84,9 +84,12 @@ def crumbs(session: Session, stop: str, scene: Scene | None, width: int, inks: I
     program = session.trace.program
     head = "" if scene is None or scene.view.heads < 2 else f"head {scene.place.head} of {scene.view.heads}  "
     way = f"← {_loss(session)}" if session.backward else ""
+    broke = f"{broken(session)}  " if session.breaks else ""
     count = len(session.edits)
     edits = f"{count} edit{'s' * (count > 1)}  " if count else ""
-    right = Text(f"{edits}{way}{head}{where(session, stop).removeprefix('step ').replace(' of ', '/')} ", inks.plain)
+    right = Text(
+        f"{broke}{edits}{way}{head}{where(session, stop).removeprefix('step ').replace(' of ', '/')} ", inks.plain
+    )
     name = f" {step_text(stop).title if stop in program.by_name else stop_title(session, stop)} "
     groups = _groups(session, stop)
     while groups and cell_len(f" {''.join(groups)}{name}") >= width - right.cell_len:

@@ -26,6 +26,9 @@ HOW = "Words or token IDs with a space between them; -1 is not counted."
 def open_from(port: Port) -> None:
     """Set the targets, and walk backwards from their loss."""
     session = port.session
+    if session.breaks:
+        port.say("something is broken on purpose: ! mends it, then there are gradients")
+        return
     if not session.has_loss:
         port.say("this model has no output.logits: there is no loss, and no gradients")
         return

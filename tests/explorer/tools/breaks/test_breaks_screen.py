@@ -1,0 +1,74 @@
+"""Breaking one thing at a time: what it makes of the answer, in the main screen too, and back."""
+
+from __future__ import annotations
+
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+
+from tui_transformer.diagnosis.breaking import BREAKS
+from tui_transformer.explorer.widgets.line_list import LineList
+
+
+async def choose(explorer, name: str) -> None:
+    """Go to a switch and press it."""
+    place = next(i for i, each in enumerate(BREAKS) if each.name == name)
+    lines = explorer.app.screen.query_one(LineList)
+    await explorer.press("home", *["down"] * place)
+    assert lines.cursor == place
+    await explorer.press("enter")
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
+async def test_every_switch_says_what_it_makes_of_the_answer(size):
+    async with exploring(size, model="question") as explorer:
+        await explorer.press("!")
+        await explorer.shown("Break it", "without ÷ √d_k", "question 99.9 % → ")
+        assert "not here: its heads share no keys" in explorer.text
+        assert "the softmax puts almost all on one key" in " ".join(explorer.text.split())
+        assert "encoder.0.self_attention.scaled[" in explorer.text
+
+
+async def test_a_break_is_shown_beside_what_it_would_be_and_undone():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.press("!")
+        await choose(explorer, "causal-mask")
+        assert "[■]" in explorer.text
+        await explorer.press("escape")
+        assert "broken: causal mask where there is none" in explorer.text
+        await explorer.press("D")
+        assert explorer.stop == "encoder.0.self_attention.masked"
+        assert "unbroken" in explorer.text
+        await explorer.press("u")
+        assert explorer.session.breaks == ()
+        assert "broken" not in explorer.text
+
+
+async def test_a_second_press_mends_and_what_is_not_there_is_refused():
+    async with exploring(NARROW, model="question") as explorer:
+        await explorer.press("!")
+        await choose(explorer, "softmax-axis")
+        assert explorer.session.breaks == ("softmax-axis",)
+        await explorer.press("space")
+        assert explorer.session.breaks == ()
+        await choose(explorer, "keys-tiled")
+        assert explorer.session.breaks == ()
+        assert "nothing to break" in explorer.messages[-1]
+
+
+async def test_gradients_of_a_broken_model_are_refused():
+    async with exploring(SMALL, model="question") as explorer:
+        await explorer.press("!")
+        await choose(explorer, "no-scale")
+        await explorer.press("escape", "b")
+        assert not explorer.session.backward
+        assert "broken" in explorer.messages[-1]
+
+
+async def test_every_step_of_a_broken_model_is_shown():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.press("!")
+        await choose(explorer, "norm-place")
+        await explorer.press("escape")
+        for _ in range(30):
+            await explorer.press("space")
+        assert explorer.stop == "text"

@@ -1,0 +1,147 @@
+"""Switches that break one thing each, with what the answer becomes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from tui_transformer.diagnosis.breaking import BREAKS, Break, fitting
+from tui_transformer.explorer.shell.actions import BREAKING
+from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.shell.overview import Overview
+from tui_transformer.explorer.shell.pieces import Pieces
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.breaks.effect import Effect, cost_of, effect_of
+from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.text.display import fit, visible
+from tui_transformer.views.inside.cell import written as number
+
+TITLE = 34
+"""Columns of what is broken."""
+
+Found = tuple[str, Effect]
+
+
+def open_from(port: Port) -> None:
+    """The switches of what is explored."""
+    port.open(BreaksScreen(port))
+
+
+class BreaksScreen(Overview):
+    """Everything that can be broken; what is broken is marked, and what each makes of the answer stands beside it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(BREAKING)
+    ACTIONS = BREAKING
+    HELP_TOPIC, KIND = "breaks", "breaks"
+
+    def __init__(self, port: Port) -> None:
+        """Begin with what is broken already."""
+        super().__init__(port)
+        self.whole = self.session.with_breaks() if self.session.breaks else self.session
+        self.fitting = {each.name for each in fitting(self.whole.base)}
+        self.effects: dict[str, Effect] = {}
+        self.waiting = [each for each in BREAKS if each.name in self.fitting]
+        self.pieces = Pieces(self, self._following, lambda _: cost_of(self.whole), self._look, self._take)
+
+    def content(self) -> ComposeResult:
+        """The switches."""
+        yield LineList(id="breaks")
+
+    def on_mount(self) -> None:
+        """Find out what each makes of the answer, one after the other."""
+        lines = self.query_one(LineList)
+        lines.focus()
+        lines.show(len(BREAKS), self._line)
+        self.pieces.again()
+
+    # What each makes of the answer
+
+    def _following(self) -> Break | None:
+        return self.waiting.pop(0) if self.waiting else None
+
+    def _look(self, each: Break, task: Task) -> Found:
+        return each.name, effect_of(self.whole, each, task.report)
+
+    def _take(self, found: Found) -> None:
+        name, effect = found
+        self.effects[name] = effect
+        self.query_one(LineList).refresh()
+
+    # What is said
+
+    def _line(self, index: int) -> Text:
+        each = BREAKS[index]
+        there = each.name in self.fitting
+        mark = "[■]" if each.name in self.session.breaks else "[ ]" if there else "   "
+        width = min(TITLE, max(self.size.width - 36, 12))
+        line = Text(f" {mark} {fit(each.title, width)}  ", no_wrap=True)
+        effect = self.effects.get(each.name)
+        says = effect.said if effect is not None else "…" if there else f"not here: {each.absent}"
+        return line.append(visible(says), "" if there else "dim")
+
+    def heading(self) -> str:
+        """How many are broken."""
+        count = len(self.session.breaks)
+        return f"Break it · {count} broken" if count else "Break it: what is each part good for?"
+
+    def note(self) -> str:
+        """What stands beside a switch."""
+        return "the answer before → after, each by itself"
+
+    def progress(self) -> str:
+        """How many were tried."""
+        return f"{len(self.effects)} of {len(self.fitting)} tried"
+
+    def detail(self) -> tuple[str, str]:
+        """What the switch under the cursor shows, and where."""
+        each = self._chosen
+        effect = self.effects.get(each.name)
+        if effect is None:
+            return each.lesson, ""
+        if not effect.step:
+            return each.lesson, "nothing changes in this sentence"
+        cell = f"{effect.step}[{', '.join(map(str, effect.index))}]"
+        numbers = f"{number(effect.before)} → {number(effect.after)}"
+        return each.lesson, f"first: {cell} {numbers} · {effect.changed} of {effect.steps} steps change"
+
+    @property
+    def _chosen(self) -> Break:
+        at = self.query_one(LineList).cursor
+        return BREAKS[at or 0]
+
+    # What keys do
+
+    @on(LineList.Moved)
+    def _moved(self) -> None:
+        self.show_lines()
+
+    @on(LineList.Chosen)
+    def _switched(self) -> None:
+        self.action_switch()
+
+    def action_switch(self) -> None:
+        """Break it, or mend it."""
+        each, broken = self._chosen, self.session.breaks
+        if each.name not in self.fitting:
+            self.say(f"nothing to break: {each.absent}")
+            return
+        wanted = {*broken} ^ {each.name}
+        self.port.change(self.session.with_breaks(*(one.name for one in BREAKS if one.name in wanted)))
+        self.say(f"{'broken' if each.name in wanted else 'mended'}: {each.title} · u undoes it")
+        self._show()
+
+    def action_mend(self) -> None:
+        """Mend everything."""
+        if self.session.breaks:
+            self.port.change(self.session.with_breaks())
+            self.say("nothing is broken any more")
+            self._show()
+
+    def _show(self) -> None:
+        self.query_one(LineList).refresh()
+        self.show_lines()
