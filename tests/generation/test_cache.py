@@ -14,6 +14,7 @@ ONE_SEQUENCE = (
     *("vanilla-decoder", "gpt2", "gpt_neox", "llama", "qwen2", "qwen3"),
     *("gemma", "gemma2", "gemma3", "olmo2", "olmo3", "smollm3", "phi3", "granite", "starcoder2"),
     *("phi", "stablelm", "cohere", "falcon", "bloom", "opt"),
+    *("gpt_neo", "ministral", "seed_oss", "cohere2", "exaone4", "ernie4_5", "helium"),
     *("mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "gpt_oss"),
 )
 TWO_SEQUENCES = ("vanilla-encoder-decoder", "bart", "marian", "mbart", "m2m_100", "pegasus", "t5")

@@ -50,6 +50,13 @@ FAMILIES = (
     "qwen3_moe",
     "gpt_oss",
     "olmoe",
+    "gpt_neo",
+    "ministral",
+    "seed_oss",
+    "cohere2",
+    "exaone4",
+    "ernie4_5",
+    "helium",
 )
 """The families by `model_type`: the file of that name (_ for -) holds the family under the same name in capitals."""
 

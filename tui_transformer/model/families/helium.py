@@ -1,0 +1,39 @@
+"""Helium (Kyutai 2025): Llama whose rotary positions turn pairs of columns side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tui_transformer.model.description import NO_MATRICES
+from tui_transformer.model.families.cohere import WEIGHTS
+from tui_transformer.model.families.decoder_only import decoder_family
+from tui_transformer.model.families.llama import LlamaConfig
+
+
+@dataclass(frozen=True)
+class HeliumConfig(LlamaConfig):
+    """The keys of Helium's `config.json` that change what is computed."""
+
+    model_type: ClassVar[str] = "helium"
+    title: ClassVar[str] = "Helium"
+    theta: ClassVar[float] = 100_000.0
+
+    vocab_size: int = 48000
+    pad_token_id: int | None = 3
+    hidden_size: int = 2560
+    intermediate_size: int = 7040
+    num_hidden_layers: int = 24
+    num_attention_heads: int = 20
+    num_key_value_heads: int | None = 20
+    head_dim: int | None = 128
+    max_position_embeddings: int = 4096
+    rms_norm_eps: float = 1e-8
+
+    @property
+    def biased(self) -> frozenset[str]:
+        """The matrices of the attention that have a bias: never that of the output."""
+        return frozenset({"query", "key", "value"}) if self.attention_bias else NO_MATRICES
+
+
+HELIUM = decoder_family(HeliumConfig, WEIGHTS)
