@@ -117,6 +117,12 @@ def explore(
     ] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="Glyphs instead of colours.")] = False,
     theme: Annotated[str | None, typer.Option("--theme", metavar="NAME", help="Colours of the explorer.")] = None,
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain", help="No screen: a key or a command a line, each answered by a sentence; also in a pipe."
+        ),
+    ] = False,
     flags: Flags,
 ) -> None:
     """See every number inside a transformer, in a terminal.
@@ -129,7 +135,8 @@ def explore(
         return
     ids, decoder_ids, options = flags.token_ids(), flags.decoder_token_ids(), flags.options()
     mask = flags.token_mask()
-    check_terminal()
+    if not plain:
+        check_terminal()
     if no_color:
         os.environ["NO_COLOR"] = "1"
     if theme is not None:
@@ -137,8 +144,17 @@ def explore(
     gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
     from tui_transformer.explorer.run import run
 
-    pair, target = flags.text_pair, flags.decoder_text
-    code = run(options, flags.text, ids, theme, pair=pair, mask=mask, decoder_text=target, decoder_ids=decoder_ids)
+    code = run(
+        options,
+        flags.text,
+        ids,
+        theme,
+        pair=flags.text_pair,
+        mask=mask,
+        decoder_text=flags.decoder_text,
+        decoder_ids=decoder_ids,
+        plain=plain,
+    )
     raise typer.Exit(code)
 
 

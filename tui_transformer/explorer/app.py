@@ -20,6 +20,7 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.driver import Driver
+from textual.geometry import Offset
 from textual.message import Message
 from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
@@ -40,6 +41,7 @@ from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.view_state import ViewState
+from tui_transformer.explorer.widgets.cursor import CursorWidget
 
 ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -93,6 +95,21 @@ class ExplorerApp(App[None]):
     def keymap(self) -> Mapping[str, str]:
         """The keys that the user gave to actions, by the names of those."""
         return self._preferences.keys
+
+    @property
+    def cursor_position(self) -> Offset:
+        """Where the terminal's own cursor stands: on the current cell, or in a text that is written.
+
+        Textual asks whenever it has drawn something; screen readers and magnifiers follow it.
+        """
+        focused = self.screen_stack[-1].focused if self._screen_stack else None
+        if isinstance(focused, CursorWidget) and (marked := focused.marked) is not None:
+            return focused.content_region.offset + marked.offset
+        return self._written_at
+
+    @cursor_position.setter
+    def cursor_position(self, place: Offset) -> None:
+        self._written_at = place
 
     @property
     def settled(self) -> bool:

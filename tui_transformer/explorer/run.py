@@ -28,9 +28,12 @@ def run(
     decoder_text: str | None = None,
     decoder_ids: tuple[int, ...] | None = None,
     dump: str | None = None,
+    plain: bool = False,
     stop: Callable[[Program], str | None] = lambda _: None,
 ) -> int:
     """Explore a model until the user leaves; with a dump beside it, from the first cell of that which is wrong.
+
+    Without a screen (`plain`), what is typed is answered in sentences.
 
     Args:
         options: The model.
@@ -42,6 +45,7 @@ def run(
         decoder_text: What the decoder has written.
         decoder_ids: The same, as token IDs.
         dump: The path of a dump.
+        plain: Without a screen.
         stop: The step to begin at; None for the first, or that of the dump.
 
     Returns:
@@ -56,6 +60,12 @@ def run(
     if dump is not None:
         dumped = of_dump(session, dump)
         session, at, says = session.with_overlay(dumped.overlay), dumped.at, visible(dumped.says)
+    if plain:
+        from tui_transformer.explorer.plain.run import run_plain
+
+        if says:
+            print(f"{says}.")  # noqa: T201 - the first sentence of what is told
+        return run_plain(session, at)
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)  # where a shell exports them, Textual would not follow a resize
     os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms

@@ -129,7 +129,7 @@ class Editing:
         changed: list[Session] = []
 
         def check(text: str) -> None:
-            value = _read_number(text, session.model.backend.dtype)
+            value = read_number(text, session.model.backend.dtype)
             changed[:] = [session.with_edits(Edit(name, index, value))]
 
         stored = repr(float(session.trace.window(name, tuple(range(i, i + 1) for i in index)).reshape(())))
@@ -139,7 +139,7 @@ class Editing:
         self._port.open(prompt, lambda text: self._port.change(changed[0]) if text is not None else None)
 
 
-def _read_number(text: str, dtype: np.dtype[Any]) -> float:
+def read_number(text: str, dtype: np.dtype[Any]) -> float:
     """A number as a person writes it, finite in the model's precision."""
     try:
         value = float(text.strip().replace("−", "-").replace(",", "."))

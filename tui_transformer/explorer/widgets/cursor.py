@@ -117,6 +117,11 @@ class CursorWidget(CarefulWidget):
         raise NotImplementedError
 
     @property
+    def marked(self) -> Region | None:
+        """Where what is under the cursor is drawn in the widget; None where it is not in view."""
+        return None
+
+    @property
     def index(self) -> int:
         """Number of what is under the cursor, counted row by row."""
         return self.at[0] * self.extent[1] + self.at[1]
@@ -201,6 +206,14 @@ class GridWidget(ScrollView, CursorWidget):
     def page(self) -> int:
         """Rows of a screen."""
         return max((self.viewport.height - self.grid.header) // self.grid.cell_height, 1)
+
+    @property
+    def marked(self) -> Region | None:
+        """The line of the cell that holds its number; None without cells."""
+        if not all(self.extent):
+            return None
+        cell = self.grid.cell_region(self.at, self.scroll_offset)
+        return Region(cell.x, cell.y + self.grid.text_line, cell.width, 1)
 
     def cell_at(self, place: Offset) -> Cell | None:
         """Row and column of the cell at a place, None on labels and outside."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from textual.binding import BindingType
-from textual.geometry import Offset, Size
+from textual.geometry import Offset, Region, Size
 from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.cursor import ACROSS, ROW_ENDS, CursorWidget
@@ -78,6 +78,11 @@ class HeadStrip(CursorWidget, can_focus=True):
         """The head that is drawn at a place."""
         head = self._left + place.x // self._slot
         return (0, head) if head < len(self._tiles) else None
+
+    @property
+    def marked(self) -> Region | None:
+        """The selected head."""
+        return Region((self.at[1] - self._left) * self._slot, 0, self._slot, 1) if self._tiles else None
 
     def follow(self, before: Cell) -> None:  # noqa: ARG002 - any head may come on screen
         """Show the marked head, and as many as fit beside it."""

@@ -136,6 +136,11 @@ class TileGrid(CursorWidget, can_focus=True):
         column = (place.x - self._places.gutter) // (self.side + 1) + self._left
         return (row, column) if column in self.shown_columns and row in self.shown else None
 
+    @property
+    def marked(self) -> Region | None:
+        """The selected tile."""
+        return self._region_of(self.at) if all(self.extent) else None
+
     def follow(self, before: Cell) -> None:
         """Draw the two tiles anew, or all where others come on screen."""
         if self._scroll():

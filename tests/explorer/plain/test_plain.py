@@ -1,0 +1,211 @@
+"""The explorer without a screen: a sentence for every key and command."""
+
+import io
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tui_transformer.explorer.main.exploration import Exploration
+from tui_transformer.explorer.plain.keys import COMMANDS, Typed, key_name, meanings, read
+from tui_transformer.explorer.plain.reader import DOING, TELLING, WITHOUT_A_SCREEN, Reader
+from tui_transformer.explorer.plain.run import run_plain
+from tui_transformer.explorer.shell.actions import ACTIONS
+from tui_transformer.explorer.shell.keys import KEYS
+from tui_transformer.explorer.state.history import History
+from tui_transformer.explorer.state.opened import open_session
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.model.options import ModelOptions
+
+WEIGHTS = "encoder.0.self_attention.weights"
+
+
+@pytest.fixture(scope="module")
+def session():
+    return open_session(ModelOptions("question", device="cpu"), None, None)
+
+
+@pytest.fixture
+def reader(session):
+    return Reader(Exploration(History(session), Position(WEIGHTS)))
+
+
+def typed(reader: Reader, *lines: str) -> str:
+    """The answer to the last of some lines."""
+    known = meanings({})
+    return [reader.answer(read(line, known)) for line in lines][-1]
+
+
+def piped(session, monkeypatch, capsys, text: str) -> tuple[int, list[str]]:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    code = run_plain(session)
+    return code, capsys.readouterr().out.splitlines()
+
+
+def test_a_key_is_answered_with_step_row_column_value_and_what_changed(reader):
+    value = reader.explored.session.trace[WEIGHTS]
+    said = typed(reader, "]", "]", "8l")
+    assert said == (
+        f"Attention weights, {WEIGHTS}, step 13 of 26, head 2 of 4, row where @0, column ? @8: {value[2, 0, 8]:.5g};"
+        f" changed: column from where @0; value from {value[2, 0, 0]:.5g}."
+    )
+
+
+def test_an_answer_is_one_line(session, monkeypatch, capsys):
+    lines = "\n".join(("", "where", *(f":{number}" for number in range(1, len(session.stops) + 1))))
+    code, said = piped(session, monkeypatch, capsys, lines)
+    assert code == 0
+    assert len(said) == 1 + 2 + len(session.stops)
+    assert all(line.endswith(".") for line in said)
+
+
+@pytest.mark.parametrize(
+    ("line", "meaning"),
+    [
+        ("", Typed("step.next")),
+        ("l", Typed("cursor.right")),
+        ("12l", Typed("cursor.right", 12)),
+        ("]", Typed("head.next")),
+        ("right 3", Typed("cursor.right", 3)),
+        (":weights", Typed("go", words="weights")),
+        ("/ the map", Typed("sentence.edit", words="the map")),
+        ("/the map", Typed("sentence.edit", words="the map")),
+        ("e 0.5", Typed("cell.edit", words="0.5")),
+        ("set -1", Typed("cell.edit", words="-1")),
+        ("HEAD 2", Typed("head", words="2")),
+        ("space", Typed("step.next")),
+        ("right_square_bracket", Typed("head.next")),
+    ],
+)
+def test_lines_are_keys_counts_or_commands(line, meaning):
+    assert read(line, meanings({})) == meaning
+
+
+@pytest.mark.parametrize(
+    "line", ["xyzzy", "\x1b[2J", "[bold]", "head", "head 9", "cell 1", "row x", ":nowhere", "u", "return", "\x00"]
+)
+def test_what_cannot_be_done_is_said_and_changes_nothing(line, session, monkeypatch, capsys):
+    code, said = piped(session, monkeypatch, capsys, f":weights\n{line}\nwhere\n")
+    assert code == 1
+    assert said[2].startswith("Not done: ")
+    assert "\x1b" not in said[2]
+    assert said[3] == said[1].partition(";")[0] + "."
+
+
+def test_the_keys_of_the_user_are_used():
+    assert read("z", meanings({"head.next": "z,Z"})) == Typed("head.next")
+
+
+def test_every_key_of_the_screen_is_done_or_says_what_does_it_without_one(session):
+    for action in ACTIONS:
+        if action.id in KEYS and action.id not in DOING and action.id not in TELLING:
+            reader = Reader(Exploration(History(session), Position(WEIGHTS)))
+            with pytest.raises(Exception, match=r"is for the screen"):
+                reader.answer(Typed(action.id))
+
+
+def test_commands_that_are_named_exist():
+    from pathlib import Path
+
+    import tui_transformer.cli.commands as place
+
+    there = {path.stem for path in Path(place.__path__[0]).glob("[!_]*.py")}
+    named = {command.split()[0] for command in WITHOUT_A_SCREEN.values() if not command.startswith("--")}
+    assert named <= there
+
+
+def test_all_commands_mean_something():
+    assert set(COMMANDS.values()) <= {*DOING, *TELLING}
+
+
+def test_a_changed_cell_changes_the_answer_and_comes_back(reader):
+    said = typed(reader, ":output.logits", "cell 0 3", "e 99")
+    assert "cell set by hand; answer from question 99.9 % to " in said
+    assert typed(reader, "u").count("answer from") == 1
+    assert typed(reader, "redo").count("answer from") == 1
+
+
+def test_a_head_is_ablated(reader):
+    assert "head 2 of encoder.0.self_attention set to 0" in typed(reader, "head 2", "a")
+    assert reader.explored.session.edits
+
+
+def test_the_working_and_the_row_are_told(reader):
+    assert "it is e^s ÷ Σ e^s: e^(" in typed(reader, "head 2", "cell 0 8", "enter")
+    assert "the row sums to 1" in typed(reader, "line")
+    assert typed(reader, "cell 0 0", "largest").count("column ? @8") == 1
+
+
+def test_backwards_the_gradient_is_told(reader):
+    said = typed(reader, "b", f":{WEIGHTS}")
+    gradient = reader.explored.session.gradients.values[WEIGHTS][0, 0, 0]
+    assert f", gradient {gradient:.5g}".replace("-", "−").replace("e−0", "e−").replace("e−", "e-")[:14] in said
+
+
+@pytest.mark.parametrize("model", ["dates", "attention", "decoder", "copy"])
+def test_every_stop_of_every_kind_of_model_is_told(model, monkeypatch, capsys):
+    session = open_session(ModelOptions(model, device="cpu"), None, None)
+    code, said = piped(session, monkeypatch, capsys, "\n" * len(session.stops))
+    assert (code, len(said)) == (0, 1 + len(session.stops))
+
+
+def test_keys_have_the_names_of_the_table():
+    assert [key_name(key) for key in "[]{}:/ +-*;?,"] == [
+        "left_square_bracket",
+        "right_square_bracket",
+        "left_curly_bracket",
+        "right_curly_bracket",
+        "colon",
+        "slash",
+        "space",
+        "plus",
+        "minus",
+        "asterisk",
+        "semicolon",
+        "question_mark",
+        "comma",
+    ]
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+def test_in_a_terminal_a_key_is_answered_at_once_and_words_are_asked_for():
+    keeper, terminal = pty.openpty()
+    program = subprocess.Popen(
+        [sys.executable, "-m", "tui_transformer", "--plain", "--model", "question"],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        close_fds=True,
+    )
+    os.close(terminal)
+    try:
+        assert "help lists" in until(keeper, "can be typed.")
+        os.write(keeper, b":")
+        until(keeper, "step: ")
+        os.write(keeper, b"weights\n")
+        assert "column where @0" in until(keeper, "changed: step")
+        os.write(keeper, b"\x1b[C")
+        assert "column did @1" in until(keeper, "changed: column")
+        os.write(keeper, b"3\x1b[B")
+        assert "row old @3" in until(keeper, "changed: row")
+        os.write(keeper, b"q")
+        until(keeper, "The end.")
+        assert program.wait(20) == 0
+    finally:
+        program.kill()
+        program.wait()
+        os.close(keeper)
+
+
+def until(terminal: int, wanted: str) -> str:
+    """What the program writes, until it has written something."""
+    text, end = "", time.monotonic() + 60
+    while wanted not in text:
+        assert time.monotonic() < end, text
+        if select.select([terminal], [], [], 1)[0]:
+            text += os.read(terminal, 65536).decode("utf-8", "replace")
+    return text

@@ -1,0 +1,1 @@
+"""The explorer without a screen: a key or a command a line, and a sentence for each."""

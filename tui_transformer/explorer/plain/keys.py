@@ -1,0 +1,160 @@
+"""What is typed, as meanings: a key, a key behind a count, or a command with words behind it."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import select
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.keys import KEYS
+
+COMMANDS: Mapping[str, str] = {
+    "next": "step.next",
+    "back": "step.back",
+    "left": "cursor.left",
+    "right": "cursor.right",
+    "up": "cursor.up",
+    "down": "cursor.down",
+    "top": "cursor.top",
+    "bottom": "cursor.bottom",
+    "return": "back",
+    "where": "where",
+    "head": "head",
+    "row": "row",
+    "column": "column",
+    "cell": "cell",
+    "go": "go",
+    "explain": "cursor.choose",
+    "line": "line",
+    "largest": "largest",
+    "what": "what",
+    "sentence": "sentence.edit",
+    "target": "target.edit",
+    "set": "cell.edit",
+    "ablate": "ablate.head",
+    "undo": "undo",
+    "redo": "redo",
+    "backward": "backward",
+    "weights": "weights",
+    "vocabulary": "vocabulary.open",
+    "help": "help",
+    "quit": "quit",
+}
+"""Commands that are typed, and what they mean; the keys of the same meanings do the same."""
+
+ASKS: Mapping[str, str] = {"go": "step", "sentence.edit": "sentence", "target.edit": "target", "cell.edit": "value"}
+"""Meanings that need words; where keys are read one at a time, they are asked for."""
+
+MOST = 9_999
+"""A count in front of a key goes no further."""
+
+ESCAPE, LONGEST_SEQUENCE = b"\x1b", 8
+
+AT_ONCE = 0.02
+"""Seconds in which the rest of a key follows its escape."""
+
+_NAMED = {"comma": ",", "slash": "/", "colon": ":", "space": " "}
+_SPECIAL = {
+    "\x1b[A": "up",
+    "\x1b[B": "down",
+    "\x1b[C": "right",
+    "\x1b[D": "left",
+    "\x1b[H": "home",
+    "\x1b[F": "end",
+    "\x1b[5~": "pageup",
+    "\x1b[6~": "pagedown",
+    "\x1b": "escape",
+    "\r": "enter",
+    "\n": "enter",
+    "\t": "tab",
+    "\x7f": "backspace",
+    "\x08": "backspace",
+    "\x03": "quit",
+    "\x04": "quit",
+    " ": "space",
+}
+
+
+@dataclass(frozen=True)
+class Typed:
+    """One thing that is asked for: its meaning, how often, and the words behind it."""
+
+    meaning: str
+    count: int = 1
+    words: str = ""
+
+
+def meanings(given: Mapping[str, str]) -> dict[str, str]:
+    """What each key means: those of the program, or those that the user gave."""
+    own = {name: keys for name, keys in KEYS.items() if name not in given}
+    return {key.strip(): name for table in (own, given) for name, keys in table.items() for key in keys.split(",")}
+
+
+def read(line: str, known: Mapping[str, str]) -> Typed:
+    """What a line asks for; an empty one is the next step.
+
+    Raises:
+        InputError: It is neither a key nor a command.
+    """
+    typed = line.strip()
+    if not typed:
+        return Typed("step.next")
+    if typed[0] in ":/":
+        return Typed("go" if typed[0] == ":" else "sentence.edit", words=typed[1:].strip())
+    word, _, rest = typed.partition(" ")
+    if word.casefold() in COMMANDS:
+        return _command(COMMANDS[word.casefold()], rest.strip())
+    found = re.fullmatch(r"([0-9]{0,4}) ?(.+)", typed)
+    if found is not None and (meaning := _meaning(found[2], known)):
+        return Typed(meaning, min(int(found[1] or 1), MOST))
+    if word in known and known[word] in ASKS:
+        return Typed(known[word], words=rest.strip())
+    raise InputError(f"{typed[:60]!r} is neither a key nor a command: help lists them")
+
+
+def _command(meaning: str, rest: str) -> Typed:
+    """A command; a number behind one that moves is how far."""
+    if meaning.startswith(("step.", "cursor.", "layer.")) and re.fullmatch(r"[0-9]{1,4}", rest):
+        return Typed(meaning, int(rest))
+    return Typed(meaning, words=rest)
+
+
+def _meaning(key: str, known: Mapping[str, str]) -> str:
+    """What a key means, given its name or what it types."""
+    return known.get(key) or (known.get(key_name(key), "") if len(key) == 1 or key in _SPECIAL else "")
+
+
+def key_name(key: str) -> str:
+    """The name of a key, as the table of keys has it: `right_square_bracket` for `]`."""
+    if key in _SPECIAL:
+        return _SPECIAL[key]
+    own = next((name for name, typed in _NAMED.items() if typed == key), None)
+    if own is not None or key.isalnum() or len(key) != 1:
+        return own or key
+    named = unicodedata.name(key, key).casefold().replace(" ", "_").replace("-", "_")
+    return {"plus_sign": "plus", "hyphen_minus": "minus"}.get(named, named)
+
+
+def pressed(terminal: int) -> Iterator[str]:
+    """Keys of a terminal as they are pressed, an arrow as one; read byte by byte, so that a line can follow."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    while byte := os.read(terminal, 1):
+        if byte == ESCAPE:
+            yield _sequence(terminal)
+        elif key := decoder.decode(byte):
+            yield key
+
+
+def _sequence(terminal: int) -> str:
+    """What follows an escape at once is one key with it."""
+    text = ESCAPE
+    while len(text) < LONGEST_SEQUENCE and select.select([terminal], [], [], AT_ONCE)[0]:
+        text += os.read(terminal, 1)
+        if len(text) > len(b"\x1b[") and (text[-1:].isalpha() or text.endswith(b"~")):
+            break
+    return text.decode("ascii", errors="replace").replace("\x1bO", "\x1b[")

@@ -1,0 +1,114 @@
+"""Run the explorer without a screen: lines of a pipe or a file, or single keys of a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TextIO
+
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.main.exploration import Exploration
+from tui_transformer.explorer.plain.keys import ASKS, Typed, key_name, meanings, pressed, read
+from tui_transformer.explorer.plain.reader import Reader
+from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
+from tui_transformer.explorer.state.history import History
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.text.display import visible
+
+LONGEST = 100_000
+"""Characters of a line; what is behind them is not read."""
+
+
+def run_plain(session: Session, at: Position | None = None) -> int:
+    """Answer what is typed until it ends; the exit code is 1 where a line of a pipe could not be done."""
+    preferences = read_preferences(preferences_path())
+    reader = Reader(Exploration(History(session), at or Position(session.stops[0])))
+    known = meanings(preferences.keys)
+    _say(*preferences.problems, reader.begin())
+    if sys.stdin is None:
+        return 0
+    failed = False
+    for typed in _keys(sys.stdin, known) if sys.stdin.isatty() else _lines(sys.stdin, known):
+        if isinstance(typed, InputError):
+            _say(_mistake(typed))
+            failed = True
+            continue
+        try:
+            _say(reader.answer(typed))
+        except (InputError, MemoryError) as error:
+            _say(_mistake(error))
+            failed = True
+        if reader.ended:
+            break
+    return int(failed and not sys.stdin.isatty())
+
+
+def _mistake(error: Exception) -> str:
+    return f"Not done: {visible(str(error) or 'not enough memory')}."
+
+
+def _say(*sentences: str) -> None:
+    """A line for each, at once: somebody may wait for it."""
+    for sentence in sentences:
+        sys.stdout.write(" ".join(sentence.splitlines()) + "\n")
+    sys.stdout.flush()
+
+
+def _lines(source: TextIO, known: Mapping[str, str]) -> Iterator[Typed | InputError]:
+    """What the lines of a pipe or a file ask for."""
+    while line := source.readline(LONGEST):
+        try:
+            yield read(line.rstrip("\n"), known)
+        except InputError as error:
+            yield error
+
+
+def _keys(source: TextIO, known: Mapping[str, str]) -> Iterator[Typed | InputError]:
+    """What keys ask for as they are pressed; words are read as a line."""
+    count = ""
+    with _at_once(source):
+        for key in pressed(source.fileno()):
+            if key.isdecimal() and (count or key != "0") and len(count) < 4:
+                count += key
+                continue
+            meaning, times, count = known.get(key_name(key), ""), int(count or 1), ""
+            if key in ("\x03", "\x04"):
+                yield Typed("quit")
+            elif meaning in ASKS:
+                yield Typed(meaning, words=_asked(source, ASKS[meaning]))
+            elif meaning:
+                yield Typed(meaning, times)
+            else:
+                yield InputError(f"the key {key!r} means nothing here: ? lists those that do")
+
+
+def _asked(source: TextIO, what: str) -> str:
+    """A line of words, with echo and its keys of editing."""
+    import termios
+
+    sys.stdout.write(f"{what}: ")
+    sys.stdout.flush()
+    now = termios.tcgetattr(source)
+    line_by_line = [*now]
+    line_by_line[3] |= termios.ICANON | termios.ECHO
+    termios.tcsetattr(source, termios.TCSADRAIN, line_by_line)
+    try:
+        return source.readline(LONGEST).strip()
+    finally:
+        termios.tcsetattr(source, termios.TCSADRAIN, now)
+
+
+@contextmanager
+def _at_once(source: TextIO) -> Iterator[None]:
+    """Keys come as they are pressed, without echo; the terminal is as it was afterwards."""
+    import termios
+    import tty
+
+    was = termios.tcgetattr(source)
+    try:
+        tty.setcbreak(source)
+        yield
+    finally:
+        termios.tcsetattr(source, termios.TCSADRAIN, was)

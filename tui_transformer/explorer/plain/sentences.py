@@ -1,0 +1,138 @@
+"""What is explored, in sentences: step, row, column, value, and what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tui_transformer.engine.spoken import spoken
+from tui_transformer.explorer.main.cell import cell_of
+from tui_transformer.explorer.main.exploration import Exploration
+from tui_transformer.explorer.state.answer import answer, answers, guesses
+from tui_transformer.explorer.state.hiding import without_hidden
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.guide.texts import StepText, step_text
+from tui_transformer.text.display import token_label, visible
+from tui_transformer.views.step_view import Place, view_of
+from tui_transformer.views.view import Axis, View
+
+DIGITS = 6
+LIKELY = 3
+"""Words that are named where the model's answer is told."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What is told of a position, in parts: what changed is what differs between two of them."""
+
+    step: str
+    head: str = ""
+    row: str = ""
+    column: str = ""
+    value: str = ""
+
+    def sentence(self) -> str:
+        """Where one is, and the value."""
+        where = ", ".join(filter(None, (self.step, self.head, self.row, self.column)))
+        return f"{where}: {self.value}" if self.value else where
+
+    def changes(self, before: Said) -> Iterator[str]:
+        """What was otherwise before."""
+        if self.step != before.step:
+            yield f"step from {before.step}"
+            return
+        for now, then in ((self.head, before.head), (self.row, before.row), (self.column, before.column)):
+            if now != then and then:
+                yield f"{then.partition(' ')[0]} from {then.partition(' ')[2]}"
+        if self.value != before.value and before.value:
+            yield f"value from {before.value}"
+
+
+def said(explored: Exploration) -> Said:
+    """The position, and what is there; the cell is moved inside the matrix."""
+    session, stop = explored.session, explored.position.stop
+    step = _step(session, stop)
+    if stop == VOCABULARY:
+        return _of_vocabulary(explored, step)
+    if stop == TEXT:
+        return _of_text(explored, step)
+    if stop == LOSS:
+        return _of_loss(explored, step)
+    view = view_at(explored)
+    place = explored.position.place
+    head = f"head {place.head} of {view.heads}" if view.heads > 1 else ""
+    value = spoken(float(view.window(range(place.row, place.row + 1), range(place.column, place.column + 1))[0, 0]))
+    if session.backward and stop in session.gradients.values:
+        gradient = cell_of(session, stop, place, "overlay").working.stored
+        value = f"{value}, gradient {spoken(gradient, DIGITS)}"
+    return Said(step, head, _named("row", view.rows, place.row), _named("column", view.columns, place.column), value)
+
+
+def view_at(explored: Exploration) -> View:
+    """The matrix of the position, whose cell is moved inside it."""
+    session, position = explored.session, explored.position
+    axes = session.trace.program.axes(position.stop)
+    heads = axes[0].size if len(axes) == 3 else 1
+    place = Place(min(position.place.head, heads - 1), position.place.row, position.place.column)
+    view = view_of(session.trace, position.stop, session.labels, head=place.head)
+    explored.position = Position(position.stop, place.within(view))
+    return without_hidden(session, view, explored.view.hidden)
+
+
+def words_of(session: Session, stop: str) -> StepText:
+    """The texts of a stop; a weight has its own."""
+    return step_text("weight") if stop in session.trace.program.weights else step_text(stop)
+
+
+def model_said(session: Session) -> str:
+    """The model, its sentence and its answer."""
+    written = "; ".join(f"{name}: {visible(encoding.text)}" for name, encoding in session.sequences.items())
+    told = f"; it answers {answer(session)}" if answers(session) else ""
+    return f"Model {visible(session.model.name)}, {written or 'Q, K and V are given'}{told}."
+
+
+def _step(session: Session, stop: str) -> str:
+    """`Attention weights, encoder.0.self_attention.weights, step 11 of 26`."""
+    stops = session.stops
+    label = stop if stop in session.trace.program.weights else step_text(stop).label
+    where = f"step {stops.index(stop) + 1} of {len(stops)}" if stop in stops else "beside the steps"
+    return ", ".join(dict.fromkeys((label, stop, where))) if label.casefold() != stop else f"{label}, {where}"
+
+
+def _named(side: str, axis: Axis, index: int) -> str:
+    """`row where @0`, and where the label is the number alone `row 0`; "" for a side of none."""
+    if not axis.name:
+        return ""
+    label = axis.label(index)
+    return f"{side} {index}" if label == str(index) else f"{side} {label} @{index}"
+
+
+def _row(explored: Exploration, size: int) -> int:
+    row = max(min(explored.position.place.row, size - 1), 0)
+    explored.position = Position(explored.position.stop, Place(explored.position.place.head, row, 0))
+    return row
+
+
+def _of_vocabulary(explored: Exploration, step: str) -> Said:
+    words = explored.session.model.vocabulary
+    if words is None or not words.size:
+        return Said(step, value="no words")
+    token = _row(explored, words.size)
+    return Said(step, row=f"row {token} of {words.size:,}", value=f"word {token_label(words.word(token))}, ID {token}")
+
+
+def _of_text(explored: Exploration, step: str) -> Said:
+    session = explored.session
+    tokens = (session.decoder_encoding or session.encoding).tokens
+    row = _row(explored, len(tokens))
+    likely = ", ".join(map(str, guesses(session, row, LIKELY)))
+    return Said(step, row=f"row {token_label(tokens[row].text)} @{row}", value=f"most likely {likely}")
+
+
+def _of_loss(explored: Exploration, step: str) -> Said:
+    session = explored.session
+    row = _row(explored, len(session.loss_targets))
+    target = session.loss_targets[row]
+    name = "none" if target < 0 else token_label(session.model.word(target))
+    return Said(step, row=f"row {row}", value=f"mean loss {spoken(session.gradients.loss, DIGITS)}, target {name}")
