@@ -12,7 +12,19 @@ import sys
 
 from benchmarks.measure import QUICK
 
-SUBJECTS = ("start", "keys", "written", "forward", "memory", "learning", "checkpoint", "eager", "generation", "parity")
+SUBJECTS = (
+    "start",
+    "keys",
+    "written",
+    "forward",
+    "memory",
+    "learning",
+    "checkpoint",
+    "eager",
+    "generation",
+    "language_model",
+    "parity",
+)
 
 
 def main() -> int:
