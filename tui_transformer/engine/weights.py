@@ -12,6 +12,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.explanation import Index, Working
 from tui_transformer.engine.keep import MEBIBYTE, available_memory, check_memory
 
 Reader = Callable[[str, Shape], Host]
@@ -29,6 +30,9 @@ class Stored(Protocol):
 
     def part(self, name: str, index: Any) -> Host:
         """The cells of a weight at an index of slices, or rows by ascending numbers, as floats; no others are read."""
+
+    def explain(self, name: str, index: Index) -> tuple[str, Working] | None:
+        """How a cell of a weight is made of what is stored, as formula and terms; None where it is stored itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +93,10 @@ class Weights:
         if self.file is None or not self.apart(name, shape):
             return self.get(name, shape)[index]
         return self.backend.floats(self.file.part(name, index))
+
+    def explain(self, name: str, index: Index) -> tuple[str, Working] | None:
+        """How a cell of a weight is made of what its file stores; None where it is stored itself, or was made here."""
+        return None if self.file is None else self.file.explain(name, index)
 
     def looked_up(self, name: str, shape: Shape, ids: Array) -> tuple[Array, Array]:
         """The IDs as places among the rows of a table that they name, and those rows."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Shape, shape_of, shape_text
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.explanation import Working
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import is_file, read_json, write_whole
@@ -90,6 +91,15 @@ class StoredWeights:
         if isinstance(index, np.ndarray):
             return place.numbers(self.tensors.read(place.name, place.take, rows=index))
         return place.numbers(self.tensors.read(place.name, lambda tensor: place.take(tensor)[index]))
+
+    def explain(self, name: str, index: tuple[int, ...]) -> tuple[str, Working] | None:
+        """How a cell of a weight was rounded: its block in the file; None where it is stored as a float."""
+        place = self.places[name]
+        if place.times != 1.0 or place.plus != 0.0:
+            return None
+        cell = tuple(slice(i, i + 1) for i in index)
+        rounded = self.tensors.rounded(place.name, lambda tensor: place.make(place.take(tensor))[cell])
+        return None if rounded is None else (rounded.formula, rounded.working())
 
 
 def stored_weights(tensors: Tensors, family: Family, config: ModelConfig, program: Program) -> StoredWeights:

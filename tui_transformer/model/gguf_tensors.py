@@ -15,6 +15,8 @@ from tui_transformer.engine.axis import Shape, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import Entry, GgufFile
+from tui_transformer.model.gguf_blocks import FORMATS, ZERO
+from tui_transformer.model.quantized import Rounded
 from tui_transformer.model.tensors import STORED, Tensor, Tensors, check_finite
 from tui_transformer.model.weight_table import as_it_is
 from tui_transformer.model.weights_file import WeightsFile
@@ -134,6 +136,23 @@ class GgufTensors(Tensors):
         check_finite(tensor, name, numbers)
         return numbers
 
+    def rounded(self, name: str, take: Make) -> Rounded | None:
+        """The block of the one cell that is taken; None where it is stored as a float, or looked up in a table."""
+        tensor = self.find(name)
+        if tensor.kind not in FORMATS:
+            return None
+        flat = _place(tensor, take)
+        number, place = divmod(flat, tensor.blocks.numbers)
+        data = tensor.file.numbers(_blocks(tensor)[number : number + 1], np.asarray, f"tensor {name}")
+        kind, (codes, scales, minima) = (
+            FORMATS[tensor.kind],
+            FORMATS[tensor.kind].take_apart(np.ascontiguousarray(data)),
+        )
+        group, inside = divmod(place, codes.shape[2])
+        least = None if minima is ZERO else float(minima[0, group])
+        what = f"{tensor.kind}: block {number:,} of {tensor.blocks.numbers} numbers in {tensor.blocks.bytes} bytes"
+        return Rounded(what, tuple(codes[0, group].tolist()), inside, float(scales[0, group]), least, kind[1:])
+
 
 def open_gguf(file: GgufFile, place: Place) -> GgufTensors:
     """The tensors of a GGUF file, each where its metadata say.
@@ -216,6 +235,22 @@ def _rows(tensor: GgufTensor, name: str, first: int, stop: int) -> Host:
     return _numbers(tensor, tensor.file.numbers(_bytes(tensor)[first:stop], np.asarray, f"tensor {name}"))
 
 
+def _place(tensor: GgufTensor, take: Make) -> int:
+    """Where in the file the one cell is that is taken, counted in numbers."""
+    room: Host = np.empty(tensor.stored, np.float32)
+    cell = take(room) if tensor.make is None else room[:0]
+    if cell.size and np.may_share_memory(cell, room):
+        return (int(cell.ctypes.data) - int(room.ctypes.data)) // room.itemsize
+    numbered = np.arange(room.size).reshape(room.shape)
+    return int(take(numbered if tensor.make is None else tensor.make(numbered)).reshape(()))
+
+
+def _blocks(tensor: GgufTensor) -> Host:
+    """Blocks × the bytes of a block, to be sliced and never read."""
+    shape = (math.prod(tensor.stored) // tensor.blocks.numbers, tensor.blocks.bytes)
+    return tensor.file.layout(tensor.start, tensor.stop, np.dtype(np.uint8), shape)
+
+
 def _bytes(tensor: GgufTensor) -> Host:
     """Rows × the bytes of a row, to be sliced and never read."""
     row = tensor.stored[-1] // tensor.blocks.numbers * tensor.blocks.bytes
@@ -228,10 +263,20 @@ def _numbers(tensor: GgufTensor, data: Host) -> Host:
     kind = STORED.get(tensor.kind)
     if kind is not None:
         return kind.floats(np.ascontiguousarray(data).view(kind.dtype))
+    if tensor.kind in FORMATS:
+        return _of_codes(tensor, data)
     try:
         from gguf import GGMLQuantizationType
         from gguf.quants import dequantize
     except ImportError as error:
         raise InputError(f"{tensor.path} is stored as {tensor.kind}, for which there is an extra: {INSTALL}") from error
-    found: Any = dequantize(np.ascontiguousarray(data), GGMLQuantizationType[tensor.kind])
+    with np.errstate(all="ignore"):
+        found: Any = dequantize(np.ascontiguousarray(data), GGMLQuantizationType[tensor.kind])
     return np.asarray(found, np.float32)
+
+
+@np.errstate(all="ignore")
+def _of_codes(tensor: GgufTensor, data: Host) -> Host:
+    """The numbers of rows of blocks whose codes are whole numbers; what is not finite is found behind."""
+    whole = np.ascontiguousarray(data).reshape(-1, tensor.blocks.bytes)
+    return FORMATS[tensor.kind].take_apart(whole).numbers().reshape(*data.shape[:-1], -1)

@@ -14,6 +14,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
 from tui_transformer.model.header import read_header
+from tui_transformer.model.quantized import Rounded
 from tui_transformer.model.weights_file import WeightsFile
 
 LARGEST_INDEX = 1 << 25
@@ -120,6 +121,11 @@ class Tensors:
         numbers = file.numbers(taken, kind.floats, what) if rows is None else file.rows(taken, rows, kind.floats, what)
         check_finite(tensor, name, numbers)
         return numbers
+
+    def rounded(self, name: str, take: Callable[[Host], Host]) -> Rounded | None:
+        """What the one cell that is taken of a tensor was rounded to; None where it is stored as a float."""
+        del name, take
+        return None
 
 
 def check_finite(tensor: Tensor, name: str, numbers: Host) -> None:
