@@ -17,8 +17,11 @@ from tui_transformer.diagnosis.dumps.precision import Precision
 from tui_transformer.diagnosis.naming import Names, Target
 from tui_transformer.diagnosis.right import Right
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.ops import DistanceBias
 
 GRADIENT = "gradient/"
+HUGE = 1e9
+"""What is as large stands for −∞."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +63,7 @@ def match(dump: Dump, names: Names, right: Right) -> Matched:
     for tensor in _single(_numbered(dump, names, right), names):
         if tensor.name in NOT_STEPS or tensor.name.startswith(GRADIENT):
             continue
-        targets = names.find(tensor.name)
+        targets = [each for each in names.find(tensor.name) if each.unless not in dump.tensors]
         if not targets:
             unmatched.append(tensor.name)
             continue
@@ -132,8 +135,8 @@ def _entry(tensor: Tensor, target: Target, right: Right, seen: Counter[tuple[str
     candidates: list[tuple[str, Layout]] = []
     for step in target.steps:
         axes = right.program.by_name[step].axes
-        found = layouts(values, axes, right.batch, target, fastest_first=tensor.fastest_first)
-        for layout in found:
+        found = tuple(layouts(values, axes, right.batch, target, fastest_first=tensor.fastest_first))
+        for layout in (*found, *_moved(step, found, right)):
             if _agrees(step, layout, values.precision, right):
                 seen[last(step), layout.assumed] += 1
                 return _made(tensor, target, step, layout, values.precision, right)
@@ -144,6 +147,20 @@ def _entry(tensor: Tensor, target: Target, right: Right, seen: Counter[tuple[str
     if not usual:
         return None
     return _made(tensor, target, *usual[0], values.precision, right)
+
+
+def _moved(step: str, found: Iterable[Layout], right: Right) -> Iterator[Layout]:
+    """Scores with distances counted as positions of the keys: rows are moved by constants, which softmax takes out."""
+    sublayer = step.rpartition(".")[0]
+    biased = right.program.by_name.get(f"{sublayer}.biased")
+    if last(step) not in ("biased", "masked") or biased is None or not isinstance(biased.op, DistanceBias):
+        return
+    ours = right.value(step)
+    for layout in found:
+        both = np.isfinite(ours) & np.isfinite(layout.array) & (np.abs(layout.array) < HUGE)
+        by = np.where(both, layout.array - np.where(both, ours, 0.0), -np.inf).max(axis=-1, keepdims=True)
+        says = "; ".join(filter(None, (layout.assumed, "rows are moved by constants, which softmax takes out")))
+        yield replace(layout, array=layout.array - np.where(np.isfinite(by), by, 0.0), assumed=says)
 
 
 def _agrees(step: str, layout: Layout, precision: Precision, right: Right) -> bool:

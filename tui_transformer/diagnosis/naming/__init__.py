@@ -29,6 +29,7 @@ CONVENTIONS: Mapping[str, tuple[Convention, ...]] = {
 BEHIND = frozenset({"output", "outputs", "out", "result", "hook", "activation", "value", "tensor", "data", "0"})
 """Words that may stand behind the name of a module and change nothing."""
 
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DEEPEST = 6
 """So many words may stand in front of the path of a module."""
 
@@ -66,6 +67,8 @@ def _variants(name: str) -> list[str]:
     for start in range(1, min(len(parts) - 1, DEEPEST)):
         if parts[start - 1] in ("encoder", "decoder"):
             break
+        if "".join(parts[:start]).strip(LETTERS) and not "".join(parts[start:]).strip(LETTERS):
+            break  # the number of the layer is in front: without it the rest would be of any layer
         keys += [".".join(parts[start:]), ".".join(trimmed[start:])]
     return [key for key in dict.fromkeys(keys) if key]
 

@@ -24,6 +24,7 @@ class Target:
         scale: The step is these values times so much, or these values.
         offset: The step is these values plus so much, or these values.
         note: What the name was taken for, where that is not plain.
+        unless: Another name; where the dump has that, this one holds something else.
     """
 
     steps: tuple[str, ...]
@@ -33,6 +34,7 @@ class Target:
     scale: float = 1.0
     offset: Host | None = None
     note: str = ""
+    unless: str = ""
 
 
 class Table(Protocol):

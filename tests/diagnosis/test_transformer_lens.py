@@ -1,0 +1,81 @@
+"""Caches that TransformerLens 4.3.0 (`TransformerBridge`, `run_with_cache`) wrote for the reference checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tui_transformer.diagnosis import Diagnosis, diagnose
+from tui_transformer.diagnosis.dumps import open_dump
+from tui_transformer.diagnosis.right import Input
+from tui_transformer.model import Model
+
+HERE = Path(__file__).parent
+FAMILIES = ("gpt2", "gemma2", "bloom", "mixtral")
+
+
+def diagnosed(path: Path, family: str) -> Diagnosis:
+    dump = open_dump(path)
+    return diagnose(dump, Model.load(HERE.parent / "references" / family, device="cpu"), Input(dump.ids))
+
+
+def changed(family: str, folder: Path, hook: str) -> Path:
+    """A cache with the values of a hook halved."""
+    arrays = dict(np.load(HERE / "transformer_lens" / f"{family}.npz"))
+    np.savez(folder / "cache.npz", **arrays | {hook: arrays[hook] * 0.5})
+    return folder / "cache.npz"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_cache_of_the_library_agrees_from_embedding_to_logits(family: str) -> None:
+    found = diagnosed(HERE / "transformer_lens" / f"{family}.npz", family)
+    assert found.first is None
+    compared = {each.step for each in found.steps}
+    layers = {"self_attention.weights", "self_attention.masked", "self_attention.context", "feed_forward.output"}
+    assert {f"decoder.{i}.{step}" for i in (0, 1) for step in layers} <= compared
+    assert "decoder.norm" in compared
+    assert all(any(step.startswith(part) for step in compared) for part in ("embedding.", "output."))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_hook_is_of_the_layer_in_its_name(family: str) -> None:
+    found = diagnosed(HERE / "transformer_lens" / f"{family}.npz", family)
+    for each in found.steps:
+        number = each.theirs.removeprefix("blocks.").partition(".")[0]
+        if each.theirs.startswith("blocks.") and ".hook_resid_pre" not in each.theirs:
+            assert each.step.startswith(f"decoder.{number}."), each.theirs
+
+
+@pytest.mark.parametrize(
+    ("hook", "step"),
+    [
+        ("blocks.1.ln1.hook_out", "decoder.1.self_attention.norm"),
+        ("blocks.1.attn.q.hook_out", "decoder.1.self_attention.query"),
+        ("blocks.0.hook_resid_mid", "decoder.0.self_attention.residual"),
+        ("blocks.1.mlp.in.hook_out", "decoder.1.feed_forward.hidden"),
+        ("unembed.hook_out", "output.logits"),
+    ],
+)
+def test_a_wrong_hook_is_named(tmp_path: Path, hook: str, step: str) -> None:
+    first = diagnosed(changed("gpt2", tmp_path, hook), "gpt2").first
+    assert first is not None
+    assert (first.step, first.theirs) == (step, hook)
+
+
+def test_scores_whose_distances_count_otherwise_within_a_row_are_noticed(tmp_path: Path) -> None:
+    first = diagnosed(changed("bloom", tmp_path, "blocks.0.attn.hook_attn_scores"), "bloom").first
+    assert first is not None
+    assert first.step == "decoder.0.self_attention.masked"
+
+
+def test_the_values_before_gamma_are_no_norm_where_those_behind_it_are_there(tmp_path: Path) -> None:
+    arrays = dict(np.load(HERE / "transformer_lens" / "gpt2.npz"))
+    for name in [name for name in arrays if ".ln" in name and name.endswith("hook_out")]:
+        del arrays[name]
+    np.savez(tmp_path / "cache.npz", **arrays)
+    first = diagnosed(tmp_path / "cache.npz", "gpt2").first
+    assert first is not None
+    assert first.theirs == "blocks.0.ln1.hook_normalized"
+    assert "γ" in first.says
