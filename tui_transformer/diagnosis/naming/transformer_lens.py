@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tui_transformer.diagnosis.naming.name import Table, Target, last_logits, present, stacks, table
 from tui_transformer.engine.program import Program
 from tui_transformer.model import Model
 
-HOOKS = {
+HOOKS: Mapping[str, tuple[str, ...]] = {
     "hook_resid_mid": ("self_attention.residual",),
     "hook_attn_out": ("self_attention.output_norm", "self_attention.output"),
     "hook_mlp_out": ("feed_forward.output_norm", "feed_forward.output"),
@@ -41,7 +41,7 @@ Of several steps a hook is the first that the model has, or the one whose values
 normalise, or add the residual stream, before their hook.
 """
 
-NORMALISED = {
+NORMALISED: Mapping[str, tuple[str, ...]] = {
     "ln1": ("self_attention.norm",),
     "ln2": ("feed_forward.norm",),
     "ln1_post": ("self_attention.output_norm",),
