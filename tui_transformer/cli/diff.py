@@ -111,10 +111,11 @@ def _open(request: Request, places: Sequence[str], dumps: Sequence[str]) -> NoRe
 
     flags = _of_model(request, places, dumps[0])
     ids, target = flags.token_ids(), flags.decoder_token_ids()
-    if flags.text is None and ids is None:
+    text = flags.sentence
+    if text is None and ids is None:
         dump = open_dump(Path(dumps[0]))
         ids, target = _row(dump.ids), _row(dump.decoder_ids) if target is None else target
-    text, decoder_text = flags.text, flags.decoder_text
+    decoder_text = flags.decoder_text
     mask, where = flags.token_mask(), dumps[0]
     code = explore(flags.options(), text, ids, mask=mask, decoder_text=decoder_text, decoder_ids=target, dump=where)
     raise typer.Exit(code)
@@ -164,8 +165,9 @@ def _as_json(found: Sequence[Difference], a: Side, b: Side) -> dict[str, object]
 def _sides(flags: Flags, first: str, second: str | None) -> tuple[Side, Side]:
     """Files and computed traces; a file's token IDs are used where no input was given."""
     files = [open_trace(Path(where)) for where in (first, second) if where and not _is_model(where)]
+    ids = next((found for file in files if (found := file.ids())), None)
     held = Inputs(
-        next((found for file in files if (found := file.ids())), None),
+        None if ids is None else (ids,),
         next((found for file in files if (found := file.decoder_ids())), None),
         next((found for file in files if (found := file.mask())), None),
     )

@@ -37,6 +37,8 @@ def run(request: Request) -> None:
     Raises:
         InputError: The model does not write, or something that was given cannot be used.
     """
+    if request.framed:
+        raise UsageError(f"{request.framed[0]}: a prompt is read as it is: leave it out")
     seed = request.seed if request.sample_seed is None else request.sample_seed
     request = dataclasses.replace(request, model=request.model or usual(request))
     read = request.model not in BUILT_IN
@@ -111,7 +113,7 @@ def _prompt(writer: Writer, flags: Flags) -> Ids:
 
 def _ids(flags: Flags, model: Model, encode: Callable[[str], Encoding]) -> Ids:
     """The token IDs or the sentence that was given; else an example."""
-    ids, text, words = flags.token_ids(), flags.text, model.vocabulary
+    ids, text, words = flags.token_ids(), flags.sentence, model.vocabulary
     if ids is not None:
         return ids
     if text is None:

@@ -10,9 +10,10 @@ import io
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer._click.exceptions import ClickException
@@ -133,8 +134,8 @@ def explore(
     if context.invoked_subcommand is not None:
         _refuse_misplaced(flags, context.invoked_subcommand)
         return
-    ids, decoder_ids, options = flags.token_ids(), flags.decoder_token_ids(), flags.options()
-    mask = flags.token_mask()
+    given = _given(flags)
+    options = flags.options()
     if not plain:
         check_terminal()
     if no_color:
@@ -144,18 +145,28 @@ def explore(
     gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
     from tui_transformer.explorer.run import run
 
-    code = run(
-        options,
-        flags.text,
-        ids,
-        theme,
-        pair=flags.text_pair,
-        mask=mask,
-        decoder_text=flags.decoder_text,
-        decoder_ids=decoder_ids,
-        plain=plain,
-    )
-    raise typer.Exit(code)
+    raise typer.Exit(run(options, *_sentence(flags), theme, plain=plain, **given))
+
+
+def _sentence(flags: Flags) -> tuple[str | None, tuple[int, ...] | None]:
+    """The sentence or its token IDs; of several, the one that is shown."""
+    if flags.text_pair is not None:
+        return flags.sentence, None
+    rows = flags.token_rows()
+    count = max(len(flags.text or ()), len(rows or ()), 1)
+    if flags.item >= count:
+        raise UsageError(f"--item {flags.item}: there {'is 1 sentence' if count == 1 else f'are {count} sentences'}")
+    return flags.text[flags.item] if flags.text else None, None if rows is None else rows[flags.item]
+
+
+def _given(flags: Flags) -> dict[str, Any]:
+    """What else the explorer begins with, as its arguments."""
+    given: dict[str, Any] = {"decoder_text": flags.decoder_text, "decoder_ids": flags.decoder_token_ids()}
+    batch: Sequence[str | tuple[int, ...]] = flags.token_rows() or flags.text or ()
+    more: dict[str, Any] = {"pair": flags.text_pair, "mask": flags.token_mask()}
+    if len(batch) > 1:
+        more |= {"batch": tuple(batch), "item": flags.item}
+    return given | {name: value for name, value in more.items() if value is not None}
 
 
 def _refuse_misplaced(flags: Flags, command: str) -> None:

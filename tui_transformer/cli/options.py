@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args, get_type_hints
 
 import typer
 
@@ -58,7 +58,13 @@ def _option(*names: str, help: str, **more: Any) -> Any:
 class Flags:
     """What was given on the command line; None where an option was not."""
 
-    text: Annotated[str | None, _option("--text", metavar="SENTENCE", help="The sentence.")] = None
+    usual: ClassVar[str] = USUAL
+    """The model where none is named; with sizes, words or a seed it is the encoder."""
+
+    text: Annotated[
+        list[str] | None,
+        _option("--text", metavar="SENTENCE", help="The sentence; may be given again, for a batch of sentences."),
+    ] = None
     text_pair: Annotated[
         str | None,
         _option("--text-pair", metavar="SENTENCE", help="A second sentence beside --text, where a model reads pairs."),
@@ -68,7 +74,7 @@ class Flags:
         _option(
             "--ids",
             metavar="4,5,6",
-            help="Token IDs instead of a sentence; pad IDs at the end are masked. May be given again.",
+            help="Token IDs instead of a sentence; pad IDs at the end are masked; 1,2;3,4 are two. May be given again.",
         ),
         SEVERAL,
     ] = None
@@ -80,6 +86,15 @@ class Flags:
             help="1 for every token that is read, 0 for padding on either side; may be given again.",
         ),
         SEVERAL,
+    ] = None
+    item: Annotated[
+        int, _option("--item", min=0, help="Which sentence of several is shown, from 0; `trace` writes all.")
+    ] = 0
+    bracket: Annotated[
+        bool, _option("--bracket", help="Put [BOS] and [EOS], as the vocabulary calls them, around a sentence.")
+    ] = False
+    pad_to: Annotated[
+        int | None, _option("--pad-to", min=1, help="Pad a sentence to so many tokens; padding is masked.")
     ] = None
     decoder_text: Annotated[
         str | None,
@@ -137,17 +152,52 @@ class Flags:
     dtype: Annotated[Literal["float32", "float64"], _option("--dtype", help="Precision.")] = "float32"
     budget: Annotated[str, _option("--budget", metavar="512MiB", help="Memory for values that are kept.")] = "512MiB"
 
-    def token_ids(self) -> tuple[int, ...] | None:
-        """The token IDs, where they were given.
+    @property
+    def sentence(self) -> str | None:
+        """The one sentence, where there is one.
+
+        Raises:
+            UsageError: There are several.
+        """
+        if self.text is not None and len(self.text) > 1:
+            raise UsageError(f"--text is given {len(self.text)} times, and one sentence is read here: give it once")
+        return self.text[0] if self.text else None
+
+    def token_rows(self) -> tuple[tuple[int, ...], ...] | None:
+        """The token IDs of every sentence, where they were given.
 
         Raises:
             UsageError: A piece is not a number, there is none, or there is a sentence too.
         """
-        return self._ids("text", "ids")
+        if self.ids is None:
+            return None
+        if self.text is not None:
+            raise UsageError("give either --text or --ids, not both")
+        return tuple(parse_ids(row) for row in self.ids.split(";"))
+
+    def token_ids(self) -> tuple[int, ...] | None:
+        """The same of the one sentence.
+
+        Raises:
+            UsageError: There are several.
+        """
+        rows = self.token_rows()
+        if rows is not None and len(rows) > 1:
+            raise UsageError(f"--ids has {len(rows)} sentences, and one is read here: give one")
+        return None if rows is None else rows[0]
 
     def decoder_token_ids(self) -> tuple[int, ...] | None:
         """The same for the decoder of an encoder–decoder."""
-        return self._ids("decoder_text", "decoder_ids")
+        if self.decoder_ids is None:
+            return None
+        if self.decoder_text is not None:
+            raise UsageError("give either --decoder-text or --decoder-ids, not both")
+        return parse_ids(self.decoder_ids, "--decoder-ids")
+
+    @property
+    def framed(self) -> tuple[str, ...]:
+        """The options given that put something around a sentence or choose one of several, as they are written."""
+        return tuple(written(name) for name in ("item", "bracket", "pad_to") if getattr(self, name))
 
     def token_mask(self) -> tuple[int, ...] | None:
         """1 for every token that is read and 0 for padding, where it was given.
@@ -157,32 +207,23 @@ class Flags:
         """
         return None if self.mask is None else parse_mask(self.mask)
 
-    def _ids(self, text: str, ids: str) -> tuple[int, ...] | None:
-        given, option = getattr(self, ids), written(ids)
-        if given is None:
-            return None
-        if getattr(self, text) is not None:
-            raise UsageError(f"give either {written(text)} or {option}, not both")
-        return parse_ids(given, option)
-
-    def options(self, usual: str = USUAL) -> ModelOptions:
+    def options(self) -> ModelOptions:
         """The same for the explorer and for loading the model.
-
-        Args:
-            usual: The model where none is named, whatever it reads; with sizes, words or a seed it is the encoder.
 
         Raises:
             UsageError: A setting cannot be, or there is a second sentence without a first.
         """
         if self.text_pair is not None and self.text is None:
             raise UsageError("--text-pair is a second sentence: give the first with --text")
+        from tui_transformer.model.framing import Framing
         from tui_transformer.model.options import ModelOptions
 
         sizes = {name: value for name in SIZES if (value := getattr(self, name)) is not None}
         budget = parse_budget(self.budget)
         random = any(getattr(self, name) is not None for name in OF_RANDOM_WEIGHTS)
-        model = self.model or (OF_SIZES if random else usual)
-        return ModelOptions(model, self.vocab, self.device, self.dtype, self.seed, sizes, budget, self.cut)
+        model = self.model or (OF_SIZES if random else self.usual)
+        framing = Framing(self.bracket, self.pad_to)
+        return ModelOptions(model, self.vocab, self.device, self.dtype, self.seed, sizes, budget, self.cut, framing)
 
     def given(self) -> tuple[str, ...]:
         """The options that are not at their defaults, as they are written."""

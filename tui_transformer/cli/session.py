@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import note
 from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import UsageError
 from tui_transformer.model import Model
+from tui_transformer.model.framing import Batch, batch_of
 from tui_transformer.text.encoding import Encoding, Token
 from tui_transformer.text.samples import sample_sentence, sample_target
 from tui_transformer.text.unknown import unknown_said
@@ -24,24 +27,29 @@ Ids = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Inputs:
-    """Token IDs of the sentence, its mask, and IDs of the decoder beside an encoder; None where there are none."""
+    """Token IDs of the sentences, a mask, and IDs of the decoder beside an encoder; None where there are none."""
 
-    ids: Ids | None = None
+    ids: Sequence[Ids] | None = None
     decoder_ids: Ids | None = None
     mask: Ids | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """The model, the trace of the input that was given, and the words beside rows and columns."""
+    """The model, the trace of the input that was given, and the words beside rows and columns.
+
+    Attributes:
+        predicted: The tokens at whose positions predictions are made.
+    """
 
     model: Model
     trace: Trace
     labels: Labels
+    predicted: Ids
 
 
 def open_session(flags: Flags, otherwise: Inputs | None = None) -> Session:
-    """Load the model and read its input.
+    """Load the model and read its input; of several sentences one, padded as it is beside the others.
 
     Args:
         flags: What was given.
@@ -50,37 +58,72 @@ def open_session(flags: Flags, otherwise: Inputs | None = None) -> Session:
     Raises:
         InputError: Something that was given cannot be used.
     """
-    given = Inputs(flags.token_ids(), flags.decoder_token_ids(), flags.token_mask())
-    otherwise = otherwise or Inputs()
-    options = flags.options()
+    return _open(flags, otherwise or Inputs(), whole=False)
+
+
+def open_batch(flags: Flags) -> Session:
+    """The same with a trace of all sentences, and the words of one."""
+    return _open(flags, Inputs(), whole=True)
+
+
+def _open(flags: Flags, otherwise: Inputs, *, whole: bool) -> Session:
+    given, options = Inputs(flags.token_rows(), flags.decoder_token_ids(), flags.token_mask()), flags.options()
     model, budget = options.load(), options.budget
     if not model.config.vocab_size:
-        text, target, mask = flags.text, flags.decoder_text, given.mask
+        ids, text = None if given.ids is None else given.ids[0], flags.sentence
         trace = model.trace(
-            text, ids=given.ids, mask=mask, decoder_text=target, decoder_ids=given.decoder_ids, budget=budget
+            text,
+            ids=ids,
+            mask=given.mask,
+            decoder_text=flags.decoder_text,
+            decoder_ids=given.decoder_ids,
+            budget=budget,
         )
-        return Session(model, trace, Labels())
-    words = {SOURCE: _source(model, flags, given.ids, otherwise.ids)}
+        return Session(model, trace, Labels(), ())
+    batch = batch_of(model, _sources(model, flags, given.ids, otherwise.ids), options.framing)
+    if flags.item >= len(batch.encodings):
+        raise UsageError(f"--item {flags.item}: there are {len(batch.encodings)} sentences, from 0")
+    item, words = slice(None) if whole else slice(flags.item, flags.item + 1), {SOURCE: batch.encodings[flags.item]}
     if model.has_decoder or flags.decoder_text is not None or given.decoder_ids is not None:
         words[TARGET] = _target(model, flags, given.decoder_ids, otherwise.decoder_ids)
-    ids, decoder_ids = (words[name].ids if name in words else None for name in (SOURCE, TARGET))
-    segments = words[SOURCE].segments
-    theirs = flags.text is None and given.ids is None
-    mask = otherwise.mask if theirs and given.mask is None else given.mask
-    trace = model.trace(ids=ids, mask=mask, decoder_ids=decoder_ids, segments=segments, budget=budget)
-    return Session(model, trace, Labels({name: _texts(encoding) for name, encoding in words.items()}, model.word))
+    mask = _mask(flags, given.mask, otherwise.mask, batch)
+    trace = model.trace(
+        ids=batch.ids[item],
+        mask=None if mask is None else mask[item],
+        decoder_ids=words[TARGET].ids if TARGET in words else None,
+        segments=words[SOURCE].segments,
+        budget=budget,
+    )
+    labels = Labels({name: _texts(encoding) for name, encoding in words.items()}, model.word)
+    return Session(model, trace, labels, words.get(TARGET, words[SOURCE]).ids)
 
 
-def _source(model: Model, flags: Flags, given: Ids | None, otherwise: Ids | None) -> Encoding:
-    """The sentence, or an example where there is none."""
+def _mask(flags: Flags, given: Ids | None, otherwise: Ids | None, batch: Batch) -> Sequence[Ids] | None:
+    """A row for every sentence: that which was given, or what padding tells; None where there is none."""
+    if given is not None:
+        if len(batch.encodings) > 1 or batch.masks is not None:
+            raise UsageError("--mask is of one sentence without --pad-to: padding makes its own")
+        return [given]
+    if otherwise is not None and flags.text is None and flags.ids is None:
+        return [otherwise]
+    return batch.masks
+
+
+def _sources(
+    model: Model, flags: Flags, given: Sequence[Ids] | None, otherwise: Sequence[Ids] | None
+) -> list[Encoding]:
+    """The sentences, or an example where there is none."""
     if flags.text is not None:
-        return read(model, model.encode(flags.text, cut=flags.cut, pair=flags.text_pair), "the sentence")
-    ids = given if given is not None else otherwise
-    if ids is not None:
-        return _named(model, ids)
+        pair = flags.text_pair
+        if pair is not None:
+            return [read(model, model.encode(flags.sentence or "", cut=flags.cut, pair=pair), "the sentence")]
+        return [read(model, model.encode(text, cut=flags.cut), "the sentence") for text in flags.text]
+    rows = given if given is not None else otherwise
+    if rows is not None:
+        return [_named(model, ids) for ids in rows]
     if model.vocabulary is None:
-        return _named(model, tuple(range(min(EXAMPLE_IDS, model.config.vocab_size))))
-    return read(model, model.encode(sample_sentence(model.vocabulary, model.name), cut=flags.cut), "the sentence")
+        return [_named(model, tuple(range(min(EXAMPLE_IDS, model.config.vocab_size))))]
+    return [read(model, model.encode(sample_sentence(model.vocabulary, model.name), cut=flags.cut), "the sentence")]
 
 
 def _target(model: Model, flags: Flags, given: Ids | None, otherwise: Ids | None) -> Encoding:

@@ -14,7 +14,7 @@ from tui_transformer.cli.commands.trace import Request
 from tui_transformer.cli.names import missing
 from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import note
-from tui_transformer.cli.session import open_session
+from tui_transformer.cli.session import open_batch
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients, gradients
 from tui_transformer.engine.gradient_explanation import GRADIENT
@@ -34,7 +34,7 @@ def run(request: Request) -> None:
         InputError: No step matches, the targets do not fit, or the file cannot be written; then there is none.
     """
     targets = _targets(request)
-    trace = open_session(request).trace
+    trace = open_batch(request).trace
     found = None if targets is None else backward(trace, targets)
     arrays = dict(_arrays(trace, found))
     names = list(arrays) if request.steps is None else _matching(list(arrays), request.steps)
@@ -77,7 +77,7 @@ def _padding(trace: Trace, names: Sequence[str]) -> Iterator[tuple[str, Host]]:
     """Beside the tokens, which of them are real, where some are padding."""
     visible = trace.givens.get(VISIBLE)
     if TOKENS in names and visible is not None and not visible.all():
-        yield PADDING, visible[0]
+        yield PADDING, visible if len(visible) > 1 else visible[0]
 
 
 def _arrays(trace: Trace, found: Gradients | None) -> Iterator[tuple[str, Host | as_npz.Blocks]]:

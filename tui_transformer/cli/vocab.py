@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import emit, note
 from tui_transformer.errors import InputError
 from tui_transformer.files import is_file
 from tui_transformer.text.cuts import cut_by, joined
+from tui_transformer.text.decoding import decoded
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.display import cells, fit, visible
 from tui_transformer.text.encoding import Token
@@ -142,6 +144,12 @@ def _token_table(found: Sequence[Token]) -> Iterator[str]:
         mark = "unknown" if token.unknown else "special" if token.special else ""
         place = f"{token.start}–{token.end}"
         yield f"{token.id:>7}  {fit(token.text, max(width, 5))}  {place:<9}  {mark}".rstrip() + "\n"
+
+
+def decode(where: str, ids: str, *, around: bool) -> None:
+    """The text of token IDs on a line; `around`: with begin, end and padding."""
+    tokenizer, tokens = tokenizer_for(load_vocabulary(where)), parse_ids(ids, "IDs")
+    emit([f"{visible(tokenizer.decode(tokens) if around else decoded(tokenizer, tokens))}\n"])
 
 
 def cut(where: str, text: str) -> None:

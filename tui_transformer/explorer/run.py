@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tui_transformer.engine.program import Program
@@ -30,6 +30,8 @@ def run(
     dump: str | None = None,
     plain: bool = False,
     stop: Callable[[Program], str | None] = lambda _: None,
+    batch: Sequence[str | tuple[int, ...]] = (),
+    item: int = 0,
 ) -> int:
     """Explore a model until the user leaves; with a dump beside it, from the first cell of that which is wrong.
 
@@ -47,6 +49,8 @@ def run(
         dump: The path of a dump.
         plain: Without a screen.
         stop: The step to begin at; None for the first, or that of the dump.
+        batch: Several sentences instead, or the token IDs of several.
+        item: Which of them is shown.
 
     Returns:
         The exit code.
@@ -55,6 +59,8 @@ def run(
         InputError: The model or the sentence cannot be used; nothing was shown.
     """
     session = open_session(options, text, ids, pair=pair, mask=mask, decoder_text=decoder_text, decoder_ids=decoder_ids)
+    if batch:
+        session = session.with_batch(tuple(batch), item)
     first, says = stop(session.trace.program), ""
     at = None if first is None else Position(first)
     if dump is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tui_transformer.engine.keep import DEFAULT_BUDGET
+from tui_transformer.model.framing import PLAIN, Framing
 from tui_transformer.model.model import Model
 
 
@@ -23,6 +24,7 @@ class ModelOptions:
         sizes: Only the settings that were given, by their names in `config.json`.
         budget: Bytes of a trace that may be kept.
         cut: A sentence that is too long is cut instead of refused.
+        framing: What is put around a sentence.
     """
 
     model: str = "encoder"
@@ -33,6 +35,7 @@ class ModelOptions:
     sizes: Mapping[str, Any] = field(default_factory=dict)
     budget: int = DEFAULT_BUDGET
     cut: bool = False
+    framing: Framing = PLAIN
 
     def load(self) -> Model:
         """The model.

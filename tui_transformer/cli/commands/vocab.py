@@ -96,6 +96,24 @@ def split_text(
     tokens(vocab, text, form, special=special)
 
 
+@app.command("decode")
+def decode_ids(
+    ids: Annotated[str, typer.Argument(metavar="4,5,6")],
+    *,
+    vocab: Vocabulary = "waves",
+    around: Annotated[
+        bool, typer.Option("--around", help="With begin, end and padding, and what comes after the end.")
+    ] = False,
+) -> None:
+    """Show the text that token IDs stand for: up to the end word, without the begin word and without padding.
+
+    Example: tui-transformer vocab decode 1,2,3 --vocab waves
+    """
+    from tui_transformer.cli.vocab import decode
+
+    decode(vocab, ids, around=around)
+
+
 @app.command("cut")
 def cut_text(text: Annotated[str, typer.Argument(metavar="TEXT")], *, vocab: Vocabulary = "waves") -> None:
     """Cut a text and explain each piece: its ID, what it stands for, and the characters that it covers.

@@ -41,6 +41,7 @@ def open_session(
         mask=mask,
         budget=options.budget,
         cut=options.cut,
+        framing=options.framing,
         decoder_text=decoder_text or "",
         decoder_ids=decoder_ids,
     )

@@ -19,6 +19,7 @@ from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING, UNBROKEN, 
 from tui_transformer.guide.texts import Stop
 from tui_transformer.learning.answering import answers_first
 from tui_transformer.model import Model
+from tui_transformer.model.framing import PLAIN, Batch, Framing, batch_of
 from tui_transformer.model.targets import Ids, default_targets, has_loss, looks_ahead, own_answer
 from tui_transformer.report.comparison import Comparison, compare_traces
 from tui_transformer.text.dispatch import load_vocabulary
@@ -49,6 +50,9 @@ class Session:
         edits: Cells set by hand, ablated or patched.
         budget: Bytes that the trace may keep.
         cut: A sentence that is too long is cut instead of refused.
+        framing: What is put around the sentence.
+        batch: All sentences, where there are several: each its text, or its token IDs.
+        item: Which of them the text or the IDs are.
         pair: A second sentence beside the text, for a model that reads pairs.
         mask: 1 for every token of the sentence that is read and 0 for padding; None for what the pad IDs say.
         decoder_text: What a decoder beside an encoder has written so far, without its start token.
@@ -66,6 +70,9 @@ class Session:
     edits: tuple[Change, ...] = ()
     budget: int = DEFAULT_BUDGET
     cut: bool = False
+    framing: Framing = PLAIN
+    batch: tuple[str | Ids, ...] = ()
+    item: int = 0
     pair: str | None = None
     mask: tuple[int, ...] | None = None
     decoder_text: str = ""
@@ -81,8 +88,13 @@ class Session:
 
     @property
     def encoding(self) -> Encoding:
-        """The tokens and where they lie in the sentence."""
-        return self.cache.tokens.get("encoding", lambda: _encode(self))
+        """The tokens and where they lie in the sentence, with what is put around it."""
+        return self.framed.encodings[self.item]
+
+    @property
+    def framed(self) -> Batch:
+        """The sentence, or all of them, with what is put around them."""
+        return self.cache.tokens.get("framed", lambda: _framed(self))
 
     @property
     def decoder_encoding(self) -> Encoding | None:
@@ -229,8 +241,26 @@ class Session:
         """
         same = replace(self, edits=self._weight_edits(), targets=None)
         if self.model.vocabulary is None:
-            return self._checked(replace(same, text="", ids=_ids(text)))
-        return self._checked(replace(same, text=text, ids=None))
+            ids = _ids(text)
+            return self._checked(replace(same, text="", ids=ids, batch=self._batch_with(ids)))
+        return self._checked(replace(same, text=text, ids=None, batch=self._batch_with(text)))
+
+    def with_batch(self, batch: tuple[str | Ids, ...], item: int = 0) -> Session:
+        """The same model on several sentences, the shorter ones padded; one of them is shown.
+
+        Raises:
+            InputError: There is no such sentence, or one cannot be read; this session is as it was.
+        """
+        if not 0 <= item < len(batch):
+            raise InputError(f"there is no sentence {item}: there are {len(batch)}, from 0")
+        own = batch[item]
+        text, ids = (own, None) if isinstance(own, str) else ("", own)
+        same = replace(self, edits=self._weight_edits(), targets=None, mask=None, batch=batch, item=item)
+        return self._checked(replace(same, text=text, ids=ids))
+
+    def _batch_with(self, own: str | Ids) -> tuple[str | Ids, ...]:
+        """The sentences with another in place of the one that is shown."""
+        return (*self.batch[: self.item], own, *self.batch[self.item + 1 :]) if self.batch else ()
 
     def with_decoder_text(self, text: str) -> Session:
         """The same model and source with another target, or token IDs where there are no words.
@@ -274,7 +304,9 @@ class Session:
             return self._checked(replace(self, model=model, edits=(), targets=None))
         known = bool(self.text) and not any(token.unknown for token in model.encode(self.text, cut=True).tokens)
         text = self.text if known else sample_sentence(words)
-        return self._checked(replace(self, model=model, text=text, ids=None, mask=None, edits=(), targets=None))
+        return self._checked(
+            replace(self, model=model, text=text, ids=None, mask=None, batch=(), item=0, edits=(), targets=None)
+        )
 
     def for_tour(self, stop: Stop) -> Session:
         """The session with the vocabulary, positions, sentence and target that a stop of the tour is about.
@@ -293,7 +325,7 @@ class Session:
         if not changes and (text, target) == (self.text, self.decoder_text):
             return self
         model = self.model.changed(**changes) if changes else self.model
-        same = replace(self, model=model, edits=(), targets=None)
+        same = replace(self, model=model, edits=(), targets=None, framing=PLAIN, batch=(), item=0)
         return self._checked(replace(same, text=text, ids=None, mask=None, decoder_text=target, decoder_ids=None))
 
     def with_edits(self, *edits: Change) -> Session:
@@ -332,12 +364,17 @@ def _ids(text: str) -> tuple[int, ...]:
 # What follows from a session
 
 
-def _encode(session: Session) -> Encoding:
-    if session.ids is not None:
-        return _written(session, session.ids)
+def _framed(session: Session) -> Batch:
     if not session.model.config.vocab_size:
-        return Encoding("", ())
-    return session.model.encode(session.text, cut=session.cut, pair=session.pair)
+        return Batch((Encoding("", ()),))
+    given = session.batch or (session.text if session.ids is None else session.ids,)
+    return batch_of(session.model, [_encode(session, each) for each in given], session.framing)
+
+
+def _encode(session: Session, given: str | Ids) -> Encoding:
+    if not isinstance(given, str):
+        return _written(session, given)
+    return session.model.encode(given, cut=session.cut, pair=session.pair)
 
 
 def _encode_target(session: Session) -> Encoding | None:
@@ -371,9 +408,10 @@ def _unbroken(session: Session) -> Trace:
     if not session.model.config.vocab_size:
         return session.model.trace(budget=session.budget)
     target = None if session.decoder_encoding is None else session.decoder_encoding.ids
+    masks = session.framed.masks
     return session.model.trace(
         ids=session.encoding.ids,
-        mask=session.mask,
+        mask=masks[session.item] if session.mask is None and masks is not None else session.mask,
         decoder_ids=target,
         segments=session.encoding.segments,
         budget=session.budget,

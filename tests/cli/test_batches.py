@@ -1,0 +1,86 @@
+"""Several sentences at once, what is put around them, and the one that is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Run
+
+from tui_transformer.cli import main as cli
+from tui_transformer.explorer import run as explorer_run
+
+ENCODER = ("--model", "encoder", "--vocab", "english")
+
+
+def rows(run: Run, *arguments: str) -> list[str]:
+    return json.loads(run("show", "tokens", "--format", "json", *arguments).out)["rows"]["labels"]
+
+
+def test_a_sentence_has_its_begin_end_and_padding(run: Run) -> None:
+    labels = rows(run, "--text", "the dog", "--bracket", "--pad-to", "6", *ENCODER)
+    assert labels == ["[BOS]", "the", "dog", "[EOS]", "[PAD]", "[PAD]"]
+
+
+@pytest.mark.parametrize(("item", "expected"), [("0", ["the", "dog", "bites"]), ("1", ["the", "cat", "[PAD]"])])
+def test_one_of_several_sentences_is_shown(run: Run, item: str, expected: list[str]) -> None:
+    assert rows(run, "--text", "the dog bites", "--text", "the cat", "--item", item, *ENCODER) == expected
+
+
+def test_a_trace_has_all_of_them(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "all.npz"
+    assert run("trace", "--out", str(out), "--ids", "1,2,3;4,5", "--model", "encoder", "--steps", "tokens").code == 0
+    with np.load(out) as arrays:
+        assert arrays["tokens"].tolist()[0] == [1, 2, 3]
+        assert arrays["tokens"].tolist()[1][:2] == [4, 5]
+        assert arrays["padding"].astype(int).tolist() == [[1, 1, 1], [1, 1, 0]]
+
+
+def test_the_shown_one_has_the_numbers_of_its_batch(run: Run, tmp_path: Path) -> None:
+    out, batch = tmp_path / "all.npz", ("--ids", "1,2,3;4,5", "--model", "encoder")
+    run("trace", "--out", str(out), *batch, "--steps", "encoder.0.output")
+    shown = json.loads(run("show", "encoder.0.output", "--format", "json", "--item", "1", *batch).out)
+    with np.load(out) as arrays:
+        np.testing.assert_allclose(shown["values"], arrays["encoder.0.output"][1], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("show", "tokens", "--text", "a", "--item", "1"), "--item 1: there are 1 sentences"),
+        (("show", "tokens", "--ids", "1;2,3", "--mask", "1,0", "--model", "encoder"), "--mask is of one sentence"),
+        (("show", "tokens", "--ids", "1;;2", "--model", "encoder"), "there is no token ID"),
+        (("generate", "--text", "a", "--text", "b"), "--text is given 2 times"),
+        (("generate", "--ids", "1;2"), "--ids has 2 sentences"),
+        (("generate", "--bracket"), "--bracket: a prompt is read as it is"),
+        (("show", "tokens", "--text", "the dog", "--pad-to", "1", *ENCODER), "2 tokens are more than the 1"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_line(run: Run, arguments: tuple[str, ...], says: str) -> None:
+    ended = run(*arguments)
+    assert ended.code in (1, 2)
+    assert ended.out == ""
+    assert says in ended.err.splitlines()[-1]
+
+
+def test_the_explorer_is_given_all_sentences_and_the_one_to_show(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    monkeypatch.setattr(cli, "check_terminal", lambda: None)
+    monkeypatch.setattr(explorer_run, "run", lambda *args, **more: given.append((*args, more)) or 0)
+    assert run("--text", "the dog", "--text", "the cat", "--item", "1", "--bracket").code == 0
+    ((options, text, ids, _, more),) = given
+    assert options.framing.bracket
+    assert (text, ids) == ("the cat", None)
+    assert (more["batch"], more["item"]) == (("the dog", "the cat"), 1)
+
+
+def test_decoding_stops_at_the_end_and_leaves_padding_out(run: Run) -> None:
+    coded = json.loads(
+        run("vocab", "tokens", "[BOS] the dog [EOS] [PAD] a", "--vocab", "english", "--format", "json").out
+    )
+    ids = ",".join(str(token["id"]) for token in coded["tokens"])
+    assert run("vocab", "decode", ids, "--vocab", "english").out == "the dog\n"
+    assert run("vocab", "decode", ids, "--around", "--vocab", "english").out == "[BOS] the dog [EOS] [PAD] a\n"
+    assert run("vocab", "decode", "99999", "--vocab", "waves").code == 1

@@ -1,0 +1,109 @@
+"""How likely a text is: every token by what the model gives it, the sum, and the perplexity of the mean.
+
+With p = softmax(logits ÷ T) at the position that predicts token t: log-probability ln p(t), cross-entropy
+−Σ q ln p with q = 1 − ε at the target and ε ÷ v everywhere besides (ε = 0: −ln p(t); Szegedy et al. 2016, §7), and
+perplexity e^(−mean ln p(t)) (Jelinek et al. 1977).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.analysis.effects import LOGITS, log_shares
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.loss import NOT_COUNTED
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.generation.sampling import LARGEST_TEMPERATURE
+
+
+@dataclass(frozen=True)
+class TokenScore:
+    """A token that was predicted.
+
+    Attributes:
+        position: The position that predicts it.
+        token: Its ID.
+        rank: 1 for the most likely one.
+        log_probability: ln p, in nats.
+        cross_entropy: In nats; with label smoothing more than −ln p alone.
+    """
+
+    position: int
+    token: int
+    rank: int
+    log_probability: float
+    cross_entropy: float
+
+    @property
+    def probability(self) -> float:
+        """The share of the token, p."""
+        return math.exp(self.log_probability)
+
+
+@dataclass(frozen=True)
+class Score:
+    """The tokens of a text that were predicted, in order."""
+
+    tokens: tuple[TokenScore, ...]
+
+    @property
+    def log_probability(self) -> float:
+        """Ln of the probability of all the tokens together, in nats."""
+        return math.fsum(token.log_probability for token in self.tokens)
+
+    @property
+    def cross_entropy(self) -> float:
+        """The mean over the tokens, in nats."""
+        return math.fsum(token.cross_entropy for token in self.tokens) / len(self.tokens)
+
+    @property
+    def perplexity(self) -> float:
+        """E to the mean of −ln p: among so many equally likely tokens the model is lost. ∞ where one is impossible."""
+        mean = -self.log_probability / len(self.tokens)
+        return math.exp(mean) if mean < math.log(1e308) else math.inf
+
+
+def score(
+    trace: Trace, targets: Sequence[int], *, temperature: float = 1.0, smoothing: float = 0.0, item: int = 0
+) -> Score:
+    """The score of the tokens that are right at each position.
+
+    Args:
+        trace: A trace with logits.
+        targets: A token ID for every position; −1 leaves it out.
+        temperature: T, above 0.
+        smoothing: ε, from 0 and below 1.
+        item: Which sentence of a batch.
+
+    Raises:
+        InputError: The model has no logits, or no position is counted.
+        UsageError: A temperature or a smoothing that cannot be.
+    """
+    if not 0 < temperature <= LARGEST_TEMPERATURE:
+        raise UsageError(f"temperature {temperature:g} is not a number above 0, to {LARGEST_TEMPERATURE:,.0f}")
+    if not 0 <= smoothing < 1:
+        raise UsageError(f"label smoothing {smoothing:g} is not a number from 0 to below 1")
+    if LOGITS not in trace.program.by_name:
+        raise InputError(f"this model has no {LOGITS}: it gives words no probability")
+    if all(target == NOT_COUNTED for target in targets):
+        raise InputError("no token is predicted: give a text of two tokens or more")
+    rows, words = trace.program.shape(LOGITS)
+    scores: list[TokenScore] = []
+    for (block, _), logits in trace.blocks(trace.program.logits, (range(rows), range(words)), item):
+        for position, shares in zip(block, log_shares(logits.astype(np.float64) / temperature), strict=True):
+            if targets[position] != NOT_COUNTED:
+                scores.append(_token(position, targets[position], shares, smoothing))
+    return Score(tuple(scores))
+
+
+def _token(position: int, target: int, shares: Host, smoothing: float) -> TokenScore:
+    """One token, from the logarithms of all shares at its position."""
+    own = float(shares[target])
+    rank = 1 + int((shares > shares[target]).sum())
+    entropy = -(1.0 - smoothing) * own - (smoothing * float(shares.mean()) if smoothing else 0.0)
+    return TokenScore(position, target, rank, own, entropy)

@@ -1,0 +1,108 @@
+"""`score`: how likely a text is, token by token and in all."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+
+from tui_transformer.analysis.real_tokens import real_tokens
+from tui_transformer.analysis.score import Score, TokenScore, score
+from tui_transformer.cli.commands.score import Request
+from tui_transformer.cli.options import parse_ids
+from tui_transformer.cli.output import emit
+from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.tables import Table, Value, written
+from tui_transformer.engine.gradient import LOGITS
+from tui_transformer.engine.loss import NOT_COUNTED
+from tui_transformer.engine.program import LABEL
+from tui_transformer.errors import InputError
+from tui_transformer.model.targets import default_targets, looks_ahead
+from tui_transformer.report.explained import finite
+
+COLUMNS = ("position", "of", "id", "word", "rank", "probability", "log_probability", "cross_entropy", "perplexity")
+ALL = "all"
+
+
+def run(request: Request) -> None:
+    """Print a line a token, and one for all.
+
+    Raises:
+        InputError: The model has no probabilities of words, the targets do not fit, or nothing is predicted.
+    """
+    session = open_session(request)
+    targets = _targets(session, request)
+    scored = score(session.trace, targets, temperature=request.temperature, smoothing=request.label_smoothing)
+    if request.format == "json":
+        emit(_json(session, request, scored))
+    else:
+        rows = [*_rows(session, scored.tokens), _row_of_all(scored)]
+        emit(written(Table(COLUMNS, rows, 4, _note(session, request)), request.format))
+
+
+def _targets(session: Session, request: Request) -> Sequence[int]:
+    """Those that were given, else the tokens themselves; none for padding."""
+    program = session.trace.program
+    if LOGITS not in program.by_name or program.axes(LOGITS)[-1].name == LABEL:
+        raise InputError(f"{session.model.name} gives words no probability: it has no {LOGITS} of words")
+    positions, words = program.shape(LOGITS)
+    if request.targets is None:
+        real = real_tokens(session.trace, program.axes(LOGITS)[0]).tolist()
+        return _counted(default_targets(program, session.predicted), real, ahead=looks_ahead(program))
+    targets = parse_ids(request.targets.replace("−", "-"), "--targets")
+    if len(targets) != positions:
+        raise InputError(f"--targets: {len(targets)} for {positions} positions: give one for each, -1 for none")
+    for target in targets:
+        if not NOT_COUNTED <= target < words:
+            raise InputError(f"--targets: there is no token {target}: IDs go from 0 to {words - 1}, -1 for none")
+    return targets
+
+
+def _counted(targets: Sequence[int], real: Sequence[bool], *, ahead: bool) -> list[int]:
+    """−1 where the position, or the token that it predicts, is padding."""
+    predicted = [*real[1:], False] if ahead else real
+    return [
+        target if here and there else NOT_COUNTED for target, here, there in zip(targets, real, predicted, strict=True)
+    ]
+
+
+def _rows(session: Session, tokens: Sequence[TokenScore]) -> Iterator[tuple[Value, ...]]:
+    label = session.labels.of(session.trace.program.axes(LOGITS)[0])
+    for token in tokens:
+        own = token.log_probability
+        perplexity = math.exp(-own) if own > -math.log(1e308) else math.inf
+        word = session.labels.word(token.token)
+        shown = token.rank, token.probability, own, token.cross_entropy, perplexity
+        yield token.position, label(token.position), token.token, word, *shown
+
+
+def _row_of_all(scored: Score) -> tuple[Value, ...]:
+    total = scored.log_probability
+    return ALL, "", "", "", "", math.exp(total), total, scored.cross_entropy, scored.perplexity
+
+
+def _note(session: Session, request: Request) -> str:
+    """What the numbers are of."""
+    ahead = looks_ahead(session.trace.program)
+    how = "each token from those before it" if ahead else "each token where it stands, which the model sees"
+    smoothed = f" · label smoothing {request.label_smoothing:g}" if request.label_smoothing else ""
+    return f"{how} · nats · softmax({LOGITS} ÷ {request.temperature:g}){smoothed}"
+
+
+def _json(session: Session, request: Request, scored: Score) -> Iterator[str]:
+    data = {
+        "model": session.model.name,
+        "temperature": request.temperature,
+        "label_smoothing": request.label_smoothing,
+        "tokens": [dict(zip(COLUMNS, map(_finite, row), strict=True)) for row in _rows(session, scored.tokens)],
+        "counted": len(scored.tokens),
+        "log_probability": finite(scored.log_probability),
+        "probability": math.exp(scored.log_probability),
+        "cross_entropy": finite(scored.cross_entropy),
+        "perplexity": finite(scored.perplexity),
+    }
+    yield json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _finite(value: Value) -> Value:
+    return finite(value) if isinstance(value, float) else value

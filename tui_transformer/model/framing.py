@@ -1,0 +1,105 @@
+"""A sentence with its beginning and end around it, and padding that makes sentences equally long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model.model import Model
+from tui_transformer.text.encoding import Encoding, Token
+from tui_transformer.text.specials import PADDING
+
+Mask = tuple[int, ...]
+BEGINS, ENDS = "[CLS]", "[SEP]"
+"""What begins and ends a sentence in a vocabulary that has no other words for it."""
+
+
+@dataclass(frozen=True)
+class Framing:
+    """What is put around a sentence.
+
+    Attributes:
+        bracket: The vocabulary's begin and end words.
+        pad_to: Tokens that a sentence has with its padding; None for none but that of its batch.
+
+    Raises:
+        UsageError: A length below 1.
+    """
+
+    bracket: bool = False
+    pad_to: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.pad_to is not None and self.pad_to < 1:
+            raise UsageError(f"pad_to {self.pad_to} is not a number of tokens from 1")
+
+
+PLAIN = Framing()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentences of as many tokens each, and of each which tokens are real (1) and which padding (0).
+
+    Attributes:
+        masks: None where nothing was padded: then what is padding is seen from the pad ID.
+    """
+
+    encodings: tuple[Encoding, ...]
+    masks: tuple[Mask, ...] | None = None
+
+    @property
+    def ids(self) -> list[tuple[int, ...]]:
+        """The token IDs, a row a sentence."""
+        return [encoding.ids for encoding in self.encodings]
+
+
+def batch_of(model: Model, encodings: Sequence[Encoding], framing: Framing = PLAIN) -> Batch:
+    """The sentences with what is put around them, the shorter ones padded at the end.
+
+    Raises:
+        InputError: One has more tokens than it is to be padded to, or the vocabulary has no begin and end.
+    """
+    whole = [bracketed(model, encoding) if framing.bracket else encoding for encoding in encodings]
+    width = max(len(encoding.tokens) for encoding in whole)
+    if framing.pad_to is not None:
+        if width > framing.pad_to:
+            raise InputError(f"{width} tokens are more than the {framing.pad_to} that they are to be padded to")
+        width = framing.pad_to
+    if all(len(encoding.tokens) == width for encoding in whole):
+        return Batch(tuple(whole))
+    masks = tuple(tuple(int(i < len(encoding.tokens)) for i in range(width)) for encoding in whole)
+    return Batch(tuple(_padded(model, encoding, width) for encoding in whole), masks)
+
+
+def bracketed(model: Model, encoding: Encoding) -> Encoding:
+    """The sentence between the begin and the end of its vocabulary, where they are not there.
+
+    Raises:
+        InputError: The vocabulary has none.
+    """
+    words = model.vocabulary
+    if words is None:
+        raise InputError(f"{model.name} has no vocabulary: put the IDs of beginning and end into --ids")
+    begin = words.ids.get(BEGINS) if words.begin_id is None else words.begin_id
+    end = words.ids.get(ENDS) if words.end_id is None else words.end_id
+    if begin is None or end is None:
+        raise InputError(f"the vocabulary {words.name} has no words for beginning and end, such as [BOS] and [EOS]")
+    tokens, last = encoding.tokens, len(encoding.text)
+    before = () if tokens and tokens[0].id == begin else (Token(begin, words.word(begin), 0, 0, special=True),)
+    after = () if tokens and tokens[-1].id == end else (Token(end, words.word(end), last, last, special=True),)
+    segments = encoding.segments
+    if segments is not None:
+        segments = (*segments[:1] * len(before), *segments, *segments[-1:] * len(after))
+    return replace(encoding, tokens=(*before, *tokens, *after), segments=segments)
+
+
+def _padded(model: Model, encoding: Encoding, width: int) -> Encoding:
+    """The sentence with padding at its end; where nothing is called so, ID 0, which the mask hides."""
+    words, last = model.vocabulary, len(encoding.text)
+    own = model.config.pad_id if words is None or words.pad_id is None else words.pad_id
+    pad = Token(own or 0, PADDING if own is None else model.word(own), last, last, special=True)
+    more = (pad,) * (width - len(encoding.tokens))
+    segments = None if encoding.segments is None else (*encoding.segments, *(0 for _ in more))
+    return replace(encoding, tokens=(*encoding.tokens, *more), segments=segments)
