@@ -134,7 +134,7 @@ def explore(
     if context.invoked_subcommand is not None:
         _refuse_misplaced(flags, context.invoked_subcommand)
         return
-    given = _given(flags)
+    given = _given(flags, plain=plain)
     options = flags.options()
     if not plain:
         check_terminal()
@@ -145,7 +145,7 @@ def explore(
     gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
     from tui_transformer.explorer.run import run
 
-    raise typer.Exit(run(options, *_sentence(flags), theme, plain=plain, **given))
+    raise typer.Exit(run(options, *_sentence(flags), theme, **given))
 
 
 def _sentence(flags: Flags) -> tuple[str | None, tuple[int, ...] | None]:
@@ -159,11 +159,11 @@ def _sentence(flags: Flags) -> tuple[str | None, tuple[int, ...] | None]:
     return flags.text[flags.item] if flags.text else None, None if rows is None else rows[flags.item]
 
 
-def _given(flags: Flags) -> dict[str, Any]:
+def _given(flags: Flags, *, plain: bool) -> dict[str, Any]:
     """What else the explorer begins with, as its arguments."""
     given: dict[str, Any] = {"decoder_text": flags.decoder_text, "decoder_ids": flags.decoder_token_ids()}
     batch: Sequence[str | tuple[int, ...]] = flags.token_rows() or flags.text or ()
-    more: dict[str, Any] = {"pair": flags.text_pair, "mask": flags.token_mask()}
+    more: dict[str, Any] = {"pair": flags.text_pair, "mask": flags.token_mask(), "plain": plain or None}
     if len(batch) > 1:
         more |= {"batch": tuple(batch), "item": flags.item}
     return given | {name: value for name, value in more.items() if value is not None}
