@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tui_transformer.engine.pool import SMALLEST, Pool
+from tui_transformer.engine.pool import SMALLEST, UNASKED, Pool
 
 SHAPE, DTYPE = (SMALLEST // 4, 2), np.dtype(np.float32)
 
@@ -65,3 +65,16 @@ def test_a_block_over_the_limit_is_let_go():
     array = pool.empty(SHAPE, DTYPE)
     del array
     assert not any(pool._free.values())
+
+
+def test_memory_that_nobody_asks_for_is_let_go_after_a_while():
+    pool = Pool()
+    kept, other = SHAPE, (SMALLEST, 2)
+    for shape in (kept, other):
+        pool.empty(shape, DTYPE)
+    for _ in range(2 * UNASKED // 100):
+        pool.empty(kept, DTYPE)
+        for _ in range(100):
+            pool.empty((1,), DTYPE)
+    assert [size for size, blocks in pool._free.items() if blocks] == [math.prod(kept) * DTYPE.itemsize]
+    assert pool._idle == math.prod(kept) * DTYPE.itemsize

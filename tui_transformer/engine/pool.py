@@ -14,6 +14,9 @@ SMALLEST = 1 << 15
 
 FREE_LIMIT = 1 << 28
 
+UNASKED = 1 << 14
+"""Arrays that are made until idle blocks of a size that none of them had are let go: far more than a training step."""
+
 
 class Lease:
     """The owner of an array's memory; when the last array on it is gone, the memory goes back to its pool."""
@@ -32,21 +35,26 @@ class Lease:
 
 
 class Pool:
-    """Idle blocks of memory by size; `limit` bytes may lie idle."""
+    """Idle blocks of memory by size; `limit` bytes may lie idle, and none for long."""
 
     def __init__(self, limit: int = FREE_LIMIT) -> None:
         self._limit = limit
         self._free: dict[int, list[Any]] = {}
-        self._idle = 0
+        self._idle = self._made = 0
+        self._asked: set[int] = set()
 
     def empty(self, shape: Shape, dtype: np.dtype[Any]) -> Any:
         """An array with undefined contents, on memory that was used before where there is some of that size."""
+        self._made += 1
+        if self._made > UNASKED:
+            self._let_go()
         size = math.prod(shape) * dtype.itemsize
         if size < SMALLEST:
             return np.empty(shape, dtype)
         return np.asarray(Lease(self, self._take(size), shape, dtype))
 
     def _take(self, size: int) -> Any:
+        self._asked.add(size)
         try:
             memory = self._free[size].pop()
         except (KeyError, IndexError):
@@ -63,3 +71,9 @@ class Pool:
             self._idle = 0
         self._free.setdefault(memory.nbytes, []).append(memory)
         self._idle += memory.nbytes
+
+    def _let_go(self) -> None:
+        """Give the system what nobody asked for lately, as after a long sentence or a training."""
+        asked, self._asked, self._made = self._asked, set(), 0
+        for size in self._free.keys() - asked:
+            self._idle -= sum(block.nbytes for block in self._free.pop(size))

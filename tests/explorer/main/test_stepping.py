@@ -4,6 +4,7 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.explorer.main.panes.sentence import SentencePane
+from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.guide.texts import step_text
 
 SIZES = [WIDE, MEDIUM, NARROW, SMALL]
@@ -107,6 +108,17 @@ async def test_the_first_line_of_the_step_list_is_its_top_in_a_model_that_begins
         assert explorer.stop == explorer.session.stops[0]
         await explorer.press("home")
         assert explorer.stop in explorer.session.stops
+
+
+async def test_a_move_in_a_list_that_is_another_one_by_now_goes_nowhere():
+    async with exploring(MEDIUM, model="encoder", ids=(1, 2)) as explorer:
+        pane, session = explorer.main.query_one(StepsPane), explorer.session
+        moved = StepsPane.Moved(pane)
+        moved.index = pane._place = len(pane._steps) - 1
+        pane.show_steps(session.trace.program, session.stops[:3], "text")
+        pane.post_message(moved)
+        await explorer.press("space")
+        assert explorer.app.is_running
 
 
 async def test_enter_and_a_double_click_in_the_step_list_stay_at_the_step():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ if sys.platform == "win32":
     pytest.skip("a pseudo-terminal is needed", allow_module_level=True)
 
 from .events import storm
-from .run import PATIENCE, SIZE, TITLE, _environment, _until, check_terminal, run
+from .run import PATIENCE, REFERENCES, SIZE, TITLE, _environment, _until, check_terminal, run
 from .terminal import Terminal, plain
 
 pytestmark = pytest.mark.slow
@@ -32,9 +33,10 @@ def test_a_storm_holds(model: str, gap: float):
 class Opened:
     """A program that fails, in a terminal."""
 
-    def __init__(self, folder: Path, script: str) -> None:
+    def __init__(self, folder: Path, script: str, *arguments: str) -> None:
         (folder / "failing.py").write_text(script, encoding="utf-8")
-        self.terminal = Terminal([sys.executable, str(folder / "failing.py")], folder, _environment(folder), SIZE)
+        command = [sys.executable, str(folder / "failing.py"), *arguments]
+        self.terminal = Terminal(command, folder, _environment(folder), SIZE)
 
     def end(self) -> str:
         """Wait until it has ended; what it says then."""
@@ -91,3 +93,54 @@ def test_a_mistake_of_the_program_ends_it_with_one_line_a_report_and_the_termina
     reports = list(tmp_path.rglob("tui-transformer-crash-*.txt"))
     assert len(reports) == 1
     assert "RuntimeError" in reports[0].read_text(encoding="utf-8")
+
+
+CHANGED = """
+import os, sys
+from pathlib import Path
+from tui_transformer.cli.main import main
+from tui_transformer.explorer import run
+
+opened = run.open_session
+
+def opened_and_changed(*given, **named):
+    session = opened(*given, **named)
+    session.trace["decoder.1.self_attention.norm"]
+    path = Path(sys.argv[-1], "model.safetensors")
+    {change}
+    return session
+
+run.open_session = opened_and_changed
+sys.argv[1:1] = ["--ids", "1 2 3", "--model"]
+main()
+"""
+CHANGES = {
+    "cut": ("os.truncate(path, 3000)", True),
+    "emptied": ("os.truncate(path, 0)", True),
+    "replaced": ("path.with_name('other').write_bytes(b'0'), path.with_name('other').replace(path)", False),
+    "deleted": ("path.unlink()", False),
+}
+
+
+@pytest.mark.parametrize("how", CHANGES)
+def test_a_weights_file_that_changes_while_it_is_open_leaves_program_and_terminal_whole(how: str, tmp_path: Path):
+    change, is_lost = CHANGES[how]
+    folder = tmp_path / "m"
+    shutil.copytree(REFERENCES / "gpt2", folder)
+    opened = Opened(tmp_path, CHANGED.format(change=change), "m")
+    terminal = opened.terminal
+    try:
+        _until(terminal, TITLE)
+        terminal.drain(0.5, 10.0)
+        terminal.send(b"}" * 9, 10.0)
+        if is_lost:
+            _until(terminal, "cut while it was open")
+        terminal.drain(0.5, 10.0)
+        terminal.send(b"q", 10.0)
+        text = opened.end()
+        assert terminal.process.returncode == 0, text[-2000:]
+        check_terminal(terminal)
+    finally:
+        terminal.close()
+    assert ("cut while it was open" in " ".join(text.split())) == is_lost
+    assert "Traceback" not in text

@@ -20,7 +20,8 @@ from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.scene import Scene, gather, scene_cost, tile_of
 from tui_transformer.explorer.main.whole_view import Whole
 from tui_transformer.explorer.shell.asking import AT_ONCE, Requests, draw_together
-from tui_transformer.explorer.state.session import VOCABULARY
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import VOCABULARY, Session
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place
@@ -49,6 +50,7 @@ class Presenter:
         self.lines = Lines(explored, panes, requests)
         self.details = Details(explored, panes, requests)
         self.whole = Whole(explored, panes, requests)
+        self._shown: tuple[Session, Position] | None = None
 
     @property
     def about(self) -> str:
@@ -90,7 +92,17 @@ class Presenter:
             scene_cost(session, position.stop, shared=view.shared_scale),
             lambda task: gather(session, position, view, shown, task.report),
             self._show_scene,
+            self._stay,
         )
+
+    def _stay(self) -> None:
+        """Be where one was, where another step cannot be computed: what is on the screen is that of before."""
+        explored, scene = self._explored, self._explored.scene
+        if self._shown is not None and self._shown[0] is explored.session:
+            explored.position = self._shown[1] if scene is None else Position(scene.view.name, scene.place)
+            self.panes.show_stop()
+            self._show_steps()
+            self._settle()
 
     def _show_steps(self) -> None:
         session, pane = self._explored.session, self._screen.query_one(StepsPane)
@@ -152,6 +164,7 @@ class Presenter:
 
     def _settle(self) -> None:
         """The texts now, heads and chart a moment later."""
+        self._shown = self._explored.session, self._explored.position
         self.panes.keep_focus()
         self.lines.show()
         self.details.follow(heads=True)

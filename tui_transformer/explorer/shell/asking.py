@@ -53,14 +53,21 @@ class Requests:
         self.failed: Callable[[Exception], None] = lambda _: None
         self._screen, self._worker, self._show, self._here = screen, worker, show, here
 
-    def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
-        """Do work now if it is small, else on the worker; then show what it gave."""
+    def ask(
+        self,
+        kind: str,
+        cost: int,
+        work: Callable[[Task], Result],
+        done: Callable[[Result], None],
+        failed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Do work now if it is small, else on the worker; then show what it gave, or call `failed`."""
         self._worker.cancel(kind)
         if cost <= AT_ONCE and self._here():
             try:
                 result = work(Task(kind, 0, lambda _: None))
             except (InputError, MemoryError) as error:
-                self._failed(error)
+                self._failed(error, failed)
             else:
                 done(result)
             return
@@ -70,7 +77,7 @@ class Requests:
             done(result)
 
         there = self._screen.while_there
-        self._worker.submit(kind, work, there(finish), there(self._failed), self._progress)
+        self._worker.submit(kind, work, there(finish), there(lambda error: self._failed(error, failed)), self._progress)
         self._screen.set_timer(PATIENCE, self._show_progress)
 
     def cancel(self, *kinds: str) -> None:
@@ -99,11 +106,12 @@ class Requests:
             self.doing = ""
             self._show()
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: Exception, failed: Callable[[], None]) -> None:
         self.doing = ""
         if not isinstance(error, InputError | MemoryError):
             raise error
         say(self._screen.app, str(error) or "not enough memory", "error")
+        failed()
         self.failed(error)
         self._show()
 

@@ -54,6 +54,7 @@ class StepsPane(LineList):
         lines = step_lines(program, stops, current)
         if lines is not self._steps or details != self._details:
             self._steps, self._details = lines, details
+            self._place = min(self._place, len(lines) - 1)
             self.show(len(lines), self._drawn)
         place = next((i for i, line in enumerate(lines) if line.stop == current and not line.heading), None)
         if place is not None:
@@ -62,7 +63,8 @@ class StepsPane(LineList):
     @on(LineList.Moved)
     def _moved(self, event: LineList.Moved) -> None:
         event.stop()
-        self.post_message(self.Visited(self._entered(event.index)))
+        if event.index < len(self._steps):  # else the list was another one then
+            self.post_message(self.Visited(self._entered(event.index)))
 
     def _entered(self, index: int) -> str:
         """The stop that a line leads to; from the line beside it, a heading is passed."""
