@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from dumping import (
 )
 from small import encoder
 
-from tui_transformer.diagnosis import Diagnosis, diagnose
+from tui_transformer.diagnosis import Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.dumps.dump import Dump, held
 from tui_transformer.diagnosis.dumps.precision import BFLOAT16, FLOAT16, FLOAT32
 from tui_transformer.model import Model
@@ -237,3 +238,56 @@ def test_scores_that_are_not_capped_are_seen() -> None:
     first = diagnose(dumped({f"{at}.scaled": trace[f"{at}.scaled"], f"{at}.weights": weights}), model).first
     assert first is not None
     assert first.cause == "cap-missing", first
+
+
+def buckets(n: int, *, both: bool, count: int = 8, limit: int = 16, sign: int = 1) -> np.ndarray:
+    """The bucket of every query and key, as the paper's authors count them."""
+    relative = sign * (np.arange(n)[None, :] - np.arange(n)[:, None])
+    side = count // 2 if both else count
+    distance = np.abs(relative) if both else np.maximum(-relative, 0)
+    exact = side // 2
+    far = exact + (np.log(np.maximum(distance, 1) / exact) / np.log(limit / exact) * (side - exact)).astype(int)
+    found = np.where(distance < exact, distance, np.minimum(far, side - 1))
+    return found + side * (relative > 0) if both else found
+
+
+@pytest.mark.parametrize(
+    ("name", "both", "sign"), [("relative-bidirectional", False, 1), ("relative-flipped", True, -1), (None, True, 1)]
+)
+def test_distances_that_are_counted_otherwise_are_seen(name: str | None, both: bool, sign: int) -> None:
+    folder = REFERENCES / "t5"
+    model = Model.load(folder)
+    trace = model.trace(ids=IDS, decoder_ids=[0, 1])
+    at = "encoder.0.self_attention"
+    settings = json.loads((folder / "config.json").read_text())
+    count, limit = settings["relative_attention_num_buckets"], settings["relative_attention_max_distance"]
+    table = np.array(trace["encoder.0.self_attention.biased.weight"])
+    bias = table[buckets(len(IDS), both=both, count=count, limit=limit, sign=sign)].transpose(2, 0, 1)
+    scores = np.array(trace[f"{at}.scores"])
+    arrays = {f"{at}.scores": scores, f"{at}.biased": scores + bias}
+    first = diagnose(dumped(arrays), model, Input(np.array([IDS]), np.array([[0, 1]]))).first
+    assert (first and first.cause) == name, first
+
+
+def shares(logits: np.ndarray, chosen: int, *, among: bool, largest: bool = True) -> np.ndarray:
+    """The shares of the experts, written once more."""
+    order = np.argsort(-logits if largest else logits, -1)[:, :chosen]
+    taken = np.zeros_like(logits)
+    np.put_along_axis(taken, order, 1.0, -1)
+    powers = np.exp(logits - logits.max(-1, keepdims=True))
+    whole = (powers * taken if among else powers).sum(-1, keepdims=True)
+    return powers * taken / whole
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen", "among"),
+    [(None, 2, True), ("experts-shares", 2, False), ("experts-count", 1, True), ("experts-count", 4, True)],
+)
+def test_experts_that_are_chosen_otherwise_are_seen(name: str | None, chosen: int, among: bool) -> None:
+    model = Model.load(REFERENCES / "mixtral")
+    trace = model.trace(ids=IDS)
+    at = "decoder.1.feed_forward"
+    logits = np.array(trace[f"{at}.router"], np.float64)
+    arrays = {f"{at}.router": logits, f"{at}.expert_weights": shares(logits, chosen, among=among)}
+    first = diagnose(dumped(arrays), model).first
+    assert (first and first.cause) == name, first

@@ -4,12 +4,14 @@ from tui_transformer.diagnosis.causes.activations import activated_otherwise, ga
 from tui_transformer.diagnosis.causes.cap import uncapped
 from tui_transformer.diagnosis.causes.cause import Cause, Causes
 from tui_transformer.diagnosis.causes.embedding import embedded_wrongly
+from tui_transformer.diagnosis.causes.experts import routed_wrongly
 from tui_transformer.diagnosis.causes.heads import shared_wrongly, split_wrongly
 from tui_transformer.diagnosis.causes.loss import shifted_wrongly
 from tui_transformer.diagnosis.causes.mask import masked_wrongly
 from tui_transformer.diagnosis.causes.norm_place import placed_wrongly
 from tui_transformer.diagnosis.causes.norms import normalised_otherwise
 from tui_transformer.diagnosis.causes.positions import encoded_wrongly
+from tui_transformer.diagnosis.causes.relative import distances_counted_wrongly
 from tui_transformer.diagnosis.causes.residual import added_wrongly, centred
 from tui_transformer.diagnosis.causes.rotary import rotated_wrongly
 from tui_transformer.diagnosis.causes.scale import scaled_wrongly
@@ -33,6 +35,8 @@ CAUSES: tuple[Causes, ...] = (
     activated_otherwise,
     gated_wrongly,
     uncapped,
+    distances_counted_wrongly,
+    routed_wrongly,
     shifted_wrongly,
     exchanged,
     centred,
