@@ -102,7 +102,7 @@ def test_the_memory_that_is_planned_counts_the_rows_that_are_computed(model):
         ("olmoe", {"clip_qkv": 8.0}, "clip_qkv"),
         ("gpt_oss", {"swiglu_limit": 0}, "swiglu_limit"),
         ("gpt_oss", {"swiglu_alpha": "much"}, "swiglu_alpha"),
-        ("gpt_oss", {"quantization_config": {"quant_method": "mxfp4"}}, "quantization_config"),
+        ("gpt_oss", {"quantization_config": {"quant_method": "bitsandbytes"}}, "quantization_config"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_by_name(family, setting, named, tmp_path: Path):

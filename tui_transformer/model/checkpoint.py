@@ -23,6 +23,8 @@ from tui_transformer.model.families.labels import table_of
 from tui_transformer.model.foreign import WEIGHTS, check_architecture, refuse_folder
 from tui_transformer.model.gguf_model import open_model, settings_of
 from tui_transformer.model.gguf_tensors import GgufTensors
+from tui_transformer.model.packed import formats_of, with_weights
+from tui_transformer.model.packed_formats import Format
 from tui_transformer.model.tensors import Tensors, open_file, open_index, without_wrapper
 from tui_transformer.model.weight_table import Stored, WeightTable, as_it_is
 from tui_transformer.text.gguf_vocabulary import has_vocabulary
@@ -60,11 +62,22 @@ def open_tensors(folder: Path) -> Tensors:
     """
     if (gguf := gguf_in(folder)) is not None:
         return open_model(read_gguf(gguf))
-    if not (folder / WEIGHTS).exists():
-        if (folder / INDEX).exists():
-            return without_wrapper(open_index(folder / INDEX))
+    if (folder / WEIGHTS).exists():
+        tensors = open_file(folder / WEIGHTS)
+    elif (folder / INDEX).exists():
+        tensors = open_index(folder / INDEX)
+    else:
         refuse_folder(folder)
-    return without_wrapper(open_file(folder / WEIGHTS))
+        tensors = open_file(folder / WEIGHTS)
+    return with_weights(without_wrapper(tensors), _formats(folder / CONFIG))
+
+
+def _formats(path: Path) -> tuple[Format, ...]:
+    """How the weights beside a configuration are quantized."""
+    try:
+        return formats_of(read_json(path, LARGEST_CONFIG)) if is_file(path) else ()
+    except UsageError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +177,8 @@ def _read(path: Path, raw: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
         others = len(FAMILIES) + len(ALIASES) - len(NAMED)
         raise InputError(f"{path}: model_type {shown(kind)} is not supported: {', '.join(NAMED)} and {others} more are")
     try:
-        config = family_of(kind).read(raw)
+        formats_of(raw)
+        config = family_of(kind).read({key: value for key, value in raw.items() if key != "quantization_config"})
         if getattr(config, "labels", None) is None:
             check_architecture(raw)
         return family_of(kind), config

@@ -91,7 +91,7 @@ def renamed(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
 
 
 NOT_READ: Mapping[str, str] = {
-    "quantization_config": "quantised weights cannot be read, use those of the whole model",
+    "quantization_config": "quantized weights are read from a folder alone",
     "per_layer_config": "only layers that are all alike are supported",
 }
 """Settings that any family may have and that are not supported, and why."""

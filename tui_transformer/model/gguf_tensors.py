@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.array_utils import byte_bounds
 
 from tui_transformer.engine.axis import Shape, shape_text
 from tui_transformer.engine.backend import Host
@@ -17,7 +16,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import Entry, GgufFile
 from tui_transformer.model.gguf_blocks import FORMATS, ZERO
 from tui_transformer.model.quantized import Rounded
-from tui_transformer.model.tensors import STORED, Tensor, Tensors, check_finite
+from tui_transformer.model.tensors import STORED, Tensor, Tensors, check_finite, part_of
 from tui_transformer.model.weight_table import as_it_is
 from tui_transformer.model.weights_file import WeightsFile
 
@@ -131,7 +130,8 @@ class GgufTensors(Tensors):
         elif rows is not None and take is as_it_is:
             numbers = _rows_of(tensor, name, rows)
         else:
-            numbers = _part(tensor, name, take)
+            axes = len(tensor.stored) - 1
+            numbers = part_of(tensor.stored, axes, take, lambda first, stop: _rows(tensor, name, first, stop))
             numbers = numbers if rows is None else numbers[rows]
         check_finite(tensor, name, numbers)
         return numbers
@@ -205,19 +205,6 @@ def _bytes_of(shape: Shape, blocks: Blocks) -> int:
     if math.prod(shape) % blocks.numbers:
         raise ValueError("no whole blocks")
     return math.prod(shape) // blocks.numbers * blocks.bytes
-
-
-def _part(tensor: GgufTensor, name: str, take: Make) -> Host:
-    """What is taken, from the rows of blocks that hold it; `take` is given an array that is never touched."""
-    room: Host = np.empty(tensor.stored, np.float32)
-    view = take(room)
-    if not view.size:
-        return np.empty(view.shape, np.float32)
-    (low, high), begin, width = byte_bounds(view), room.ctypes.data, 4 * tensor.stored[-1]
-    first, stop = (low - begin) // width, -(-(high - begin) // width)
-    numbers = _rows(tensor, name, first, stop)
-    start = view.__array_interface__["data"][0] - begin - first * width
-    return np.ndarray(view.shape, np.float32, numbers, start, view.strides)
 
 
 def _rows_of(tensor: GgufTensor, name: str, rows: Host) -> Host:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
@@ -126,6 +128,25 @@ class Tensors:
         """What the one cell that is taken of a tensor was rounded to; None where it is stored as a float."""
         del name, take
         return None
+
+
+def part_of(shape: Shape, axes: int, take: Callable[[Host], Host], read: Callable[[int, int], Host]) -> Host:
+    """What is taken of an array, from those of its rows that hold it.
+
+    Args:
+        shape: Of the whole.
+        axes: How many axes count the rows; the others are what is in one.
+        take: Slices and turns alone: it is given an array that is never touched.
+        read: Gives rows as floats of 32 bits, from one to another.
+    """
+    room: Host = np.empty(shape, np.float32)
+    view = take(room)
+    if not view.size:
+        return np.empty(view.shape, np.float32)
+    (low, high), begin, width = byte_bounds(view), room.ctypes.data, room.itemsize * math.prod(shape[axes:])
+    first, stop = (low - begin) // width, -(-(high - begin) // width)
+    start = view.__array_interface__["data"][0] - begin - first * width
+    return np.ndarray(view.shape, np.float32, read(first, stop), start, view.strides)
 
 
 def check_finite(tensor: Tensor, name: str, numbers: Host) -> None:

@@ -1,0 +1,258 @@
+"""Checkpoints whose weights are quantized: FP8, MXFP4, NVFP4, GPTQ, AWQ and whole numbers of compressed-tensors.
+
+`quantization_config` says how; the tensors that belong together make a weight again when it is asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.backend import Host
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model.checks import shown
+from tui_transformer.model.packed_formats import (
+    MXFP4,
+    MXFP4_OF_GPT_OSS,
+    NVFP4,
+    NVFP4_OF_MODELOPT,
+    Format,
+    awq,
+    fp8,
+    gptq,
+    integers,
+    packed_integers,
+    small_floats,
+)
+from tui_transformer.model.tensors import STORED, Tensor, Tensors, check_finite, part_of
+
+Settings = Mapping[str, Any]
+WHOLE: Mapping[str, str] = {"U8": "u1", "I8": "i1", "I16": "<i2", "I32": "<i4", "I64": "<i8"}
+"""Stored types of whole numbers."""
+
+EIGHT_BITS: Mapping[str, str] = {
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E8M0": "float8_e8m0fnu",
+}
+"""Stored types of floats of eight bits → what the library `ml_dtypes` calls them."""
+
+LEFT_ALONE = (".weight_g_idx", ".pre_quant_scale")
+"""Ends of tensors that change what is computed, and are not read."""
+
+
+# What the configuration says
+
+
+def _one_of(said: Settings, key: str, usual: Any, known: Sequence[Any]) -> Any:
+    """A setting of the quantization; UsageError for one that is not read."""
+    value = said.get(key, usual)
+    if value not in known:
+        raise UsageError(f"quantization_config: {key} {shown(value)} is not read: {', '.join(map(str, known))} are")
+    return value
+
+
+def _fp8(said: Settings) -> tuple[Format, ...]:
+    block = said.get("weight_block_size")
+    sizes = isinstance(block, list) and len(block) == 2 and all(type(size) is int and size > 0 for size in block)
+    if block is not None and not sizes:
+        raise UsageError(f"quantization_config: weight_block_size {shown(block)} is not two sizes")
+    found = None if block is None else (block[0], block[1])
+    return fp8(".weight_scale_inv", found), fp8(".weight_scale", found)
+
+
+def _gptq(said: Settings) -> tuple[Format, ...]:
+    bits, group = _one_of(said, "bits", None, (2, 4, 8)), said.get("group_size", 128)
+    if type(group) is not int:
+        raise UsageError(f"quantization_config: group_size {shown(group)} is no number")
+    kind = _one_of(said, "checkpoint_format", "gptq", ("gptq", "gptq_v2"))
+    return (gptq(bits, group, less_one=kind == "gptq"),)
+
+
+def _awq(said: Settings) -> tuple[Format, ...]:
+    _one_of(said, "bits" if "bits" in said else "w_bit", 4, (4,))
+    _one_of({"version": str(said.get("version") or said.get("format") or "gemm").lower()}, "version", "gemm", ("gemm",))
+    return (awq(),)
+
+
+def _modelopt(said: Settings) -> tuple[Format, ...]:
+    inner = said.get("quantization")
+    kind = _one_of(inner if isinstance(inner, Mapping) else said, "quant_algo", None, ("FP8", "NVFP4"))
+    return (fp8(".weight_scale"),) if kind == "FP8" else (NVFP4_OF_MODELOPT, fp8(".weight_scale"))
+
+
+def _compressed(said: Settings) -> tuple[Format, ...]:
+    for key in ("transform_config", "sparsity_config"):
+        inner = said.get(key) or {}
+        if not isinstance(inner, Mapping) or inner.get("format", "dense") != "dense" or inner.get("config_groups"):
+            raise UsageError(f"quantization_config: {key} is not read")
+    groups = said.get("config_groups")
+    found = [group for group in groups.values() if isinstance(group, Mapping)] if isinstance(groups, Mapping) else []
+    kinds = [said.get("format"), *(group.get("format") for group in found)]
+    named = {str(kind) for kind in kinds if kind not in (None, "mixed-precision")}
+    for kind in sorted(named):
+        _one_of({"format": kind}, "format", None, tuple(_COMPRESSED))
+    bits = {weights.get("num_bits") for group in found if isinstance(weights := group.get("weights"), Mapping)}
+    made = [each for kind in sorted(named) for each in _COMPRESSED[kind](_bits(kind, bits))]
+    return tuple(dict.fromkeys(made))
+
+
+def _bits(kind: str, bits: set[Any]) -> int:
+    if kind != "pack-quantized":
+        return 8
+    if len(bits) != 1 or not bits <= {4, 8}:
+        raise UsageError(f"quantization_config: num_bits {shown(sorted(map(str, bits)))} is not read: 4 or 8 is")
+    return int(next(iter(bits)))
+
+
+_COMPRESSED: Mapping[str, Callable[[int], tuple[Format, ...]]] = {
+    "float-quantized": lambda _: (fp8(".weight_scale"),),
+    "naive-quantized": lambda _: (fp8(".weight_scale"), integers()),
+    "int-quantized": lambda _: (integers(),),
+    "pack-quantized": lambda bits: (packed_integers(bits),),
+    "nvfp4-pack-quantized": lambda _: (NVFP4,),
+    "mxfp4-pack-quantized": lambda _: (MXFP4,),
+}
+METHODS: Mapping[str, Callable[[Settings], tuple[Format, ...]]] = {
+    "fp8": _fp8,
+    "fbgemm_fp8": lambda _: (fp8(".weight_scale"),),
+    "mxfp4": lambda _: (MXFP4_OF_GPT_OSS,),
+    "gptq": _gptq,
+    "awq": _awq,
+    "modelopt": _modelopt,
+    "compressed-tensors": _compressed,
+}
+"""By `quant_method`: the formats that weights may have."""
+
+
+def formats_of(raw: Settings) -> tuple[Format, ...]:
+    """The formats that a `config.json` says; none where it says nothing of quantization.
+
+    Raises:
+        UsageError: They are not read.
+    """
+    said = raw.get("quantization_config")
+    if not said:
+        return ()
+    if not isinstance(said, Mapping):
+        raise UsageError(f"quantization_config {shown(said)} is no table of settings")
+    method = str(said.get("quant_method"))
+    if method not in METHODS:
+        raise UsageError(
+            f"quantization_config: weights quantized by {shown(method)} are not read: {', '.join(METHODS)} are; use "
+            "those of the whole model"
+        )
+    return METHODS[method](said)
+
+
+# The tensors
+
+
+@dataclass(frozen=True, eq=False)
+class PackedTensor(Tensor):
+    """A weight that several tensors make.
+
+    Attributes:
+        format: How.
+        parts: The tensors, by the ends of their names.
+    """
+
+    format: Format
+    parts: Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class PackedTensors(Tensors):
+    """The tensors of a checkpoint of which some make weights together."""
+
+    def find(self, name: str) -> Tensor:
+        """A tensor, or one that others make; InputError where it is missing or cannot be read."""
+        found = self.found.get(name)
+        return found if isinstance(found, PackedTensor) else super().find(name)
+
+    def read(self, name: str, take: Callable[[Host], Host], rows: Host | None = None) -> Host:
+        """What is taken of a tensor, as floats; see `Tensors.read`."""
+        tensor = self.find(name)
+        if not isinstance(tensor, PackedTensor):
+            return super().read(name, take, rows)
+        if tensor.format.apart:
+            taken = part_of(tensor.shape, 1, take, lambda first, stop: _numbers(tensor, name, slice(first, stop)))
+        else:
+            taken = take(_numbers(tensor, name, slice(None)))
+        numbers = taken if rows is None else taken[rows]
+        check_finite(tensor, name, numbers)
+        return numbers
+
+
+def _numbers(tensor: PackedTensor, name: str, which: slice) -> Host:
+    """The numbers of a weight, or of a part of its first axis."""
+    stored = {ending: _stored(part, f"{name} ({ending})", which) for ending, part in tensor.parts.items()}
+    with _fitting(tensor, name), np.errstate(all="ignore"):
+        return np.ascontiguousarray(tensor.format.numbers(stored), np.float32)
+
+
+def _stored(part: Tensor, what: str, which: slice) -> Host:
+    """The numbers of a tensor: floats, or whole numbers as they are."""
+    kind = STORED.get(part.kind)
+    dtype = np.dtype(WHOLE.get(part.kind, "u1")) if kind is None else kind.dtype
+    layout = part.file.layout(part.start, part.stop, dtype, part.shape)
+    numbers = part.file.numbers(layout[which] if part.shape else layout, np.asarray, f"tensor {what}")
+    if part.kind in EIGHT_BITS:
+        return small_floats(EIGHT_BITS[part.kind], numbers)
+    return numbers if kind is None else kind.floats(numbers)
+
+
+@contextlib.contextmanager
+def _fitting(tensor: PackedTensor, name: str) -> Iterator[None]:
+    """InputError for tensors that do not fit each other."""
+    try:
+        yield
+    except (ValueError, IndexError, TypeError, ZeroDivisionError) as error:
+        what = f"{tensor.path}: {tensor.format.name} weight {name[:80]}"
+        raise InputError(f"{what}: its tensors do not fit each other: copy the file again") from error
+
+
+def with_weights(tensors: Tensors, formats: Sequence[Format]) -> Tensors:
+    """The tensors, those that belong together as the weights that they make.
+
+    Raises:
+        InputError: They do not fit each other, or some change what is computed and are not read.
+    """
+    if not formats:
+        return tensors
+    found, promised = dict(tensors.found), dict(tensors.promised)
+    left = next((name for name in found if name.endswith(LEFT_ALONE)), None)
+    if left is not None:
+        raise InputError(f"{tensors.path}: tensor {left[:80]} of a quantized weight is not read")
+    for each in formats:
+        for name in [name for name in found if name.endswith(each.endings[0])]:
+            weight = _weight(found, each, name)
+            if weight is not None:
+                base = name.removesuffix(each.endings[0])
+                for ending in weight.parts:
+                    found.pop(base + ending)
+                found[base + each.weight] = weight
+                promised[base + each.weight] = weight.path.name
+    return PackedTensors(tensors.path, found, promised if tensors.promised else {})
+
+
+def _weight(found: Mapping[str, Tensor], form: Format, name: str) -> PackedTensor | None:
+    """The weight that a tensor of codes makes with those beside it; None where they are not there."""
+    base, codes = name.removesuffix(form.endings[0]), found[name]
+    parts = {end: found[base + end] for end in (*form.endings, *form.optional) if base + end in found}
+    if codes.kind not in form.kinds or not set(form.endings) <= set(parts):
+        return None
+    unread = next((part.kind for part in parts.values() if part.kind not in (*STORED, *WHOLE, *EIGHT_BITS)), None)
+    whole = PackedTensor(codes.file, form.name, codes.shape, codes.start, codes.stop, form, parts)
+    with _fitting(whole, name):
+        if unread is not None:
+            raise ValueError(unread)
+        shape = form.shape({end: part.shape for end, part in parts.items()})
+    if any(size < 0 for size in shape):
+        raise InputError(f"{whole.path}: {form.name} weight {name[:80]} is {shape_text(shape)}")
+    return replace(whole, shape=shape)

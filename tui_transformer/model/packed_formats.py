@@ -1,0 +1,272 @@
+"""Numbers of a few bits as checkpoints of safetensors hold them, made floats again.
+
+Each format is some tensors beside each other: codes, scales, and what else there is. The formulas are those of the
+programs that write them, as `transformers` reads them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.engine.axis import Shape
+from tui_transformer.engine.backend import Host
+from tui_transformer.errors import InputError
+
+INSTALL = "install tui-transformer[quantized]"
+WORD = 32
+"""Bits of the whole numbers that codes are packed into."""
+
+AWQ_PLACES = (0, 4, 1, 5, 2, 6, 3, 7)
+"""Where in such a number the codes of columns 0, 1, 2 … are (Lin et al. 2023, as AutoAWQ packs them)."""
+
+FP4_OF_MX, FP4_OF_NV = 32, 16
+"""Numbers that share a scale."""
+
+Parts = Mapping[str, Host]
+Shapes = Mapping[str, Shape]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format.
+
+    Attributes:
+        name: What it is called in messages.
+        endings: Of the names of its tensors; of the first, what the weight's name is made from.
+        optional: Endings of tensors that may be there, too.
+        weight: The ending of the weight.
+        shape: Of the weight, from those of the tensors.
+        numbers: Those of the weight, from the stored ones.
+        kinds: Stored types of the first tensor.
+        apart: The first axis of all tensors is that of the weight: a part of it can be read alone.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    shape: Callable[[Shapes], Shape]
+    numbers: Callable[[Parts], Host]
+    kinds: frozenset[str]
+    optional: tuple[str, ...] = ()
+    weight: str = ".weight"
+    apart: bool = False
+
+
+def small_floats(name: str, codes: Host) -> Host:
+    """The floats of codes of one byte, by the name that the library `ml_dtypes` has for their type."""
+    found: Host = _table(name)[codes]
+    return found
+
+
+@functools.cache
+def _table(name: str) -> Host:
+    """The floats of all codes."""
+    try:
+        import ml_dtypes
+    except ImportError as error:
+        raise InputError(f"numbers of type {name} need the library ml_dtypes: {INSTALL}") from error
+    kind = np.dtype(getattr(ml_dtypes, name))
+    count = 16 if name.startswith("float4") else 256
+    with np.errstate(all="ignore"):
+        found: Host = np.arange(count, dtype=np.uint8).view(kind).astype(np.float32)
+    return found
+
+
+# FP8
+
+
+def scaled(weight: str, scale: str, block: tuple[int, int] | None) -> Callable[[Parts], Host]:
+    """Numbers times a scale: one of all, one a row, or one a block of rows and columns."""
+
+    def numbers(parts: Parts) -> Host:
+        found = parts[weight].astype(np.float32)
+        found *= _spread(parts[scale].astype(np.float32), found.shape, block)
+        return found
+
+    return numbers
+
+
+def _spread(scale: Host, shape: Shape, block: tuple[int, int] | None) -> Host:
+    """Scales as wide as what they are for."""
+    if scale.size == 1:
+        return scale.reshape(())
+    if scale.ndim < len(shape):
+        scale = scale.reshape(*scale.shape, *(1,) * (len(shape) - scale.ndim))
+    for axis, size in ((-2, shape[-2]), (-1, shape[-1])):
+        given = scale.shape[axis]
+        every = block[axis] if block is not None and given > 1 else -(-size // given)
+        if every < 1 or -(-size // every) != given:
+            raise ValueError(f"{given} scales do not fit {size} numbers")
+        scale = np.repeat(scale, every, axis) if given > 1 else scale
+        scale = scale[(..., slice(size), slice(None)) if axis == -2 else (..., slice(size))]
+    return scale
+
+
+def fp8(scale: str, block: tuple[int, int] | None = None) -> Format:
+    """Floats of eight bits with scales beside them (`fp8`, `fbgemm_fp8`, `float-quantized` of compressed-tensors)."""
+    names = (".weight", scale)
+    return Format(
+        "FP8", names, lambda shapes: shapes[".weight"], scaled(*names, block), frozenset({"F8_E4M3", "F8_E5M2"})
+    )
+
+
+# FP4
+
+
+def _fours(codes: Host) -> Host:
+    """Two floats of four bits a byte, the lower half first."""
+    pairs = np.stack([codes & 15, codes >> 4], axis=-1)
+    return small_floats("float4_e2m1fn", pairs.reshape(*codes.shape[:-1], -1))
+
+
+def _powers(scales: Host) -> Host:
+    """2^(code − 127) of codes of eight bits."""
+    found: Host = np.ldexp(np.float32(1.0), scales.astype(np.int32) - 127) if scales.dtype == np.uint8 else scales
+    return found
+
+
+def _of_groups(codes: Host, scales: Host, group: int) -> Host:
+    found = _fours(codes)
+    grouped = found.reshape(*found.shape[:-1], -1, group)
+    grouped *= scales.astype(np.float32)[..., None]
+    return found
+
+
+def _doubled(ending: str) -> Callable[[Shapes], Shape]:
+    return lambda shapes: (*shapes[ending][:-1], 2 * shapes[ending][-1])
+
+
+def _gpt_oss_shape(shapes: Shapes) -> Shape:
+    experts, rows, groups, size = shapes["_blocks"]
+    if shapes["_scales"] != (experts, rows, groups) or 2 * size != FP4_OF_MX:
+        raise ValueError("scales of other blocks")
+    return experts, 2 * size * groups, rows
+
+
+def _gpt_oss(parts: Parts) -> Host:
+    """Of every expert, in × out."""
+    blocks = parts["_blocks"]
+    found = _of_groups(blocks.reshape(*blocks.shape[:2], -1), _powers(parts["_scales"]), FP4_OF_MX)
+    return found.swapaxes(-1, -2)
+
+
+MXFP4_OF_GPT_OSS = Format(
+    "MXFP4", ("_blocks", "_scales"), _gpt_oss_shape, _gpt_oss, frozenset({"U8"}), weight="", apart=True
+)
+_PACKED = (".weight_packed", ".weight_scale")
+MXFP4 = Format(
+    "MXFP4",
+    _PACKED,
+    _doubled(".weight_packed"),
+    lambda parts: _of_groups(parts[".weight_packed"], _powers(parts[".weight_scale"]), FP4_OF_MX),
+    frozenset({"U8"}),
+)
+
+
+def _nv(parts: Parts) -> Host:
+    """The scale of a group is divided by that of all."""
+    scales = parts[".weight_scale"].astype(np.float32) / parts[".weight_global_scale"].astype(np.float32).reshape(())
+    return _of_groups(parts[".weight_packed"], scales, FP4_OF_NV)
+
+
+def _nv_of_modelopt(parts: Parts) -> Host:
+    """The scale of a group is multiplied by that of all."""
+    scales = parts[".weight_scale"].astype(np.float32) * parts[".weight_scale_2"].astype(np.float32).reshape(())
+    return _of_groups(parts[".weight"], scales, FP4_OF_NV)
+
+
+NVFP4 = Format("NVFP4", (*_PACKED, ".weight_global_scale"), _doubled(".weight_packed"), _nv, frozenset({"U8"}))
+NVFP4_OF_MODELOPT = Format(
+    "NVFP4", (".weight", ".weight_scale", ".weight_scale_2"), _doubled(".weight"), _nv_of_modelopt, frozenset({"U8"})
+)
+
+
+# Whole numbers
+
+
+def unpacked(words: Host, bits: int, axis: int) -> Host:
+    """The codes that numbers of 32 bits hold along an axis, the lowest bits first."""
+    shifts = np.arange(0, WORD, bits, dtype=np.uint32)
+    codes = (words.view(np.uint32)[..., None] >> shifts) & np.uint32((1 << bits) - 1)
+    codes = np.moveaxis(codes, -1, axis % words.ndim + 1)
+    shape = list(words.shape)
+    shape[axis] *= len(shifts)
+    return codes.reshape(shape).astype(np.int32)
+
+
+def gptq(bits: int, group: int, *, less_one: bool) -> Format:
+    """GPTQ (Frantar et al. 2023): codes packed along the inputs, scales and zeros of groups of them.
+
+    Args:
+        bits: Of a code: 2, 4 or 8.
+        group: Inputs of a group, where no tensor says which is in which; below 1 for one group.
+        less_one: Zeros are stored less 1, as all programs but the newest do.
+    """
+
+    def shape(shapes: Shapes) -> Shape:
+        inputs, outputs = shapes[".qweight"]
+        return outputs, inputs * WORD // bits
+
+    def numbers(parts: Parts) -> Host:
+        codes, scales = unpacked(parts[".qweight"], bits, 0), parts[".scales"].astype(np.float32)
+        zeros = (unpacked(parts[".qzeros"], bits, 1) + less_one) & ((1 << bits) - 1)
+        every = group if group > 0 else len(codes)
+        groups = parts.get(".g_idx", np.arange(len(codes)) // every).astype(np.int64)
+        if scales.shape != zeros.shape or not (groups.min() >= 0 and groups.max() < len(scales)):
+            raise ValueError("groups without a scale")
+        found: Host = (codes - zeros[groups]) * scales[groups]
+        return found.T
+
+    names = (".qweight", ".qzeros", ".scales")
+    return Format("GPTQ", names, shape, numbers, frozenset({"I32"}), optional=(".g_idx",))
+
+
+def awq() -> Format:
+    """AWQ of four bits: codes packed along the outputs, in an order of their own."""
+    bits = 4
+
+    def ordered(words: Host) -> Host:
+        codes = unpacked(words, bits, 1)
+        return codes.reshape(len(codes), -1, len(AWQ_PLACES))[:, :, AWQ_PLACES].reshape(codes.shape)
+
+    def shape(shapes: Shapes) -> Shape:
+        inputs, outputs = shapes[".qweight"]
+        return outputs * WORD // bits, inputs
+
+    def numbers(parts: Parts) -> Host:
+        codes, zeros, scales = ordered(parts[".qweight"]), ordered(parts[".qzeros"]), parts[".scales"]
+        if scales.shape != zeros.shape or len(codes) % len(scales):
+            raise ValueError("groups without a scale")
+        every = len(codes) // len(scales)
+        codes -= np.repeat(zeros, every, 0)
+        found: Host = codes * np.repeat(scales.astype(np.float32), every, 0)
+        return found.T
+
+    return Format("AWQ", (".qweight", ".qzeros", ".scales"), shape, numbers, frozenset({"I32"}))
+
+
+def packed_integers(bits: int) -> Format:
+    """Whole numbers of compressed-tensors, packed along the inputs; without a zero, the middle code is 0."""
+
+    def shape(shapes: Shapes) -> Shape:
+        outputs, words = shapes[".weight_packed"]
+        return outputs, words * WORD // bits
+
+    def numbers(parts: Parts) -> Host:
+        found = (unpacked(parts[".weight_packed"], bits, 1) - (1 << (bits - 1))).astype(np.float32)
+        if ".weight_zero_point" in parts:
+            zeros = unpacked(parts[".weight_zero_point"], bits, 0)[: len(found)] - (1 << (bits - 1))
+            found -= _spread(zeros.astype(np.float32), found.shape, None)
+        found *= _spread(parts[".weight_scale"].astype(np.float32), found.shape, None)
+        return found
+
+    return Format("packed integers", _PACKED, shape, numbers, frozenset({"I32"}), optional=(".weight_zero_point",))
+
+
+def integers() -> Format:
+    """Whole numbers of eight bits with scales beside them (`int-quantized` of compressed-tensors)."""
+    names = (".weight", ".weight_scale")
+    return Format("INT8", names, lambda shapes: shapes[".weight"], scaled(*names, None), frozenset({"I8"}))
