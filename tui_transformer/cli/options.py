@@ -46,7 +46,7 @@ OF_SIZES = "encoder"
 SEVERAL = "several"
 """Stands in the annotation of an option that takes a list: given several times, the lists are put together."""
 
-OF_RANDOM_WEIGHTS = (*SIZES, "vocab", "seed")
+OF_RANDOM_WEIGHTS = (*SIZES, "vocab", "seed", "embedding", "vectors")
 """The options that only a built-in model of random weights has: what the model reads is not among them."""
 
 
@@ -130,6 +130,18 @@ class Flags:
     heads: Annotated[int | None, _option("--heads", help="Attention heads.")] = None
     d_ff: Annotated[int | None, _option("--d-ff", help="Width of the feed-forward layer.")] = None
     seed: Annotated[int | None, _option("--seed", help="Seed of the random weights.")] = None
+    embedding: Annotated[
+        Literal["normal", "uniform", "zeros"] | None,
+        _option(
+            "--embedding",
+            help="How new word vectors begin: normal(0, 0.2) as all weights; uniform in ±√(2 ÷ d_model), rows as long "
+            "in every width; zeros, where only positions tell words apart.  [default: normal]",
+        ),
+    ] = None
+    vectors: Annotated[
+        str | None,
+        _option("--vectors", metavar="FILE", help="Word vectors of GloVe or word2vec for the words of the vocabulary."),
+    ] = None
     norm: Annotated[
         Literal["post", "pre"] | None, _option("--norm", help="Layer norm after or before the sublayers.")
     ] = None
@@ -223,7 +235,8 @@ class Flags:
         random = any(getattr(self, name) is not None for name in OF_RANDOM_WEIGHTS)
         model = self.model or (OF_SIZES if random else self.usual)
         framing = Framing(self.bracket, self.pad_to)
-        return ModelOptions(model, self.vocab, self.device, self.dtype, self.seed, sizes, budget, self.cut, framing)
+        own = (framing, self.embedding, self.vectors)
+        return ModelOptions(model, self.vocab, self.device, self.dtype, self.seed, sizes, budget, self.cut, *own)
 
     def given(self) -> tuple[str, ...]:
         """The options that are not at their defaults, as they are written."""

@@ -69,6 +69,8 @@ def open_batch(flags: Flags) -> Session:
 def _open(flags: Flags, otherwise: Inputs, *, whole: bool) -> Session:
     given, options = Inputs(flags.token_rows(), flags.decoder_token_ids(), flags.token_mask()), flags.options()
     model, budget = options.load(), options.budget
+    if model.embedding is not None and model.embedding.vectors is not None and model.vocabulary is not None:
+        note(model.embedding.vectors.said(model.vocabulary))
     if not model.config.vocab_size:
         ids, text = None if given.ids is None else given.ids[0], flags.sentence
         trace = model.trace(

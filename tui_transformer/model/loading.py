@@ -21,13 +21,16 @@ from tui_transformer.model.families.attention import ATTENTION, AttentionConfig,
 from tui_transformer.model.families.vanilla import VANILLA
 from tui_transformer.model.fitting import fit
 from tui_transformer.model.found import find_model, nowhere
+from tui_transformer.model.new_embedding import NORMAL, NewEmbedding
 from tui_transformer.model.sequence import Lengths
+from tui_transformer.model.word_vectors import WordVectors, read_vectors
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.vocabulary import Vocabulary
 
 BUILT_IN = ("encoder", "decoder", "encoder-decoder", "attention")
 DEFAULT_SEED = 0
+HEADS = 8
 SMALL = 1_000_000
 """Weights of a model that is computed before a GPU would have been started."""
 
@@ -45,6 +48,7 @@ class Parts(NamedTuple):
     tokenizer: Tokenizer | None
     seed: int | None = None
     folder: Path | None = None
+    embedding: NewEmbedding | None = None
 
 
 class Where(NamedTuple):
@@ -54,16 +58,29 @@ class Where(NamedTuple):
     dtype: str
 
 
-def load(where: str | Path, words: Words, at: Where, seed: int | None, sizes: Mapping[str, Any]) -> Parts:
+class New(NamedTuple):
+    """How the weights of a built-in model begin; None for the default.
+
+    Attributes:
+        embedding: How the table of words begins: "normal", "uniform" or "zeros".
+        vectors: A file of word vectors, or those of a file.
+    """
+
+    seed: int | None = None
+    embedding: str | None = None
+    vectors: str | Path | WordVectors | None = None
+
+
+def load(where: str | Path, words: Words, at: Where, new: New, sizes: Mapping[str, Any]) -> Parts:
     """The parts of a built-in model or a checkpoint.
 
     Raises:
         InputError: What was given cannot be used.
     """
     if isinstance(where, str) and where in BUILT_IN:
-        return _built_in(where, words, at, DEFAULT_SEED if seed is None else seed, sizes)
-    if sizes or seed is not None:
-        given = ", ".join([*sizes, *(["seed"] if seed is not None else [])])
+        return _built_in(where, words, at, new, sizes)
+    if sizes or any(value is not None for value in new):
+        given = ", ".join([*sizes, *(name for name, value in new._asdict().items() if value is not None)])
         raise UsageError(f"{given}: the sizes and weights of {where} are in its folder and cannot be set")
     return _from_folder(where, words, at)
 
@@ -74,10 +91,13 @@ def program_of(family: Family, config: ModelConfig, lengths: Lengths) -> Program
     return family.program(config, lengths)
 
 
-def _built_in(name: str, words: Words, at: Where, seed: int, sizes: Mapping[str, Any]) -> Parts:
+def _built_in(name: str, words: Words, at: Where, new: New, sizes: Mapping[str, Any]) -> Parts:
+    seed = DEFAULT_SEED if new.seed is None else new.seed
     if not isinstance(seed, int) or seed < 0:
         raise UsageError(f"seed {shown(seed)} is not a whole number from 0")
     if name == "attention":
+        if new.embedding is not None or new.vectors is not None:
+            raise UsageError("the attention example reads no words: it has no embedding")
         return _attention_example(at, sizes)
     _check_settings(sizes, Config)
     if "decoder_layers" in sizes and name != "encoder-decoder":
@@ -85,11 +105,24 @@ def _built_in(name: str, words: Words, at: Where, seed: int, sizes: Mapping[str,
     known = _vocabulary(words or "waves")
     start = {"start_id": known.ids.get("[BOS]", 0)} if name == "encoder-decoder" else {}
     given: dict[str, Any] = {"architecture": name, "vocab_size": known.size, "pad_id": known.pad_id, **start}
-    config = Config(**given | dict(sizes))
+    vectors = new.vectors if isinstance(new.vectors, WordVectors | None) else read_vectors(Path(new.vectors), known)
+    embedding = NewEmbedding(new.embedding or NORMAL, vectors)
+    config = Config(**given | _fitting(vectors, sizes) | dict(sizes))
     count = program_of(VANILLA, config, Lengths(1, 1)).weight_count()
     backend = choose_backend(*at, small=count < SMALL)
     check_memory(count * backend.dtype.itemsize, f"{count:,} weights need", "choose smaller sizes")
-    return Parts(name, VANILLA, config, Weights(backend, random_weights(seed)), tokenizer_for(known), seed)
+    weights = Weights(backend, embedding.over(random_weights(seed), seed))
+    return Parts(name, VANILLA, config, weights, tokenizer_for(known), seed, embedding=embedding)
+
+
+def _fitting(vectors: WordVectors | None, sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """Sizes that vectors ask for: their width, and as many heads as divide it."""
+    if vectors is None:
+        return {}
+    if sizes.get("d_model", vectors.width) != vectors.width:
+        raise UsageError(f"d_model {sizes['d_model']}: the vectors of {vectors.path} have {vectors.width} numbers")
+    heads = next(count for count in range(HEADS, 0, -1) if vectors.width % count == 0)
+    return {"d_model": vectors.width, "heads": heads}
 
 
 def _attention_example(at: Where, sizes: Mapping[str, Any]) -> Parts:

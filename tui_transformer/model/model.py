@@ -31,8 +31,10 @@ from tui_transformer.model.inputs import (
     segments_of,
     without_past,
 )
-from tui_transformer.model.loading import Where, program_of
+from tui_transformer.model.loading import New, Where, program_of
+from tui_transformer.model.new_embedding import NewEmbedding
 from tui_transformer.model.sequence import Lengths
+from tui_transformer.model.word_vectors import WordVectors
 from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.encoding import Encoding, Token, Tokenizer, check_length
 from tui_transformer.text.pairs import encode_pair
@@ -48,6 +50,7 @@ class Model:
         tokenizer: None where the model reads no text (the attention example), or has no vocabulary.
         seed: Of random weights; None where the weights were read.
         folder: Where the weights were read, None for a built-in model.
+        embedding: How the table of words of a built-in model began.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Model:
     tokenizer: Tokenizer | None
     seed: int | None = None
     folder: Path | None = None
+    embedding: NewEmbedding | None = None
 
     @classmethod
     def load(
@@ -67,6 +71,8 @@ class Model:
         device: str = "auto",
         dtype: str = "float32",
         seed: int | None = None,
+        embedding: str | None = None,
+        vectors: str | Path | WordVectors | None = None,
         **sizes: Any,
     ) -> Model:
         """A built-in model by name, or a checkpoint.
@@ -78,12 +84,14 @@ class Model:
             device: "auto", "cpu" or "gpu".
             dtype: "float32" or "float64".
             seed: Of the random weights of a built-in model.
+            embedding: How its table of words begins: "normal", "uniform" (±√(2 ÷ d)) or "zeros".
+            vectors: A file of GloVe or word2vec, whose vectors are rows of that table.
             sizes: Settings of a built-in model, as in `config.json`: d_model, heads, d_ff, layers, norm …
 
         Raises:
             InputError: What was given cannot be used; the message says why.
         """
-        return cls(*loading.load(where, vocabulary, Where(device, dtype), seed, sizes))
+        return cls(*loading.load(where, vocabulary, Where(device, dtype), New(seed, embedding, vectors), sizes))
 
     @property
     def backend(self) -> Backend:
@@ -306,15 +314,23 @@ class Model:
         where: str | Path = self.name if self.folder is None else self.folder
         old = {} if self.folder is not None else _settings(self.config)
         old_seed = self.seed if seed is None else seed
+        start = {} if self.embedding is None else self._start(vocabulary)
         new = Model.load(
             where,
             vocabulary=words,
             device=device or self.backend.device,
             dtype=dtype or str(self.backend.dtype),
             seed=old_seed,
-            **old | sizes,
+            **start | old | sizes,
         )
         return dataclasses.replace(new, name=self.name)
+
+    def _start(self, vocabulary: str | Path | Vocabulary | None) -> dict[str, Any]:
+        """How the embedding began; vectors are read again for other words."""
+        if self.embedding is None or self.embedding.vectors is None:
+            return {} if self.embedding is None else {"embedding": self.embedding.start}
+        vectors = self.embedding.vectors
+        return {"embedding": self.embedding.start, "vectors": vectors if vocabulary is None else vectors.path}
 
     def save(self, folder: Path) -> None:
         """Write the model as a checkpoint folder.

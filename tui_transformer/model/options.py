@@ -25,6 +25,8 @@ class ModelOptions:
         budget: Bytes of a trace that may be kept.
         cut: A sentence that is too long is cut instead of refused.
         framing: What is put around a sentence.
+        embedding: How the table of words of a built-in model begins; None for the default.
+        vectors: A file of word vectors for it.
     """
 
     model: str = "encoder"
@@ -36,6 +38,8 @@ class ModelOptions:
     budget: int = DEFAULT_BUDGET
     cut: bool = False
     framing: Framing = PLAIN
+    embedding: str | None = None
+    vectors: str | None = None
 
     def load(self) -> Model:
         """The model.
@@ -44,5 +48,12 @@ class ModelOptions:
             InputError: Something that was given cannot be used.
         """
         return Model.load(
-            self.model, vocabulary=self.vocab, device=self.device, dtype=self.dtype, seed=self.seed, **self.sizes
+            self.model,
+            vocabulary=self.vocab,
+            device=self.device,
+            dtype=self.dtype,
+            seed=self.seed,
+            embedding=self.embedding,
+            vectors=self.vectors,
+            **self.sizes,
         )

@@ -47,7 +47,7 @@ def written_targets(model: Model, targets: Sequence[int]) -> str:
 
 def _written(model: Model, target: int) -> str:
     word = model.word(target) if target >= 0 else ""
-    return word if word and _read(model, word) == target else str(target)
+    return word if word and token_of(model, word) == target else str(target)
 
 
 def read_targets(model: Model, text: str, positions: int) -> Ids:
@@ -59,7 +59,7 @@ def read_targets(model: Model, text: str, positions: int) -> Ids:
     pieces = text.split() if not re.fullmatch(r"[-−\d,\s]*", text) else text.replace(",", " ").split()
     found = []
     for piece in pieces:
-        target = _read(model, piece)
+        target = token_of(model, piece)
         if target is None:
             raise InputError(f"{piece!r} is not one token of the vocabulary: write its ID, or -1 for none")
         if not NOT_COUNTED <= target < model.config.vocab_size:
@@ -72,7 +72,7 @@ def read_targets(model: Model, text: str, positions: int) -> Ids:
     return tuple(found)
 
 
-def _read(model: Model, piece: str) -> int | None:
+def token_of(model: Model, piece: str) -> int | None:
     """The ID of a number, of a word of the vocabulary, or of a text that is one token; None for anything else."""
     if re.fullmatch(r"[-−]?\d{1,18}", piece):
         return int(piece.replace("−", "-"))
@@ -81,8 +81,11 @@ def _read(model: Model, piece: str) -> int | None:
         return None
     if (known := words.ids.get(piece)) is not None:
         return known
-    try:
-        tokens = [token for token in model.tokenizer.encode(piece).tokens if token.start < token.end]
-    except InputError:
-        return None
-    return tokens[0].id if len(tokens) == 1 and not tokens[0].unknown else None
+    for text in (piece, f" {piece}"):  # byte pairs have a word inside a sentence with the space before it
+        try:
+            tokens = [token for token in model.tokenizer.encode(text).tokens if token.start < token.end]
+        except InputError:
+            return None
+        if len(tokens) == 1 and not tokens[0].unknown:
+            return tokens[0].id
+    return None

@@ -1,0 +1,152 @@
+"""Word vectors of other programs: GloVe's text, and the text and binary files of word2vec.
+
+A line of GloVe is a word and its numbers (Pennington et al. 2014). word2vec begins with a line of two numbers, how many
+words and how wide; then lines as GloVe's, or each word, a space, and its numbers as float32 (Mikolov et al. 2013).
+Only the rows of the words that are wanted are kept, whatever the size of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.keep import check_memory
+from tui_transformer.errors import InputError
+from tui_transformer.files import check_regular
+from tui_transformer.text.display import visible
+from tui_transformer.text.vocabulary import Vocabulary
+
+LONGEST_LINE = 1 << 20
+MOST_COLUMNS = 1 << 16
+CHUNK = 1 << 20
+NAMED = 8
+"""Missing words that are named."""
+
+_HEADER = re.compile(rb"(\d{1,9}) (\d{1,5})\s*\n")
+Row = tuple[str, Host]
+
+
+@dataclass(frozen=True, eq=False)
+class WordVectors:
+    """Vectors for the words of a vocabulary.
+
+    Attributes:
+        path: The file.
+        rows: Words × columns, 0 where there is none.
+        there: For every word, whether the file has it.
+    """
+
+    path: Path
+    rows: Host
+    there: Host
+
+    @property
+    def width(self) -> int:
+        """Numbers of a vector."""
+        return int(self.rows.shape[1])
+
+    def said(self, vocabulary: Vocabulary) -> str:
+        """One line: how many words have a vector, and which have none."""
+        missing = [vocabulary.word(int(token)) for token in np.flatnonzero(~self.there)]
+        named = ", ".join(visible(word) for word in missing[:NAMED]) + ", …" * (len(missing) > NAMED)
+        known = f"{self.there.sum():,} of {len(self.there):,} words"
+        return f"{self.path.name}: vectors of {self.width} numbers for {known}" + (
+            f"; none for {named}" * bool(missing)
+        )
+
+
+def read_vectors(path: Path, vocabulary: Vocabulary) -> WordVectors:
+    """The vectors of the words of a vocabulary; one as it is written comes before one in another case.
+
+    Raises:
+        InputError: The file cannot be read, is none of the three kinds, or has none of the words.
+    """
+    check_regular(path)
+    with path.open("rb") as file:
+        width, rows = _rows(path, file)
+        check_memory(vocabulary.size * width * 4, f"{path.name}: vectors need", "use a smaller vocabulary")
+        found, exact = np.zeros((vocabulary.size, width), np.float32), np.zeros(vocabulary.size, np.bool_)
+        there, ids = exact.copy(), vocabulary.ids
+        for word, values in rows:
+            own = ids.get(word)
+            token = ids.get(vocabulary.rule.form(word)) if own is None else own
+            if token is None or exact[token] or (own is None and there[token]):
+                continue
+            if not np.isfinite(values).all():
+                raise InputError(f"{path}: the vector of {visible(word[:40])!r} is not finite: copy the file again")
+            found[token], there[token], exact[token] = values, True, own is not None
+    if not there.any():
+        raise InputError(f"{path}: none of the words of {vocabulary.name} is in it: name another file, or --vocab")
+    return WordVectors(path, found, there)
+
+
+def _rows(path: Path, file: BinaryIO) -> tuple[int, Iterator[Row]]:
+    """How wide vectors are, and all of them in order."""
+    start = file.read(LONGEST_LINE)
+    header = _HEADER.match(start)
+    if header is None:
+        width = len(_first_line(path, start).split()) - 1
+        file.seek(0)
+        return _checked(path, width), _of_text(path, file, width)
+    count, width = int(header[1]), _checked(path, int(header[2]))
+    file.seek(header.end())
+    if _is_text(start[header.end() :], width):
+        return width, _of_text(path, file, width, 2)
+    return width, _of_binary(path, file, count, width)
+
+
+def _first_line(path: Path, start: bytes) -> bytes:
+    line = start.split(b"\n", 1)[0]
+    if len(line) >= LONGEST_LINE or b"\0" in line:
+        raise InputError(f"{path}: no word vectors: a line is a word and its numbers")
+    return line
+
+
+def _checked(path: Path, width: int) -> int:
+    if not 1 <= width <= MOST_COLUMNS:
+        raise InputError(f"{path}: no word vectors: its first line has {width} numbers, of 1 to {MOST_COLUMNS:,}")
+    return width
+
+
+def _is_text(start: bytes, width: int) -> bool:
+    """Whether a line of a word and so many numbers follows."""
+    pieces = start.split(b"\n", 1)[0].rstrip().rsplit(b" ", width)
+    try:
+        return len(pieces) == width + 1 and all(float(piece) == float(piece) for piece in pieces[1:])
+    except ValueError:
+        return False
+
+
+def _of_text(path: Path, file: BinaryIO, width: int, first: int = 1) -> Iterator[Row]:
+    """A word and its numbers a line; a word may have spaces in it."""
+    for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), first):
+        pieces = line.rstrip().rsplit(b" ", width)
+        if not line.strip():
+            continue
+        if len(pieces) != width + 1:
+            raise InputError(f"{path}: line {number} has not a word and {width} numbers: copy the file again")
+        try:
+            values = np.array(pieces[1:], dtype=np.float32)
+        except ValueError as error:
+            raise InputError(f"{path}: line {number} has a value that is no number: copy the file again") from error
+        yield pieces[0].decode("utf-8", "replace"), values
+
+
+def _of_binary(path: Path, file: BinaryIO, count: int, width: int) -> Iterator[Row]:
+    """A word, a space and its numbers as little-endian float32; some writers put a line break behind them."""
+    size, buffer, at = 4 * width, b"", 0
+    for number in range(count):
+        while (end := buffer.find(b" ", at)) < 0 or end + 1 + size > len(buffer):
+            more = file.read(CHUNK)
+            buffer, at = buffer[at:] + more, 0
+            if not more or (len(buffer) > LONGEST_LINE + size + CHUNK and buffer.find(b" ") < 0):
+                raise InputError(f"{path}: ends after {number:,} of {count:,} vectors: copy the file again")
+        word, values = buffer[at:end], np.frombuffer(buffer, "<f4", width, end + 1)
+        at = end + 1 + size
+        yield word.strip(b"\n").decode("utf-8", "replace"), values
