@@ -71,16 +71,10 @@ async def steps(explorer: Explorer, count: int) -> None:
     for _ in range(count):
         wanted = training_of(explorer).status.step + 1
         await explorer.keys("n")
-        await explorer.until(lambda wanted=wanted: at_rest(explorer, wanted) and is_drawn(explorer))
+        await explorer.until(lambda wanted=wanted: at_rest(explorer, wanted) and screen_of(explorer).settled)
 
 
 def at_rest(explorer: Explorer, step: int) -> bool:
     """Whether a step is made and nothing else is being done."""
     status = training_of(explorer).status
     return status.step == step and status.state != "training"
-
-
-def is_drawn(explorer: Explorer) -> bool:
-    """Whether the screen shows where the run stands."""
-    screen, looks = screen_of(explorer), training_of(explorer).looks
-    return looks is not None and screen.heads is looks.heads and screen._drawn is training_of(explorer).status

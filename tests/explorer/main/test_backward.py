@@ -14,7 +14,7 @@ from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS
 from tui_transformer.explorer.tools.targets.screen import TO
-from tui_transformer.explorer.widgets.thumbnails import HeadStrip
+from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 from tui_transformer.guide.texts import tour
 from tui_transformer.model import Model
 from tui_transformer.views.step_view import Place
@@ -366,7 +366,7 @@ def test_gradients_of_the_session_are_those_of_its_trace():
 async def test_the_strip_of_heads_shows_gradients_where_they_are_shown_alone():
     async with exploring(WIDE) as explorer:
         await backward(explorer, SCALED)
-        strip = explorer.main.query_one(HeadStrip)
+        strip = explorer.main.query_one(HeadThumbnails)
         assert np.array_equal(strip._tiles, explorer.session.trace[SCALED])
         await explorer.press("z")
         assert explorer.drawn == "overlay"

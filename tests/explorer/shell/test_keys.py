@@ -141,6 +141,7 @@ PAGES = {
     "ablate": ("ablation", "overview", "main"),
     "all-heads": ("all heads", "overview"),
     "cell": ("cell",),
+    "checkpoints": ("checkpoints", "overview"),
     "generate": ("generate",),
     "lens": ("lens", "overview"),
     "links": ("links", "overview"),
@@ -148,7 +149,6 @@ PAGES = {
     "patch": ("main",),
     "rollout": ("rollout", "overview"),
     "exercises": ("exercises", "overview"),
-    "scrub": ("checkpoints", "overview"),
     "train": ("train",),
     "vocabulary": ("vocabulary", "main"),
 }
@@ -170,7 +170,7 @@ def test_help_names_keys_that_there_are(page):
 
 @pytest.mark.parametrize("name", ["all heads", "links", "rollout", "ablation", "checkpoints", "train", "generate"])
 def test_help_names_all_keys_of_a_screen(name):
-    page = {"all heads": "all-heads", "ablation": "ablate", "checkpoints": "scrub"}.get(name, name)
+    page = {"all heads": "all-heads", "ablation": "ablate"}.get(name, name)
     text = help_text(page)
     for action in SCREENS[name]:
         keys = [written(key) for key in action.keys.split(",")] if action.id in KEYS else []

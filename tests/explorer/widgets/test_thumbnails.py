@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from textual.app import App, ComposeResult
 
-from tui_transformer.explorer.widgets.thumbnails import HeadStrip
+from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 from tui_transformer.views.view import Scale
 
 ScreenText = Callable[[App[Any]], str]
@@ -22,13 +22,13 @@ class StripApp(App[None]):
         self.chosen: list[int] = []
 
     def compose(self) -> ComposeResult:
-        yield HeadStrip()
+        yield HeadThumbnails()
 
     def on_mount(self) -> None:
-        self.query_one(HeadStrip).show(self.tiles, self.selected, self.scale)
-        self.query_one(HeadStrip).focus()
+        self.query_one(HeadThumbnails).show(self.tiles, self.selected, self.scale)
+        self.query_one(HeadThumbnails).focus()
 
-    def on_head_strip_moved(self, message: HeadStrip.Moved) -> None:
+    def on_head_thumbnails_moved(self, message: HeadThumbnails.Moved) -> None:
         self.chosen.append(message.index)
 
 
@@ -37,7 +37,7 @@ async def test_heads_are_numbered_and_the_selected_one_marked(screen_text: Scree
     async with app.run_test(size=(80, 10)):
         lines = screen_text(app).splitlines()
         assert lines[0].split() == ["0", "1", "2", "3", "4", "▸5", "6", "7"]
-        assert app.query_one(HeadStrip).size.height == 4
+        assert app.query_one(HeadThumbnails).size.height == 4
         assert lines[1].count("▀") == 8 * 6
 
 
@@ -61,16 +61,16 @@ async def test_heads_that_do_not_fit_scroll_into_view(screen_text: ScreenText) -
 async def test_a_click_chooses_the_head_under_it() -> None:
     app = StripApp(8)
     async with app.run_test(size=(80, 10)) as pilot:
-        await pilot.click(HeadStrip, offset=(3 * 8 + 2, 2))
+        await pilot.click(HeadThumbnails, offset=(3 * 8 + 2, 2))
         assert app.chosen == [3]
-        await pilot.click(HeadStrip, offset=(79, 2))
+        await pilot.click(HeadThumbnails, offset=(79, 2))
         assert app.chosen == [3]
 
 
 async def test_the_first_head_may_have_any_number(screen_text: ScreenText) -> None:
     app = StripApp(4)
     async with app.run_test(size=(80, 10)) as pilot:
-        app.query_one(HeadStrip).show(app.tiles, 10, UNIT, first=8)
+        app.query_one(HeadThumbnails).show(app.tiles, 10, UNIT, first=8)
         await pilot.press("right")
         assert app.chosen == [11]
         assert screen_text(app).splitlines()[0].split() == ["8", "9", "10", "▸11"]

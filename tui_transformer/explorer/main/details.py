@@ -13,7 +13,7 @@ from tui_transformer.explorer.main.heads import Heads, heads_of
 from tui_transformer.explorer.main.layout import PANES, Panes
 from tui_transformer.explorer.main.panes.chart import ChartPane
 from tui_transformer.explorer.shell.asking import Requests
-from tui_transformer.explorer.widgets.thumbnails import HeadStrip
+from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 
 SOON = 0.04
 """Seconds after which they follow."""
@@ -72,8 +72,8 @@ class Details:
             pane.show(heads.tiles, scene.place.head, heads.scale)
 
     @property
-    def _heads_pane(self) -> HeadStrip:
-        return self._panes.screen.query_one(HeadStrip)
+    def _heads_pane(self) -> HeadThumbnails:
+        return self._panes.screen.query_one(HeadThumbnails)
 
     def show_chart(self) -> None:
         """The chart that was chosen, of those that fit the stop."""

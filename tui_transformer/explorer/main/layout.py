@@ -29,7 +29,7 @@ from tui_transformer.explorer.state.overlay import Shown, shown_in
 from tui_transformer.explorer.state.session import TEXT, VOCABULARY
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
-from tui_transformer.explorer.widgets.thumbnails import HeadStrip
+from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 
 OVERLAY = "overlay"
 """The pane of the second matrix."""
@@ -100,7 +100,7 @@ def compose_panes() -> ComposeResult:
     with Horizontal(id="body"):
         yield StepsPane(id="steps")
         with Vertical(id="middle"):
-            yield HeadStrip(id="heads")
+            yield HeadThumbnails(id="heads")
             yield MatrixPair(id="pair")
             yield VocabularyPane(id="vocabulary")
             yield TextPane(id="text")

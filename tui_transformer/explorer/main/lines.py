@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rich.text import Text
-from textual.widgets import Static
 
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.layout import Panes
@@ -13,6 +12,7 @@ from tui_transformer.explorer.main.panes.sentence import Sentence, SentencePane
 from tui_transformer.explorer.shell.actions import ACTIONS
 from tui_transformer.explorer.shell.asking import Requests
 from tui_transformer.explorer.shell.keymap import in_use
+from tui_transformer.explorer.shell.written import Written
 from tui_transformer.explorer.widgets.inks import Inks, inks_of
 
 LEAST_SHOWN = 0.00005
@@ -30,7 +30,7 @@ class Lines:
         """Lines of the screen of these panes."""
         self._explored, self._panes, self._requests = explored, panes, requests
         self.opening = Opening(requests, self.show)
-        self._written: dict[str, Text | str] = {}
+        self._written = Written(panes.screen)
         self._times: dict[str, float] = {}
 
     def forget_times(self) -> None:
@@ -43,12 +43,9 @@ class Lines:
 
     def show(self) -> None:
         """Write the lines that are not what they were."""
-        screen = self._panes.screen
         for name, content in self._contents().items():
-            if self._written.get(name) != content:
-                self._written[name] = content
-                screen.query_one(f"#{name}", Static).update(content, layout=False)
-        screen.query_one(SentencePane).show(self._sentences())
+            self._written.write(name, content)
+        self._panes.screen.query_one(SentencePane).show(self._sentences())
 
     def _contents(self) -> dict[str, Text | str]:
         explored, screen = self._explored, self._panes.screen

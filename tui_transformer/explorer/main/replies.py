@@ -16,13 +16,13 @@ from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.parts import Parts
 from tui_transformer.explorer.main.whole.pane import WholePane
 from tui_transformer.explorer.widgets.heat_map import HeatMap
-from tui_transformer.explorer.widgets.thumbnails import HeadStrip
+from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 
 REPLIES: Mapping[type[Message], Callable[[Parts, Any], None]] = {
     HeatMap.Moved: lambda parts, event: parts.presenter.move_cell(*event.control.at),  # it may show another step now
     HeatMap.Chosen: lambda parts, _: parts.inside.look(),
     HeatMap.TileNeeded: lambda parts, event: parts.presenter.supply_tile(event.rows, event.columns, event.heat_map),
-    HeadStrip.Moved: lambda parts, event: parts.navigation.go_to_head(event.index),
+    HeadThumbnails.Moved: lambda parts, event: parts.navigation.go_to_head(event.index),
     StepsPane.Visited: lambda parts, event: parts.navigation.go_to_stop(event.chosen),
     WholePane.Moved: lambda parts, event: parts.navigation.go_to_box(event.across, event.down),
     WholePane.Visited: lambda parts, event: parts.navigation.go_into(event.step, event.head, event.row),

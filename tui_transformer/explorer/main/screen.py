@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from textual import on
 from textual.app import ComposeResult
@@ -22,7 +22,6 @@ from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import VOCABULARY, Session
 from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.explorer.tools.opening import TOOLS
-from tui_transformer.explorer.widgets.inks import INK_CLASSES
 
 
 class MainScreen(ExplorerScreen[None]):
@@ -33,7 +32,6 @@ class MainScreen(ExplorerScreen[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(ACTIONS)
-    COMPONENT_CLASSES: ClassVar[set[str]] = INK_CLASSES
     AUTO_FOCUS = ""
     CSS_PATH = "screen.tcss"
 
@@ -173,17 +171,10 @@ class MainScreen(ExplorerScreen[None]):
         """The change made again."""
         self.parts.editing.redo()
 
-    def action_sentence(self) -> None:
-        """Another sentence."""
-        self.parts.editing.sentence()
-
-    def action_target(self) -> None:
-        """Another target for a decoder beside an encoder."""
-        self.parts.editing.target()
-
-    def action_edit_cell(self) -> None:
-        """The cell under the cursor, set by hand."""
-        self.parts.editing.cell()
+    def action_edit(self, what: Literal["sentence", "target", "cell"]) -> None:
+        """Another sentence, another target for a decoder, or the cell under the cursor set by hand."""
+        editing = self.parts.editing
+        {"sentence": editing.sentence, "target": editing.target, "cell": editing.cell}[what]()
 
     def action_backward(self) -> None:
         """Backwards from the loss, or forwards again; targets are asked for where none were set."""
@@ -196,13 +187,10 @@ class MainScreen(ExplorerScreen[None]):
         """What is shown, to a file."""
         self.parts.export.to_file()
 
-    def action_copy_cell(self) -> None:
-        """The value of the cell, to the clipboard."""
-        self.parts.export.copy_cell()
-
-    def action_copy_row(self) -> None:
-        """The row, to the clipboard."""
-        self.parts.export.copy_row()
+    def action_copy(self, what: Literal["cell", "row"]) -> None:
+        """The value of the cell or its row, to the clipboard."""
+        export = self.parts.export
+        {"cell": export.copy_cell, "row": export.copy_row}[what]()
 
     # Screens of their own
 

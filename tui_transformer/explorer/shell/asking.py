@@ -30,6 +30,8 @@ class Requests:
     """Everything that one screen has to be computed, without making anybody wait.
 
     Attributes:
+        screen: The screen that asks.
+        show: Shows `doing`.
         doing: What is being computed, to be shown; "" for nothing.
         failed: Called with what went wrong, once that was said.
     """
@@ -51,7 +53,8 @@ class Requests:
         """
         self.doing = self._now = ""
         self.failed: Callable[[Exception], None] = lambda _: None
-        self._screen, self._worker, self._show, self._here = screen, worker, show, here
+        self.screen, self.show = screen, show
+        self._worker, self._here = worker, here
 
     def ask(
         self,
@@ -76,9 +79,9 @@ class Requests:
             self.doing = ""
             done(result)
 
-        there = self._screen.while_there
+        there = self.screen.while_there
         self._worker.submit(kind, work, there(finish), there(lambda error: self._failed(error, failed)), self._progress)
-        self._screen.set_timer(PATIENCE, self._show_progress)
+        self.screen.set_timer(PATIENCE, self._show_progress)
 
     def cancel(self, *kinds: str) -> None:
         """End what was asked for of these kinds."""
@@ -100,20 +103,20 @@ class Requests:
         """Say what is being computed, again and again until it is done."""
         if self._worker.busy:
             self.doing = f"computing {visible(self._now)} · esc ends"
-            self._show()
-            self._screen.set_timer(PATIENCE, self._show_progress)
+            self.show()
+            self.screen.set_timer(PATIENCE, self._show_progress)
         elif self.doing:
             self.doing = ""
-            self._show()
+            self.show()
 
     def _failed(self, error: Exception, failed: Callable[[], None]) -> None:
         self.doing = ""
         if not isinstance(error, InputError | MemoryError):
             raise error
-        say(self._screen.app, str(error) or "not enough memory", "error")
+        say(self.screen.app, str(error) or "not enough memory", "error")
         failed()
         self.failed(error)
-        self._show()
+        self.show()
 
 
 def draw_together(screen: Screen[Any]) -> None:

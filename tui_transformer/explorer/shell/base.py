@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from textual.await_complete import AwaitComplete
 from textual.message import Message
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widget import Widget
 
-from tui_transformer.explorer.shell.saying import called, saying_what_fails
+from tui_transformer.explorer.shell.saying import called, say, saying_what_fails
+from tui_transformer.explorer.widgets.inks import INK_CLASSES
 
 Result = TypeVar("Result")
 Other = TypeVar("Other")
@@ -19,6 +21,20 @@ Other = TypeVar("Other")
 
 class ExplorerScreen(Screen[Result | None], Generic[Result]):
     """A screen that only opens another while it is in front, is left once, and does nothing once it is left."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = INK_CLASSES
+    DEFAULT_CSS = """
+    ExplorerScreen {
+        & > .ink--plain { color: $foreground; }
+        & > .ink--quiet { color: $foreground 60%; }
+        & > .ink--accent { color: $accent; text-style: bold; }
+        & > .ink--marked { color: $background; background: $accent; text-style: bold; }
+        & > .ink--right { color: $success; }
+        & > .ink--wrong { color: $error; text-style: bold; }
+        &:nocolor > .ink--marked, &:ansi > .ink--marked { text-style: bold reverse; }
+    }
+    """
+    HELP_TOPIC = "general"
 
     _result: tuple[Result | None] | None = None
     """What it is left with, where it was left."""
@@ -44,6 +60,17 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
         """Put a screen over this one, which has to be in front; `done` is given its result."""
         if self.in_front:
             self.app.push_screen(screen, done and self.while_there(done))
+
+    def say(self, message: str, severity: SeverityLevel = "information") -> None:
+        """A message that goes away by itself."""
+        say(self.app, message, severity)
+
+    def action_help(self) -> None:
+        """What is shown here, with formulas and sources."""
+        from tui_transformer.explorer.shell.help import HelpScreen
+        from tui_transformer.guide.texts import help_text
+
+        self.open(HelpScreen(help_text(self.HELP_TOPIC), "Help"))
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """Close with a result, once; where another screen is on top, as soon as that is closed."""

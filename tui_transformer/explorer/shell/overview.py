@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import ClassVar
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.notifications import SeverityLevel
 from textual.widgets import Static
 
 from tui_transformer.analysis.token_kinds import NOTHING, Hidden
 from tui_transformer.explorer.shell.actions import HIDING, OVERVIEW
-from tui_transformer.explorer.shell.asking import Requests, Result
+from tui_transformer.explorer.shell.asking import Requests
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import Action, bindings
+from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.saying import say
-from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import cells, visible
+from tui_transformer.views.step_view import Place
 
 
 class Overview(ExplorerScreen[None]):
@@ -47,9 +47,9 @@ class Overview(ExplorerScreen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]  # noqa: RUF012 - the base class has them so
     ACTIONS: tuple[Action, ...] = ()
     """What the screen does beside that, in the order of the line of keys."""
-    HELP_TOPIC = "general"
-    TITLE_TEXT = ""
     KIND = ""
+    pieces: Pieces[Any, Any] | None = None
+    """What is done bit by bit."""
 
     def __init__(self, port: Port) -> None:
         """Show what the main screen explores."""
@@ -58,17 +58,14 @@ class Overview(ExplorerScreen[None]):
         self.requests = Requests(self, port.worker, self.show_lines, lambda: self.session.model.backend.device == "cpu")
 
     @property
+    def settled(self) -> bool:
+        """Whether no piece of work is about to be done."""
+        return self.pieces is None or self.pieces.idle
+
+    @property
     def session(self) -> Session:
         """What is explored."""
         return self.port.session
-
-    def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
-        """Do work now if it is small, else on the worker; then show what it gave."""
-        self.requests.ask(kind, cost, work, done)
-
-    def say(self, message: str, severity: SeverityLevel = "information") -> None:
-        """A message that goes away by itself."""
-        say(self.app, message, severity)
 
     def left_out(self) -> Collection[str]:
         """The actions that are of no use now, and not in the line of keys."""
@@ -86,9 +83,13 @@ class Overview(ExplorerScreen[None]):
         """What is shown."""
         yield from ()
 
+    def about(self) -> str:
+        """What the screen is about; in the title."""
+        return f"tui-transformer   {self.session.model.name} · {self.session.model.config.summary}"
+
     def heading(self) -> str:
         """What is said in the border."""
-        return self.TITLE_TEXT
+        return ""
 
     def note(self) -> str:
         """What is to be known of all that is shown; in the lower border."""
@@ -118,7 +119,7 @@ class Overview(ExplorerScreen[None]):
         self.query_one("#overview-keys", Static).update(key_line(named, self.app, self.size.width), layout=False)
 
     def _title_line(self) -> Content:
-        left = f" tui-transformer   {visible(self.session.model.name)} · {self.session.model.config.summary}"
+        left = f" {visible(self.about())}"
         right = f"{self.requests.doing or self.progress()} "
         room = max(self.size.width - cells(right) - 1, 0)
         line = Text(left)
@@ -133,23 +134,6 @@ class Overview(ExplorerScreen[None]):
         """Back to the main screen."""
         self.worker.cancel(self.KIND)
         self.dismiss(None)
-
-    def action_help(self) -> None:
-        """What is shown here, with formula and source."""
-        from tui_transformer.explorer.shell.help import HelpScreen
-        from tui_transformer.guide.texts import help_text
-
-        self.open(HelpScreen(help_text(self.HELP_TOPIC), "Help"))
-
-    def leave_to(self, stop: str, head: int = 0, row: int | None = None, column: int | None = None) -> None:
-        """Back to the main screen, at a cell of a step; where no cell is named it stays where it was."""
-        from tui_transformer.explorer.state.position import Position
-        from tui_transformer.views.step_view import Place
-
-        place = self.port.position.place
-        cell = Place(head, place.row if row is None else row, place.column if column is None else column)
-        self.action_leave()
-        self.port.visit(Position(stop, cell))
 
 
 class Hiding(Overview):
@@ -167,6 +151,14 @@ class Hiding(Overview):
 
     def hiding_changed(self) -> None:
         """Show everything anew."""
+
+
+def leave_to(screen: Overview, stop: str, head: int = 0, row: int | None = None, column: int | None = None) -> None:
+    """Back to the main screen, at a cell of a step; where no cell is named it stays where it was."""
+    place = screen.port.position.place
+    cell = Place(head, place.row if row is None else row, place.column if column is None else column)
+    screen.action_leave()
+    screen.port.visit(Position(stop, cell))
 
 
 def joined(values: Mapping[str, str]) -> str:

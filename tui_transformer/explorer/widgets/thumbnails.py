@@ -22,19 +22,19 @@ _GAP = 2
 _MARK = "▸"
 
 
-class HeadStrip(CursorWidget, can_focus=True):
+class HeadThumbnails(CursorWidget, can_focus=True):
     """Small heat maps of the heads with their numbers; two rows of a matrix share a line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*ACROSS, *ROW_ENDS]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"head-strip--number", "head-strip--selected"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"thumbnails--number", "thumbnails--selected"}
 
     DEFAULT_CSS = """
-    HeadStrip {
+    HeadThumbnails {
         height: auto;
         background: $background;
         color: $foreground;
-        & > .head-strip--number { color: $foreground 65%; }
-        & > .head-strip--selected { color: $accent; text-style: bold; }
+        & > .thumbnails--number { color: $foreground 65%; }
+        & > .thumbnails--selected { color: $accent; text-style: bold; }
     }
     """
 
@@ -42,7 +42,7 @@ class HeadStrip(CursorWidget, can_focus=True):
         """The user went to a head; `index` is its number."""
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
-        """Make a strip that shows nothing yet."""
+        """Show nothing yet."""
         super().__init__(name=name, id=id, classes=classes)
         self._tiles: Sequence[Values] = ()
         self._scale = Scale("sequential", 0.0, 1.0)
@@ -105,7 +105,7 @@ class HeadStrip(CursorWidget, can_focus=True):
         return 1 + max(((len(tile) + 1) // 2 for tile in self._tiles), default=0)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of the strip."""
+        """Draw one line of the heads."""
         shown = range(self._left, min(self._left + self._fitting + 1, len(self._tiles)))
         parts = [self._number(index) if y == 0 else self._line(index, y - 1) for index in shown]
         segments = [segment for part in parts for segment in part]
@@ -132,7 +132,7 @@ class HeadStrip(CursorWidget, can_focus=True):
 
     def _number(self, index: int) -> list[Segment]:
         is_selected = index == self.at[1]
-        style = self.ink(f"head-strip--{'selected' if is_selected else 'number'}")
+        style = self.ink(f"thumbnails--{'selected' if is_selected else 'number'}")
         mark = _MARK if is_selected else " "
         return [Segment(fit_label(f"{mark}{self._first_head + index}", self._slot), style)]
 

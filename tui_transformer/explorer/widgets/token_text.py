@@ -25,7 +25,7 @@ NEXT = "_"
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenToken:
     """A token in the text.
 
     Attributes:
@@ -62,11 +62,11 @@ class TokenText(DrawnWidget):
     def __init__(self, *, id: str | None = None) -> None:
         """Make an empty text."""
         super().__init__(id=id)
-        self._tokens: tuple[Written, ...] = ()
+        self._tokens: tuple[WrittenToken, ...] = ()
         self._cursor = 0
         self._lines: list[Line] = []
 
-    def show(self, tokens: Sequence[Written], cursor: int) -> None:
+    def show(self, tokens: Sequence[WrittenToken], cursor: int) -> None:
         """Show a text.
 
         Args:

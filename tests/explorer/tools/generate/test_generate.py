@@ -31,7 +31,7 @@ def screen(explorer: Explorer) -> GenerateScreen:
 
 
 def written(explorer: Explorer) -> tuple[int, ...]:
-    draft = screen(explorer).draft
+    draft = screen(explorer).writing.draft
     assert draft is not None
     return draft.ids
 
@@ -68,7 +68,7 @@ async def test_each_step_forward_writes_the_token_that_the_library_writes():
 async def test_the_distribution_is_drawn_as_bars_and_the_chosen_token_is_marked():
     async with exploring(WIDE, model="decoder") as explorer:
         await explorer.press("W")
-        state = screen(explorer).draft.state
+        state = screen(explorer).writing.draft.state
         rows = BARS.findall(explorer.text)
         assert [int(token) for _, _, token, _ in rows] == np.argsort(-state.logits, kind="stable").tolist()
         assert [int(token) for mark, _, token, _ in rows if mark] == [state.candidate]
@@ -95,7 +95,7 @@ async def test_a_token_chosen_by_hand_takes_the_place_of_the_text_after_it_and_u
         await explorer.press("left", "left", "left")
         await explorer.press("down", "down", "enter")
         text = written(explorer)
-        state = screen(explorer).draft.states[0]
+        state = screen(explorer).writing.draft.states[0]
         assert text == (*state.ids, int(np.argsort(-state.logits, kind="stable")[2]))
         await explorer.press("left")
         assert "chosen by hand" in explorer.text
@@ -111,7 +111,7 @@ async def test_settings_are_on_the_screen_and_say_what_they_cut_off():
         assert "greedy" in explorer.text.splitlines()[0]
         await set_numbers(explorer, temperature="0.8", top_k="5", top_p="0.7", seed="3")
         assert "T 0.8 · top-k 5 · top-p 0.7 · seed 3" in explorer.text.splitlines()[0]
-        shares = screen(explorer).draft.state.probabilities
+        shares = screen(explorer).writing.draft.state.probabilities
         assert f"{np.count_nonzero(shares)} of 8 can be chosen" in explorer.text
         assert explorer.text.count("cut by top-k 5") == 3
         assert explorer.text.count("cut by top-p 0.7") == 5 - np.count_nonzero(shares)
@@ -162,7 +162,7 @@ async def test_the_cache_grows_by_one_row_a_token_and_says_its_memory_from_the_r
         assert "kept 0   ● computed now 8" in explorer.text
         await explorer.press("space")
         assert "kept 8   ● computed now 1" in explorer.text
-        taken = screen(explorer).draft.writer.cache_bytes
+        taken = screen(explorer).writing.draft.writer.cache_bytes
         assert taken == 2 * 8 * 9 * 1 * 4
         words = " ".join(explorer.text.replace("│", " ").split())
         assert f"2 (K, V) × 1 layer × 8 key heads × 9 tokens × d_k 1 × 4 bytes = {readable(taken)} now" in words
@@ -289,7 +289,7 @@ async def test_a_token_that_a_rule_forces_says_so_where_it_is_forced(tmp_path: P
 async def test_a_token_that_was_cut_off_can_be_chosen_by_hand(tmp_path: Path):
     async with exploring(WIDE, model=with_rules(tmp_path / "m", suppress_tokens=[3])) as explorer:
         await explorer.press("W")
-        listed = [choice.token for choice in screen(explorer).found.choices.listed]
+        listed = [choice.token for choice in screen(explorer).view.shown.choices.listed]
         explorer.app.screen.query_one(LineList).cursor = listed.index(3)
         await explorer.press("enter")
         assert written(explorer)[-1] == 3
@@ -312,13 +312,13 @@ async def test_query_heads_are_drawn_under_the_key_head_that_they_share():
         at = next(i for i, line in enumerate(lines) if "K0 ← q0 q1" in line)
         assert ["q0" in lines[at + 1], "q1" in lines[at + 2], "K1 ← q2 q3" in lines[at + 4]] == [True] * 3
         assert "4 query heads read 2 key heads: 1/2 of the memory of 4" in explorer.text
-        found = screen(explorer)
-        weights = found.draft.writer.trace(found.draft.state)["decoder.0.self_attention.weights"]
-        assert np.array(found.found.picture.attention) == pytest.approx(weights[:, -1])
+        writing, view = screen(explorer).writing, screen(explorer).view
+        weights = writing.draft.writer.trace(writing.draft.state)["decoder.0.self_attention.weights"]
+        assert np.array(view.shown.picture.attention) == pytest.approx(weights[:, -1])
         await explorer.press("right_curly_bracket")
         assert "KV cache · layer 1 of 2" in explorer.text
-        weights = found.draft.writer.trace(found.draft.state)["decoder.1.self_attention.weights"]
-        assert np.array(found.found.picture.attention) == pytest.approx(weights[:, -1])
+        weights = writing.draft.writer.trace(writing.draft.state)["decoder.1.self_attention.weights"]
+        assert np.array(view.shown.picture.attention) == pytest.approx(weights[:, -1])
 
 
 @pytest.mark.parametrize("words", KINDS.values(), ids=KINDS.keys())

@@ -27,7 +27,7 @@ def test_the_screen_is_as_it_was(no_time_passes: None, snap_compare) -> None:
 
     async def settle(pilot) -> None:
         await pilot.press("W")
-        while not isinstance(pilot.app.screen, GenerateScreen) or pilot.app.screen.found is None:
+        while not isinstance(pilot.app.screen, GenerateScreen) or pilot.app.screen.view.shown is None:
             await pilot.pause(0.01)
         await pilot.press("space", "space", "space", "space", "left")
         while not pilot.app.settled:

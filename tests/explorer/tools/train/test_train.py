@@ -108,7 +108,7 @@ async def test_the_head_is_that_of_the_model_at_its_step(begun):
     async with training(begun) as explorer:
         await steps(explorer, 2)
         await explorer.shown("decoder cross-attention · layer 0 · head 0", "─ step 2 ─")
-        heads = training_of(explorer).looks.heads
+        heads = training_of(explorer).snapshots.heads
         saved = Model.load(checkpoints(begun)[-1])
         trace = saved.trace(ids=heads.sample.ids, decoder_ids=heads.sample.decoder_ids)
         for name, weights in heads.weights.items():
@@ -125,7 +125,7 @@ async def test_the_head_is_that_of_the_model_at_its_step(begun):
 async def test_outputs_are_shown_for_every_task(tmp_path, task):
     async with training(trained(tmp_path, task, made=0)) as explorer:
         await steps(explorer, 1)
-        outputs = training_of(explorer).looks.outputs
+        outputs = training_of(explorer).snapshots.outputs
         assert [output.step for output in outputs] == [1, 0]
         judged = task in ("pairs", "classify", "masked-word")
         assert all((output.right is not None) == judged for output in outputs)
@@ -198,7 +198,7 @@ async def test_what_cannot_be_saved_is_said_and_nothing_is_lost(begun):
             await explorer.keys("ctrl+s")
             await explorer.shown("No space left on device", "step 0 is whole")
             await explorer.app.screen.run_action("quit")
-            await explorer.until(lambda: screen_of(explorer).closing is None)
+            await explorer.until(lambda: screen_of(explorer).leaving.closing is None)
             assert not explorer.app._exit
             assert training_of(explorer).alive
         await explorer.keys("ctrl+s")
@@ -259,14 +259,14 @@ async def test_every_part_is_reached_at_every_size(begun, size):
     async with training(begun) as explorer:
         await steps(explorer, 1)
         await explorer.resize(*size)
-        seen, count = set(), len(screen_of(explorer).others)
+        seen, count = set(), len(screen_of(explorer).panel.others)
         for _ in range(count):
             await explorer.keys("tab")
             await explorer.pilot.pause(0.02)
-            seen.add(screen_of(explorer).part)
+            seen.add(screen_of(explorer).panel.part)
             if size == NARROW:
                 assert re.search(r"step +1 of 6", explorer.text)
-        assert seen == set(screen_of(explorer).others)
+        assert seen == set(screen_of(explorer).panel.others)
         await explorer.resize(*WIDE)
         assert "Gradient norm by layer" in explorer.text
 

@@ -21,6 +21,7 @@ from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.state.edited import active
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation import wording
 from tui_transformer.explorer.tools.ablation.perform import perform
 from tui_transformer.explorer.tools.ablation.search import Found, Search
@@ -57,7 +58,7 @@ class AblateScreen(Overview):
         self.scopes = list(scopes(self.session.trace.program, port.position.stop))
         self.at = 0
         self.mean = self.reverse = self.ended = self.moved = False
-        self.positions = self._answer
+        self.positions = _answer(self.session)
         self._largest = 0.0
         self._use()
 
@@ -79,11 +80,6 @@ class AblateScreen(Overview):
 
     # Finding
 
-    @property
-    def _answer(self) -> range:
-        """Where the model answers."""
-        return answer_positions(self.session.trace, folder=self.session.model.folder)
-
     def begin(self) -> None:
         """Show the table of what is chosen, and find what is missing in it."""
         self.worker.cancel(self.KIND)
@@ -102,7 +98,7 @@ class AblateScreen(Overview):
                 self.worker.post(self.while_there(self._take), search, found)
 
             work = partial(search.find, hand_over, partial(wording.progress, search))
-            self.ask(self.KIND, AT_ONCE + 1, work, partial(self._take, search))
+            self.requests.ask(self.KIND, AT_ONCE + 1, work, partial(self._take, search))
         self.show_lines()
 
     def _take(self, search: Search, found: Found) -> None:
@@ -201,7 +197,8 @@ class AblateScreen(Overview):
     def action_positions(self) -> None:
         """The position of the answer, or all."""
         if self.search.in_words:
-            self.positions = counted_positions(self.session.trace) if self.positions == self._answer else self._answer
+            answer = _answer(self.session)
+            self.positions = counted_positions(self.session.trace) if self.positions == answer else answer
             self.begin()
 
     def action_go_on(self) -> None:
@@ -228,3 +225,8 @@ class AblateScreen(Overview):
         edits = self.search.targets[event.index].edits(self.search.program, mean=self.mean)
         self.action_leave()
         perform(self.port, edits)
+
+
+def _answer(session: Session) -> range:
+    """Where the model answers."""
+    return answer_positions(session.trace, folder=session.model.folder)

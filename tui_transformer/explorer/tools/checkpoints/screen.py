@@ -2,53 +2,45 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.content import Content
-from textual.css.query import NoMatches
 
-from tui_transformer.analysis.attentions import Attention
-from tui_transformer.analysis.head_pictures import smaller
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import CHECKPOINTS
 from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
+from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.overlay import Overlay
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.tools.checkpoints.frames import Film, Frame, Shots, sample_of, usual_device
-from tui_transformer.explorer.tools.runs.chosen import Chosen
+from tui_transformer.explorer.tools.checkpoints.computed import Computed
+from tui_transformer.explorer.tools.checkpoints.saved import Checkpoints, sample_of
+from tui_transformer.explorer.tools.checkpoints.view import WEIGHT, CheckpointView
 from tui_transformer.explorer.tools.runs.exploring import session_of, show_in
 from tui_transformer.explorer.tools.runs.paths import path_of
 from tui_transformer.explorer.tools.runs.sample import Heads, Sample
+from tui_transformer.explorer.tools.runs.selection import HeadSelection, Turned
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
-from tui_transformer.explorer.widgets.numbers import short_number
-from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
+from tui_transformer.explorer.widgets.tile_grid import TileGrid
 from tui_transformer.learning.checkpoint import checkpoints
 from tui_transformer.model import Model
-from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place
-from tui_transformer.views.view import Scale, Values
 
 Result = TypeVar("Result")
 
-WEIGHT = Scale("sequential", 0.0, 1.0)
 SMALLEST = 9
-"""Columns of a picture in the strip, at least."""
+"""Columns of a small picture, at least."""
 
-LEAST_STRIP = 5
-"""Lines of the strip, even where the large head has to be scrolled then."""
+LEAST_SMALL = 5
+"""Lines of the small pictures, even where the large head has to be scrolled then."""
 
 AROUND = 8
 """Lines around the rows of the large head: title, borders, keys of the head, legend, detail, keys."""
@@ -57,9 +49,9 @@ AROUND = 8
 def open_from(port: Port) -> None:
     """Step through the checkpoints of the run that the model is of; else ask for one."""
     folder = port.session.model.folder
-    found = next((path for path in (folder, folder.parent.parent) if checkpoints(path)), None) if folder else None
-    if found is not None:
-        open_run(port, found)
+    run = next((path for path in (folder, folder.parent.parent) if checkpoints(path)), None) if folder else None
+    if run is not None:
+        open_run(port, run)
     else:
         _ask(port, "runs/dates")
 
@@ -67,7 +59,7 @@ def open_from(port: Port) -> None:
 def open_run(port: Port, folder: Path, opened: Callable[[Overview], None] | None = None) -> None:
     """Step through the checkpoints of a run, over the main screen or over what `opened` puts a screen over."""
     try:
-        (opened or port.open)(ScrubScreen(port, Film.of(folder)))
+        (opened or port.open)(CheckpointsScreen(port, Checkpoints.of(folder)))
     except InputError as error:
         port.say(str(error), severity="error")
 
@@ -75,266 +67,188 @@ def open_run(port: Port, folder: Path, opened: Callable[[Overview], None] | None
 def _ask(port: Port, value: str) -> None:
     """Ask for the folder of a run."""
     prompt = PromptScreen(
-        "Checkpoints of the run", value=value, hint="a run's folder", check=lambda text: Film.of(path_of(text))
+        "Checkpoints of the run", value=value, hint="a run's folder", check=lambda text: Checkpoints.of(path_of(text))
     )
     port.open(prompt, lambda text: None if text is None else open_run(port, path_of(text)))
 
 
-class ScrubScreen(Overview):
+class CheckpointsScreen(Overview):
     """One head at one checkpoint large, and at up to eight of them small."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(CHECKPOINTS)
     ACTIONS = CHECKPOINTS
     DEFAULT_CSS = """
-    ScrubScreen {
+    CheckpointsScreen {
         #large { height: 1fr; padding: 0 1; }
         #large MatrixPane { height: 1fr; }
-        #strip { height: 8; }
+        #small { height: 8; }
         &.-narrow #overview-detail { height: 2; }
         &.-short #overview-detail { height: 1; }
     }
     """
     AUTO_FOCUS = ""
-    HELP_TOPIC, KIND = "scrub", "checkpoint"
+    HELP_TOPIC, KIND = "checkpoints", "checkpoint"
+    pieces: Pieces[int, tuple[int, Heads]]
 
-    def __init__(self, port: Port, film: Film) -> None:
-        """Begin with the last checkpoint."""
+    def __init__(self, port: Port, run: Checkpoints) -> None:
+        """Begin with the last checkpoint; all are computed as the model is that is explored."""
         super().__init__(port)
-        self.film, self.chosen = film, Chosen()
-        self.place = len(film.frames) - 1
-        self.shots = Shots(film, *usual_device(port.session.model))
-        self._unread: set[int] = set()
-        self._taking: int | None = None
-        self.requests.failed = self._failed
+        backend = port.session.model.backend
+        self.run = run
+        computed = Computed(run, backend.device, str(backend.dtype))
+        self.view = CheckpointView(computed, len(run.all) - 1, HeadSelection())
+        cost = AT_ONCE + 1
+        self.pieces = Pieces(
+            self.requests, self.KIND, self._missing, lambda _: cost, self._compute, self._keep, self._leave_out
+        )
 
     def content(self) -> ComposeResult:
-        """The head above, the strip below."""
+        """The head above, the small pictures of it below."""
         with Vertical(id="large"):
             yield MatrixPane(id="matrix")
-        yield TileGrid(id="strip")
+        yield TileGrid(id="small")
 
     def on_mount(self) -> None:
-        """Take the last frame first."""
+        """Compute the last first."""
         for widget in (self.query_one(MatrixPane).cells, self.query_one(TileGrid)):
             widget.can_focus = False
-        self._fit()
-        self._take_next()
         self._show()
+        self.pieces.go_on()
 
     def on_resize(self) -> None:
-        """Give the strip as many lines as its pictures can use."""
+        """Give the small pictures as many lines as they can use."""
         super().on_resize()
-        if self.is_mounted:
+        if self.is_there:
             self._show()
 
-    @property
-    def strip(self) -> tuple[int, ...]:
-        """The frames side by side, as many as there is room for."""
-        return self.film.strip((self.size.width - 2) // SMALLEST)
+    # Computing
 
-    def _fit(self) -> None:
-        """Give the strip as many lines as its pictures can use and the large one can spare."""
-        across = (self.size.width - 2) // len(self.strip) - 1
-        known = next(iter(self.shots.taken.values()), None)
-        rows, columns = (across, across) if known is None or not known.attentions else self._shape(known)
-        wanted = 1 + -(-min(rows * max(across // max(rows, columns), 1), across) // 2)
-        free = self.size.height - AROUND - rows
-        self.query_one(TileGrid).styles.height = max(min(wanted, max(free, LEAST_STRIP), self.size.height // 3), 2)
+    def _missing(self) -> int | None:
+        return self.view.computed.missing(self.view.place, self.side_by_side)
 
-    def _shape(self, heads: Heads) -> tuple[int, int]:
-        attention, _ = self.chosen.of(heads.attentions)
-        return attention.queries.size, attention.keys.size
+    def _compute(self, place: int, task: Task) -> tuple[int, Heads]:
+        return self.view.computed.compute(place, task)
 
-    # Taking
+    def _keep(self, computed: tuple[int, Heads]) -> None:
+        self.view.computed.keep(*computed)
+        self._show()
 
-    def _take_next(self) -> None:
-        """Let the worker take the frame that is needed most."""
-        place = self.shots.next_missing(self.place, self.strip, self._unread)
-        self._taking = place
-        if place is not None:
-            shots = self.shots
-            self.ask(self.KIND, AT_ONCE + 1, lambda task: shots.take(place, task.report), self._taken)
-
-    def _taken(self, found: tuple[int, Sample, Heads]) -> None:
-        place, sample, heads = found
-        self.shots.sample = sample
-        self.shots.taken[place] = heads
-        with suppress(NoMatches):  # the program ends
-            self._show()
-            self._take_next()
-
-    def _failed(self, error: Exception) -> None:
-        """Leave a checkpoint out that cannot be read."""
-        if self._taking is not None:
-            self._unread.add(self._taking)
-        if isinstance(error, InputError) and len(self._unread) < len(self.film.frames):
-            self._take_next()
+    def _leave_out(self, place: int) -> bool:
+        """Go on without a checkpoint that cannot be read, unless none can be."""
+        self.view.computed.unread.add(place)
+        return len(self.view.computed.unread) < len(self.run.all)
 
     # What is shown
 
     @property
-    def frame(self) -> Frame:
-        """The checkpoint that is looked at."""
-        return self.film.frames[self.place]
+    def side_by_side(self) -> tuple[int, ...]:
+        """The checkpoints that are drawn small, as many as there is room for."""
+        return self.run.side_by_side((self.size.width - 2) // SMALLEST)
 
-    @property
-    def heads(self) -> Heads | None:
-        """Its heads, None before they are computed."""
-        return self.shots.taken.get(self.place)
-
-    @property
-    def attention(self) -> tuple[Attention, int] | None:
-        """The attention and the head that were chosen, once anything is known."""
-        known = next(iter(self.shots.taken.values()), None)
-        return self.chosen.of(known.attentions) if known is not None and known.attentions else None
-
-    def _show(self) -> None:
-        """The head large and small."""
-        self._fit()
-        heads, strip = self.heads, self.strip
-        if heads is not None and heads.attentions:
-            view = heads.view(*self.chosen.of(heads.attentions))
-            tile = view.tile(range(view.rows.size), range(view.columns.size))
-            self.query_one(MatrixPane).show_matrix(view, WEIGHT, tile, Place(), note="rows queries, columns keys")
-        picture, labels = partial(self._picture, strip), partial(self._labels, strip)
-        tiles = Tiles(len(strip), None, picture, labels, str, lambda _: WEIGHT)
-        self.query_one(TileGrid).show(tiles, min(range(len(strip)), key=lambda at: abs(strip[at] - self.place)))
+    def _show(self, view: CheckpointView | None = None) -> None:
+        """The head large and small, as it is or another."""
+        self.view = view = view or self.view
+        small, places, head = self.query_one(TileGrid), self.side_by_side, view.head
+        small.styles.height = self._small_height()
+        if view.heads is not None and head is not None:
+            matrix = view.heads.view(*head)
+            tile = matrix.tile(range(matrix.rows.size), range(matrix.columns.size))
+            self.query_one(MatrixPane).show_matrix(matrix, WEIGHT, tile, Place(), note="rows queries, columns keys")
+        small.show(view.tiles(places), min(range(len(places)), key=lambda at: abs(places[at] - view.place)))
         self.show_lines()
 
-    def _picture(self, strip: Sequence[int], index: int, side: int) -> Values | None:
-        heads = self.shots.taken.get(strip[index])
-        if heads is None or not heads.attentions:
-            return None
-        attention, head = self.chosen.of(heads.attentions)
-        return smaller(heads.weights[attention.name][head], side, side)
+    def _small_height(self) -> int:
+        """As many lines as the small pictures can use and the large one can spare."""
+        across, head = (self.size.width - 2) // len(self.side_by_side) - 1, self.view.head
+        rows, columns = (across, across) if head is None else (head[0].queries.size, head[0].keys.size)
+        wanted = 1 + -(-min(rows * max(across // max(rows, columns), 1), across) // 2)
+        free = self.size.height - AROUND - rows
+        return max(min(wanted, max(free, LEAST_SMALL), self.size.height // 3), 2)
 
-    def _labels(self, strip: Sequence[int], index: int) -> tuple[str, ...]:
-        step = f"{self.film.frames[strip[index]].step:,}"
-        return f"step {step}", step
+    def about(self) -> str:
+        """The run."""
+        return f"Checkpoints   {self.run.folder.name}"
 
     def heading(self) -> str:
         """The head, and the step."""
-        found = self.attention
-        head = f"{found[0].group} · layer {found[0].layer} · head {found[1]}" if found else "reading"
-        return f"{head} · step {self.frame.step:,}"
+        return self.view.heading
 
     def note(self) -> str:
         """Which of how many."""
-        return f"checkpoint {self.place + 1} of {len(self.film.frames)}"
+        return f"checkpoint {self.view.place + 1} of {len(self.run.all)}"
 
     def progress(self) -> str:
         """How many are computed."""
-        return f"{len(self.shots.taken)} of {len(self.film.frames)} computed"
+        return f"{len(self.view.computed.heads)} of {len(self.run.all)} computed"
 
     def detail(self) -> tuple[str, str]:
-        """Step and loss; then where the head looks most."""
-        frame = self.frame
-        said = f"step {frame.step:,}" + _loss("loss", frame.loss) + _loss("validation loss", frame.validation)
-        return said, self._sharpness() if self.heads is not None else "being computed"
-
-    def _sharpness(self) -> str:
-        """How sharply the head looks: the mean over queries of the largest weight."""
-        heads = self.heads
-        if heads is None or not heads.attentions:
-            return "this model has no attention"
-        attention, head = self.chosen.of(heads.attentions)
-        largest = float(heads.weights[attention.name][head].max(axis=1).mean())
-        even = 1 / attention.keys.size
-        return f"largest weight of a query, mean {largest:.2f} · all keys alike would be {even:.2f}"
-
-    def _title_line(self) -> Content:
-        right = f"{self.requests.doing or self.progress()} "
-        left = f" Checkpoints   {visible(self.film.folder.name)}"
-        room = max(self.size.width - len(right), 0)
-        return Content.assemble((f"{left[:room]:<{room}}", "$foreground 70%"), (visible(right), "bold"))
+        """Step and loss; then how sharply the head looks."""
+        return self.view.losses, self.view.sharpness
 
     # What keys do
 
-    def action_step(self, step: int) -> None:
+    def action_step(self, by: int) -> None:
         """Another checkpoint."""
-        self.place = max(min(self.place + step, len(self.film.frames) - 1), 0)
-        self._show()
-        if self.heads is None:
-            self._take_next()
+        self._show(self.view.moved(by))
+        if self.view.place not in self.view.computed.heads:
+            self.pieces.again()
 
-    def action_head(self, step: int) -> None:
-        """Another head."""
-        self._choose("with_head", step)
-
-    def action_layer(self, step: int) -> None:
-        """Another layer."""
-        self._choose("with_layer", step)
-
-    def action_kind(self) -> None:
-        """The next kind of attention."""
-        self._choose("with_next_kind")
-
-    def _choose(self, how: str, *arguments: int) -> None:
-        known = next(iter(self.shots.taken.values()), None)
-        if known is not None and known.attentions:
-            self.chosen = getattr(self.chosen, how)(known.attentions, *arguments)
-            self._show()
+    def action_turn(self, what: Turned, by: int) -> None:
+        """Another head, layer or kind of attention."""
+        self._show(self.view.turned(what, by))
 
     def action_sentence(self) -> None:
-        """Ask for another sentence, and take all frames again."""
-        sample = self.shots.sample
+        """Ask for another sentence, and compute all checkpoints again."""
+        sample = self.view.computed.sample
         if sample is None:
             return
 
         def finish(text: str | None) -> None:
             if text is not None:
-                self._with_model(len(self.film.frames) - 1, lambda model: sample_of(model, text), self._take_again)
+                self._with_model(len(self.run.all) - 1, lambda model: sample_of(model, text), self._begin_again)
 
         hint = "the source; the last checkpoint writes what the decoder reads" if sample.decoder_ids else ""
         self.open(PromptScreen("Sentence", value=self.session.text, hint=hint), finish)
 
-    def _take_again(self, sample: Sample) -> None:
-        self.shots = Shots(self.film, self.shots.device, self.shots.dtype, sample)
-        self._show()
-        self._take_next()
+    def _begin_again(self, sample: Sample) -> None:
+        view = self.view
+        computed = Computed(self.run, view.computed.device, view.computed.dtype, sample)
+        self._show(CheckpointView(computed, view.place, view.selection))
+        self.pieces.again()
 
     def action_run(self) -> None:
         """Ask for another run."""
         self.action_leave()
-        _ask(self.port, str(self.film.folder))
+        _ask(self.port, str(self.run.folder))
 
     def action_explore(self) -> None:
         """Explore the checkpoint on the sample."""
-        sample, session = self.shots.sample, self.session
+        sample, session = self.view.computed.sample, self.session
         if sample is not None:
-            self._with_model(self.place, lambda model: session_of(session, model, sample), self._leave_with)
+            self._with_model(self.view.place, lambda model: session_of(session, model, sample), self._leave_with)
 
     def action_compare(self) -> None:
         """Explore the checkpoint with the last one beside it."""
-        sample, session, last = self.shots.sample, self.session, len(self.film.frames) - 1
-        if sample is None or self.place == last:
+        computed, session, last = self.view.computed, self.session, len(self.run.all) - 1
+        sample = computed.sample
+        if sample is None or self.view.place == last:
             self.say("this is the last checkpoint: go back to one before" if sample else "it is being computed")
             return
 
         def compared(model: Model) -> Session:
-            other = self.film.load(last, self.shots.device, self.shots.dtype)
-            overlay = Overlay("trace", f"step {self.film.frames[last].step:,}", model=other)
+            other = self.run.load(last, computed.device, computed.dtype)
+            overlay = Overlay("trace", f"step {self.run.all[last].step:,}", model=other)
             return session_of(session, model, sample).with_overlay(overlay)
 
-        self._with_model(self.place, compared, self._leave_with)
+        self._with_model(self.view.place, compared, self._leave_with)
 
     def _with_model(self, place: int, made: Callable[[Model], Result], done: Callable[[Result], None]) -> None:
         """Load a checkpoint on the worker, make something of it there, then do something with that."""
-        shots = self.shots
-
-        def work(task: Task) -> Result:
-            task.report(f"checkpoint {self.film.frames[place].step:,}")
-            return made(self.film.load(place, shots.device, shots.dtype))
-
-        self._taking = None
-        self.worker.cancel(self.KIND)
-        self.ask("model", AT_ONCE + 1, work, done)
+        computed = self.view.computed
+        self.pieces.halt()
+        self.requests.ask("model", AT_ONCE + 1, lambda task: made(computed.load(place, task)), done)
 
     def _leave_with(self, session: Session) -> None:
-        heads, chosen = self.heads, self.chosen
+        view = self.view
         self.action_leave()
-        show_in(self.port, session, heads, chosen)
-
-
-def _loss(name: str, loss: float | None) -> str:
-    return "" if loss is None or math.isnan(loss) else f" · {name} {short_number(loss)}"
+        show_in(self.port, session, view.heads, view.selection)

@@ -1,29 +1,47 @@
-"""A model that writes on, token by token: what every key does."""
+"""A model that writes on, token by token."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.events import Resize
+from textual.widgets import Static
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions import GENERATE
+from tui_transformer.explorer.shell.asking import Requests, draw_together
+from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.key_line import key_line
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.shell.written import Written
 from tui_transformer.explorer.state.history import History
+from tui_transformer.explorer.state.names import model_name
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import PROBABILITIES, Session
+from tui_transformer.explorer.tools.generate import lines
 from tui_transformer.explorer.tools.generate.cache import sublayers
 from tui_transformer.explorer.tools.generate.draft import Draft
+from tui_transformer.explorer.tools.generate.gathered import Gathered
 from tui_transformer.explorer.tools.generate.settings import GREEDY, GenerateSettings
+from tui_transformer.explorer.tools.generate.view import GenerateView
 from tui_transformer.explorer.tools.generate.wording import token_texts
-from tui_transformer.explorer.tools.generate.writing import LOOK, WritingStage
+from tui_transformer.explorer.tools.generate.writing import GATHER, Writing
+from tui_transformer.explorer.widgets.inks import inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.explorer.widgets.token_text import TokenText
 from tui_transformer.generation.defaults import defaults_of
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
-from tui_transformer.guide.texts import help_text
 from tui_transformer.views.step_view import Place
 
 EDITS_LEFT_OUT = "the model writes without the edits of the explorer"
@@ -43,13 +61,34 @@ def open_from(port: Port) -> None:
         port.say(note, severity="warning")
 
 
-class GenerateScreen(WritingStage):
-    """What can be done with the text beside writing it."""
+class GenerateScreen(ExplorerScreen[None]):
+    """A text, and what can be done with it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(GENERATE)
+    HELP_TOPIC = "generate"
+    DEFAULT_CSS = """
+    GenerateScreen {
+        layout: vertical;
+        background: $background;
+        #title, #keys { height: 1; width: 1fr; background: $surface; }
+    }
+    """
 
     def __init__(self, port: Port, writer: Writer) -> None:
         """Nothing is written yet."""
-        super().__init__(port.worker, port.session)
-        self.port, self._writer = port, writer
+        super().__init__()
+        self.port, self.session, self._writer = port, port.session, writer
+        self.requests = Requests(self, port.worker, self.show_lines)
+        self.view = GenerateView()
+        self.writing = Writing(self.requests, self._show, self.view.show_text)
+        self._written = Written(self)
+
+    def compose(self) -> ComposeResult:
+        """Title, what is known, keys."""
+        self.view.fit(self.app.size)
+        yield Static(id="title", markup=False)
+        yield self.view
+        yield Static(id="keys", markup=False)
 
     def on_mount(self) -> None:
         """Read the prompt."""
@@ -57,47 +96,111 @@ class GenerateScreen(WritingStage):
         self._begin(self._writer, self.session)
         self.show_lines()
 
+    def on_resize(self, event: Resize) -> None:
+        """Tokens and cache side by side, or one at a time, as the size allows."""
+        self.view.fit(event.size)
+        self.call_after_refresh(self._show_again)
+
+    # What is shown
+
+    def _show(self, shown: Gathered) -> None:
+        draw_together(self)
+        self.show_lines()
+        self.view.show(shown, self.writing.layer)
+
+    def _show_again(self) -> None:
+        """Show the same in another size."""
+        self.show_lines()
+        self.view.show_again()
+
+    def show_lines(self) -> None:
+        """The title and the keys."""
+        width, inks, draft, doing = self.size.width, inks_of(self), self.writing.draft, self.requests.doing
+        if draft is not None:
+            self._written.write("title", lines.title(draft, model_name(self.session), doing, width, inks))
+        else:
+            self._written.write("title", Text(" Generate", inks.accent).append(f"   {doing}", inks.plain))
+        shown = [action for action in GENERATE if action.id != "pane.next" or self.view.one_at_a_time]
+        self._written.write("keys", key_line(shown, self.app, width))
+
+    def action_other_pane(self) -> None:
+        """The cache in place of the tokens, and back, where there is room for one."""
+        self.view.turn_pane()
+        self.call_after_refresh(self._show_again)
+
+    def action_other_layer(self, by: int) -> None:
+        """The cache of another layer."""
+        draft = self.writing.draft
+        if draft is not None:
+            self.writing.layer = (self.writing.layer + by) % len(sublayers(draft.writer))
+            self.writing.gather()
+
+    # Writing
+
+    def action_forward(self) -> None:
+        """Go on to the next token; at the end write it."""
+        self.writing.forward()
+
+    def action_backward(self) -> None:
+        """Look at the distribution that the token before was chosen from."""
+        self.writing.backward()
+
+    def action_write_on(self) -> None:
+        """Write until the text ends; once more halts."""
+        self.writing.write_on()
+
+    @on(LineList.Chosen)
+    def _choose(self, event: LineList.Chosen) -> None:
+        """Write the token under the cursor."""
+        shown = self.view.shown
+        if shown is not None and shown.draft is self.writing.draft:
+            self.writing.choose(shown.choices.listed[event.index].token)
+
+    @on(TokenText.Chosen)
+    def _go_to(self, event: TokenText.Chosen) -> None:
+        """Look at the token that was clicked."""
+        draft = self.writing.draft
+        if draft is not None and event.place >= draft.state.prompt:
+            self.writing.halt()
+            self.writing.go(event.place - draft.state.prompt)
+
     # Changes that can be undone
 
     def action_undo(self) -> None:
         """The text as it was before a choice."""
-        if not self._waits(self.action_undo):
-            self._restore(History.undo)
+        if not self.writing.waits(self.action_undo):
+            self.writing.restore(History.undo)
 
     def action_redo(self) -> None:
         """The choice again."""
-        if not self._waits(self.action_redo):
-            self._restore(History.redo)
-
-    def _restore(self, restore: Callable[[History[Draft]], bool]) -> None:
-        if self.history is not None and restore(self.history):
-            self._look()
-        else:
-            self.say(f"there is nothing to {restore.__name__}")
+        if not self.writing.waits(self.action_redo):
+            self.writing.restore(History.redo)
 
     def action_settings(self, field: str = GREEDY) -> None:
         """Ask how the next token is to be chosen."""
-        if self.draft is not None and not self._waits(partial(self.action_settings, field)):
-            self.open(GenerateSettings(self.draft.settings, field), self._use)
+        draft = self.writing.draft
+        if draft is not None and not self.writing.waits(partial(self.action_settings, field)):
+            self.open(GenerateSettings(draft.settings, field), self._use)
 
     def _use(self, settings: Settings | None) -> None:
-        if settings is not None and self.draft is not None and settings != self.draft.settings:
-            self._change(lambda draft, _: draft.chosen_by(settings), "the distribution", push=True)
+        draft = self.writing.draft
+        if settings is not None and draft is not None and settings != draft.settings:
+            self.writing.change(lambda draft, _: draft.chosen_by(settings), "the distribution", push=True)
 
     def action_sentence(self) -> None:
         """Ask for another prompt; of an encoder–decoder for another source."""
-        if self._waits(self.action_sentence):
+        if self.writing.waits(self.action_sentence):
             return
-        session, found = self.session, list[Session]()
+        session, read = self.session, list[Session]()
 
         def check(text: str) -> None:
-            found[:] = [session.with_text(text)]
+            read[:] = [session.with_text(text)]
 
         title = "Source sentence" if session.model.has_decoder else "Prompt"
         value = session.text or session.encoding.text
         self.open(
             PromptScreen(title, value=value, hint="u takes it back", check=check),
-            lambda text: self._read(found[0]) if text is not None else None,
+            lambda text: self._read(read[0]) if text is not None else None,
         )
 
     def _read(self, session: Session) -> None:
@@ -110,8 +213,8 @@ class GenerateScreen(WritingStage):
 
     def _begin(self, writer: Writer, session: Session) -> None:
         """Read the prompt of a session; undo has the text back that was there."""
-        settings = writer.settings if self.draft is None else self.draft.settings
-        target = session.decoder_encoding
+        draft, target = self.writing.draft, session.decoder_encoding
+        settings = writer.settings if draft is None else draft.settings
         prompt = session.encoding.ids if target is None else target.ids
 
         def work(task: Task) -> Draft:
@@ -119,34 +222,20 @@ class GenerateScreen(WritingStage):
             begun = writer.begin(prompt, lambda step: task.report(f"{len(prompt):,} tokens of the prompt: {step.name}"))
             return Draft(writer, settings, (begun,))
 
-        self._write(work, push=True)
-
-    # What is shown
-
-    def action_other_layer(self, step: int) -> None:
-        """The cache of another layer."""
-        if self.draft is not None:
-            self.cache_layer = (self.cache_layer + step) % len(sublayers(self.draft.writer))
-            self._look()
-
-    def action_help(self) -> None:
-        """What there is on this screen, with formulas and sources."""
-        from tui_transformer.explorer.shell.help import HelpScreen
-
-        self.open(HelpScreen(help_text("generate"), "Help"))
+        self.writing.write(work, push=True)
 
     # Leaving
 
     def action_leave(self) -> None:
         """End what is being written; else go back to the steps."""
-        if not self._stop() or self.draft is None:
-            self.worker.cancel(LOOK)
+        if not self.writing.halt() or self.writing.draft is None:
+            self.requests.cancel(GATHER)
             self.dismiss()
 
     def action_explore(self) -> None:
         """Open the text up to the place in the explorer, at the probabilities of the token that comes next."""
-        draft = self.draft
-        if draft is None or self._waits(self.action_explore):
+        draft = self.writing.draft
+        if draft is None or self.writing.waits(self.action_explore):
             return
         ids, source = draft.state.ids, draft.writer.source
         try:
@@ -157,14 +246,14 @@ class GenerateScreen(WritingStage):
         except InputError as error:
             self.say(str(error), severity="error")
             return
-        self._stop()
+        self.writing.halt()
         self.dismiss()
         self.port.change(session, Position(PROBABILITIES, Place(row=len(ids) - 1, column=draft.marked)))
 
     def action_export(self) -> None:
         """Ask for a file, and write the text to it."""
-        draft = self.draft
-        if draft is None or self._waits(self.action_export):
+        draft = self.writing.draft
+        if draft is None or self.writing.waits(self.action_export):
             return
         text = "".join(token_texts(draft.writer.model, draft.ids))
         self.open(

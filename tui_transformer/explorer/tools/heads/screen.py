@@ -16,7 +16,7 @@ from tui_transformer.analysis.head_pictures import SIDE
 from tui_transformer.analysis.heads import MEASURES, Measure
 from tui_transformer.explorer.shell.actions import HEADS
 from tui_transformer.explorer.shell.keys import bindings
-from tui_transformer.explorer.shell.overview import Hiding, joined
+from tui_transformer.explorer.shell.overview import Hiding, joined, leave_to
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
@@ -43,6 +43,7 @@ class HeadsScreen(Hiding):
     BINDINGS: ClassVar[list[BindingType]] = bindings(HEADS)
     ACTIONS = HEADS
     HELP_TOPIC, KIND = "all-heads", "all heads"
+    pieces: Pieces[Layer, tuple[MeasuredHeads, LayerMeasures]]
 
     def __init__(self, port: Port) -> None:
         """Begin with the attention that the main screen shows, at its head."""
@@ -54,7 +55,7 @@ class HeadsScreen(Hiding):
         self.measure: Measure | None = None
         self.reverse, self.common = False, True
         self.ordered = in_order(self.measured, None, reverse=False, common=True)
-        self.pieces = Pieces(self, self._following, _cost, self._measure, self._take)
+        self.pieces = Pieces(self.requests, self.KIND, self._following, _cost, self._measure, self._take)
         self._start = (at.layer * at.heads + port.position.place.head) if at is not None else 0
 
     def content(self) -> ComposeResult:
@@ -191,7 +192,7 @@ class HeadsScreen(Hiding):
     @on(TileGrid.Chosen)
     def _chosen(self) -> None:
         step, head = self.measured.place(self.selected)
-        self.leave_to(step.name, head)
+        leave_to(self, step.name, head)
 
 
 def _cost(layer: Layer) -> int:

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from tui_transformer.analysis.logit_lens import Lens, Spelled, lens_of, words_at
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import LENS
-from tui_transformer.explorer.shell.overview import Overview, part_shown
+from tui_transformer.explorer.shell.overview import Overview, leave_to, part_shown
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
@@ -41,13 +41,14 @@ class LensScreen(Overview):
     """
     ACTIONS = LENS
     HELP_TOPIC, KIND = "lens", "lens"
+    pieces: Pieces[tuple[int, range], tuple[int, Spelled]]
 
     def __init__(self, port: Port, lens: Lens) -> None:
         """Begin at the token of the main screen's row."""
         super().__init__(port)
         self.lens = lens
         self.words: dict[tuple[int, int], tuple[tuple[int, float], ...]] = {}
-        self.pieces = Pieces(self, self.missing, self._cost, self._spell, self._take)
+        self.pieces = Pieces(self.requests, self.KIND, self.missing, self._cost, self._spell, self._take)
 
     def content(self) -> ComposeResult:
         """The words, and what their colours mean."""
@@ -133,4 +134,4 @@ class LensScreen(Overview):
     @on(WordTable.Chosen)
     def _chosen(self) -> None:
         row, column = self.query_one(WordTable).cursor
-        self.leave_to(self.lens.depths[row].step, row=column)
+        leave_to(self, self.lens.depths[row].step, row=column)

@@ -16,7 +16,7 @@ from tui_transformer.analysis.attentions import Attention, attentions
 from tui_transformer.analysis.links import Link, Wanted, links_of, strongest
 from tui_transformer.explorer.shell.actions import LINKS
 from tui_transformer.explorer.shell.keys import bindings
-from tui_transformer.explorer.shell.overview import Hiding
+from tui_transformer.explorer.shell.overview import Hiding, leave_to
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
@@ -54,6 +54,7 @@ class LinksScreen(Hiding):
     }
     """
     HELP_TOPIC, KIND = "links", "links"
+    pieces: Pieces[Layer, Sequence[Link]]
 
     def __init__(self, port: Port) -> None:
         """Begin with all heads."""
@@ -66,7 +67,7 @@ class LinksScreen(Hiding):
         self.found: tuple[Link, ...] = ()
         self.waiting: list[Attention] = []
         self.lines = LinkLines(self.everything, self.session.labels)
-        self.pieces = Pieces(self, self._following, self._cost, self._look, self._take)
+        self.pieces = Pieces(self.requests, self.KIND, self._following, self._cost, self._look, self._take)
 
     def content(self) -> ComposeResult:
         """What the columns are, and the list."""
@@ -187,4 +188,4 @@ class LinksScreen(Hiding):
     @on(LineList.Chosen)
     def _chosen(self, event: LineList.Chosen) -> None:
         link = self.found[event.index]
-        self.leave_to(link.step, link.head, link.query, link.key)
+        leave_to(self, link.step, link.head, link.query, link.key)

@@ -78,7 +78,7 @@ class RolloutScreen(Overview):
         pending = 0 if self.rollout.holds(layer) else self.session.trace.pending([steps[layer].name])
         size = steps[layer].queries.size
         cost = 0 if self.rollout.holds(layer) else pending + layer * 2 * size**3
-        self.ask(self.KIND, cost, partial(self._roll, self.rollout, layer), self._take)
+        self.requests.ask(self.KIND, cost, partial(self._roll, self.rollout, layer), self._take)
         self.show_lines()
 
     @staticmethod

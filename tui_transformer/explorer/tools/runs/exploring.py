@@ -8,8 +8,8 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.state.overlay import NOTHING
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.tools.runs.chosen import Chosen
 from tui_transformer.explorer.tools.runs.sample import Heads, Sample
+from tui_transformer.explorer.tools.runs.selection import HeadSelection
 from tui_transformer.model import Model
 from tui_transformer.views.step_view import Place
 
@@ -28,10 +28,10 @@ def session_of(session: Session, model: Model, sample: Sample) -> Session:
     return changed
 
 
-def show_in(port: Port, session: Session, heads: Heads | None, chosen: Chosen) -> None:
+def show_in(port: Port, session: Session, heads: Heads | None, selection: HeadSelection) -> None:
     """Explore a session at a head; undo comes back to what was explored before."""
     at = None
     if heads is not None and heads.attentions:
-        attention, head = chosen.of(heads.attentions)
+        attention, head = selection.of(heads.attentions)
         at = Position(attention.name, Place(head))
     port.change(session, at)

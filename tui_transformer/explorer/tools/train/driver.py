@@ -16,8 +16,8 @@ from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.tools.runs.log import LOGS
 from tui_transformer.explorer.tools.train.curve import Curves
-from tui_transformer.explorer.tools.train.looks import Looks
 from tui_transformer.explorer.tools.train.plan import plain_names
+from tui_transformer.explorer.tools.train.snapshots import Snapshots
 from tui_transformer.learning.log import Log
 from tui_transformer.learning.loop import Measured, Record
 from tui_transformer.learning.run import Run
@@ -69,7 +69,7 @@ class Training:
     Attributes:
         status: Where it stands; replaced as a whole.
         curves: What the steps so far were.
-        looks: What is looked at; None before the run is open.
+        snapshots: Heads and outputs of the model lately; None before the run is open.
         run: None before it is open.
         changed: Called on the training's thread when something has changed besides the steps that are made.
         error: A mistake of the program that ended the thread.
@@ -86,7 +86,7 @@ class Training:
         """
         self.name, self._opened, self._turn = name, opened, turn
         self.status, self.curves = Status(), Curves()
-        self.looks: Looks | None = None
+        self.snapshots: Snapshots | None = None
         self.run: Run | None = None
         self.changed: Callable[[], None] = lambda: None
         self.error: BaseException | None = None
@@ -116,7 +116,7 @@ class Training:
         """Write a checkpoint."""
         self._commands.put(lambda: self._do("saving", self._save))
 
-    def snapshot(self, done: Callable[[Model], None]) -> None:
+    def copy_model(self, done: Callable[[Model], None]) -> None:
         """Give the model as it is, with weights of its own; `done` is called on the training's thread."""
         self._commands.put(lambda: self._do("copying the model", lambda: done(self._copy())))
 
@@ -188,8 +188,8 @@ class Training:
         if run.trainer.model.backend.device == "cpu":
             self._turn = _at_once
         self.curves.read(run.folder, run.trainer.step)
-        self.looks = Looks(run.trainer)
-        self.looks.now()
+        self.snapshots = Snapshots(run.trainer)
+        self.snapshots.now()
         self._tell(state="done" if run.trainer.done else "paused")
 
     def _allow(self, steps: float) -> None:
@@ -203,8 +203,8 @@ class Training:
 
     def _rest(self) -> None:
         """Look at the model where it has come to."""
-        if self.run is not None and self.looks is not None:
-            self.looks.now()
+        if self.run is not None and self.snapshots is not None:
+            self.snapshots.now()
             self._tell(state="done" if self.run.trainer.done else "paused")
 
     def _set_rate(self, rate: float) -> None:
@@ -230,15 +230,15 @@ class Training:
 
     def _step(self) -> None:
         """One step as the shell makes it."""
-        run, looks = self.run, self.looks
+        run, snapshots = self.run, self.snapshots
         assert run is not None  # noqa: S101 - steps are allowed once the run is open
-        assert looks is not None  # noqa: S101
+        assert snapshots is not None  # noqa: S101
         started = time.perf_counter()
         run.step(self._log_of(run), self._made, lambda: self._say(doing="validating"))
         if not self._allowed:
             self._rest()
             return
-        looks.after(time.perf_counter() - started)
+        snapshots.after(time.perf_counter() - started)
         self._count(run, time.perf_counter() - started)
 
     def _made(self, record: Record, measured: Measured | None) -> None:

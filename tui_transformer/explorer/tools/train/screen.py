@@ -1,28 +1,38 @@
-"""A model that learns in view: what every key does."""
+"""A model that learns in view."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import replace
+from typing import ClassVar
 
-from textual.notifications import SeverityLevel
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.events import Resize
+from textual.widgets import Static
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.pick import PickScreen
+from tui_transformer.explorer.shell.actions import TRAIN
+from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.key_line import key_line
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.tools.runs.exploring import session_of, show_in
+from tui_transformer.explorer.shell.written import Written
+from tui_transformer.explorer.tools.runs.selection import Turned
+from tui_transformer.explorer.tools.train import lines
 from tui_transformer.explorer.tools.train.driver import Training
 from tui_transformer.explorer.tools.train.form import TrainForm
-from tui_transformer.explorer.tools.train.line import TrainingLine
+from tui_transformer.explorer.tools.train.leaving import Leaving
+from tui_transformer.explorer.tools.train.panel import TrainPanel
 from tui_transformer.explorer.tools.train.plan import Plan
-from tui_transformer.explorer.tools.train.stage import TrainStage
-from tui_transformer.guide.texts import help_text
+from tui_transformer.explorer.widgets.inks import inks_of
 from tui_transformer.learning.run_file import is_run
 from tui_transformer.model import Model
-from tui_transformer.text.display import visible
 
-GO_ON, PAUSE, CLOSE = "go on", "pause", "close"
+OFTEN = 0.25
+"""Seconds between two looks at where the run stands."""
+
 HIGHEST_RATE = 1e6
 
 
@@ -51,13 +61,83 @@ def _run_of(model: Model) -> str:
     return "" if found is None else str(found)
 
 
-class TrainScreen(TrainStage):
-    """Everything that a key can do. The training's thread alone uses the run."""
+class TrainScreen(ExplorerScreen[None]):
+    """One run. The training's thread alone uses it: keys ask for what is to be done."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(TRAIN)
+    AUTO_FOCUS = ""
+    HELP_TOPIC = "train"
+    DEFAULT_CSS = """
+    TrainScreen {
+        layout: vertical;
+        background: $background;
+        #title, #keys { height: 1; width: 1fr; background: $surface; }
+    }
+    """
 
     def __init__(self, port: Port, training: Training) -> None:
         """Show a run."""
-        super().__init__(training)
-        self.port = port
+        super().__init__()
+        self.port, self.training = port, training
+        self.panel = TrainPanel(training)
+        self.leaving = Leaving(self, port, training, self.panel)
+        self._written = Written(self)
+
+    @property
+    def settled(self) -> bool:
+        """Whether it shows where the run stands, unless that changes all the time."""
+        return self.training.status.state == "training" or self.panel.settled
+
+    def compose(self) -> ComposeResult:
+        """Title, what is known of the run, keys."""
+        yield Static(id="title", markup=False)
+        yield self.panel
+        yield Static(id="keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Look at the run again and again."""
+        self.panel.fit(self.app.size)
+        self.training.changed = lambda: self.port.worker.post(self.while_there(self._show_change))
+        self.set_interval(OFTEN, self._tick)
+        self._show(everything=True)
+
+    def on_unmount(self) -> None:
+        """Nobody is told any more."""
+        self.training.changed = lambda: None
+
+    def on_screen_resume(self) -> None:
+        """Draw everything: another screen was in front."""
+        super().on_screen_resume()
+        if self.is_there:
+            self._show(everything=True)
+
+    def on_resize(self, event: Resize) -> None:
+        """Show all parts, some, or one at a time, as the size allows."""
+        self.panel.fit(event.size)
+        self.call_after_refresh(self._show, everything=True)
+
+    def _tick(self) -> None:
+        """Look where the run stands."""
+        if self.training.error is not None:
+            raise self.training.error
+        if self.leaving.closing is not None:
+            self.leaving.go_on()
+        elif self.training.status is not self.panel.status:
+            self._show_change()
+
+    def _show_change(self) -> None:
+        if self.is_current and self.is_there:
+            self._show(everything=self.training.status.state != "training")
+
+    def _show(self, *, everything: bool) -> None:
+        """Title, keys and parts; what takes longer to draw is drawn less often, unless everything has to be."""
+        run, width = self.training.run, self.size.width
+        what = "" if run is None else f"{run.trainer.settings.task} · {run.trainer.model.config.summary}"
+        self._written.write("title", lines.title(self.training.name, what, self.training.status, width, inks_of(self)))
+        words = {"step.on": "pause" if self.training.status.state == "training" else "train"}
+        actions = [replace(each, short=words.get(each.id, each.short)) for each in TRAIN]
+        self._written.write("keys", key_line(actions, self.app, width))
+        self.panel.show(everything=everything)
 
     # Training
 
@@ -96,99 +176,18 @@ class TrainScreen(TrainStage):
         self.training.save()
         self.say(f"the model is saved in {self.training.name}")
 
-    # The head
+    # What is shown
 
-    def action_head(self, step: int) -> None:
-        """Another head."""
-        self._choose("with_head", step)
+    def action_turn(self, what: Turned, by: int) -> None:
+        """Another head, layer or kind of attention."""
+        self.panel.turn(what, by)
 
-    def action_layer(self, step: int) -> None:
-        """Another layer."""
-        self._choose("with_layer", step)
-
-    def action_kind(self) -> None:
-        """The next kind of attention."""
-        self._choose("with_next_kind")
-
-    def _choose(self, how: str, *arguments: int) -> None:
-        heads = self.heads
-        if heads is not None and heads.attentions:
-            self.chosen = getattr(self.chosen, how)(heads.attentions, *arguments)
-            self.show_head()
-
-    def action_other_part(self, step: int) -> None:
+    def action_other_part(self, by: int) -> None:
         """The next part, where one is shown at a time."""
-        others = self.others
-        if others:
-            self.part = others[(others.index(self.part) + step) % len(others)]
-            self.show_parts()
-            self.call_after_refresh(self.show, all_of_it=True)
+        self.panel.turn_part(by)
+        self.call_after_refresh(self._show, everything=True)
 
-    # Leaving
-
-    def action_explore(self) -> None:
-        """Explore a copy of the model as it is now."""
-        if self.training.status.state != "training":
-            self._explore(GO_ON)
-            return
-        offers = {GO_ON: "training goes on meanwhile", PAUSE: "training pauses"}
-        note = "You explore a copy of the weights as they are now; ctrl+l comes back."
-        self.open(PickScreen("Explore the model", offers, note), self._explore)
-
-    def _explore(self, how: str | None) -> None:
-        if how is None:
-            return
-        if how == PAUSE:
-            self.training.pause()
-        self.training.snapshot(lambda model: self.port.worker.post(self.while_there(self._show_in_explorer), model))
-
-    def _show_in_explorer(self, model: Model) -> None:
-        """Show the model on the sample, at the head that was looked at."""
-        looks, session = self.training.looks, self.port.session
-        if looks is None or not self.is_current:
-            return
-        try:
-            session = session_of(session, model, looks.examples.sample)
-        except InputError as error:
-            self.say(str(error), "error")
-            return
-        self._back_to_main()
-        show_in(self.port, session, self.heads, self.chosen)
-
-    def _back_to_main(self) -> None:
-        """Leave the run open, and say over the main screen where it stands."""
-        self.dismiss()
-        self.port.banner(TrainingLine(self.training))
-
-    def action_leave(self) -> None:
-        """Ask whether training goes on."""
-        training = self.training.status.state == "training"
-        offers = {
-            **({GO_ON: "training goes on in the background"} if training else {}),
-            PAUSE: "the run stays open where it is, saved; ctrl+l comes back",
-            CLOSE: "the run is saved and closed",
-        }
-        self.open(PickScreen("Leave", offers), self._leave)
-
-    def _leave(self, how: str | None) -> None:
-        if how == CLOSE:
-            self._end(self.dismiss)
-        elif how is not None:
-            if how == PAUSE:
-                self.training.pause()
-                self.training.save()
-            self._back_to_main()
-
-    def action_quit(self) -> None:
-        """Save, and quit."""
-        self._end(self.app.exit)
-
-    def _end(self, then: Callable[[], object]) -> None:
-        """Save the run and close it, then go on."""
-        self.training.ask_to_end()
-        self.closing = then
-
-    def action_scrub(self) -> None:
+    def action_checkpoints(self) -> None:
         """The checkpoints of this run."""
         from tui_transformer.explorer.tools.checkpoints.screen import open_run
 
@@ -196,15 +195,19 @@ class TrainScreen(TrainStage):
         if run is not None:
             open_run(self.port, run.folder, self.open)
 
-    def action_help(self) -> None:
-        """What there is on this screen."""
-        from tui_transformer.explorer.shell.help import HelpScreen
+    # Leaving
 
-        self.open(HelpScreen(help_text("train"), "Help"))
+    def action_explore(self) -> None:
+        """Explore a copy of the model as it is now."""
+        self.leaving.explore()
 
-    def say(self, message: str, severity: SeverityLevel = "information") -> None:
-        """A message that goes away by itself."""
-        self.app.notify(visible(message), severity=severity, markup=False)
+    def action_leave(self) -> None:
+        """Ask whether training goes on."""
+        self.leaving.ask()
+
+    def action_quit(self) -> None:
+        """Save, and quit."""
+        self.leaving.close(self.app.exit)
 
 
 def _rate(text: str) -> float:

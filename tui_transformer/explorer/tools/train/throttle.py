@@ -12,7 +12,7 @@ LEAST, MOST = 0.25, 5.0
 """Seconds between two drawings."""
 
 
-class Pace:
+class Throttle:
     """Counts what the screen's thread has computed, and says when it may draw again."""
 
     def __init__(

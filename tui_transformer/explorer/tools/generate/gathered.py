@@ -1,4 +1,4 @@
-"""What the screen shows of a place of the text, gathered by the worker before it is drawn."""
+"""The next token and the cache at a place of the text, gathered by the worker before they are drawn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tui_transformer.explorer.widgets.cache_lines import CachePicture
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Gathered:
     """A draft with the next token at its place, and the cache there."""
 
     draft: Draft
@@ -21,11 +21,11 @@ class Look:
     memory: Memory
 
 
-def look(draft: Draft, layer: int) -> Look:
+def gathered(draft: Draft, layer: int) -> Gathered:
     """Gather what is shown; what is missing of it is computed."""
     writer, state = draft.writer, draft.state
     words = tuple(token_texts(writer.model, state.ids))
-    return Look(
+    return Gathered(
         draft,
         choices_of(state, writer.rules, draft.limit, draft.marked),
         picture(writer, state, layer, words),

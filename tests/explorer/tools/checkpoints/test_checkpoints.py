@@ -12,9 +12,9 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from training_runs import trained, training
 
-from tui_transformer.explorer.tools.checkpoints import screen as scrub
-from tui_transformer.explorer.tools.checkpoints.frames import Film
-from tui_transformer.explorer.tools.checkpoints.screen import ScrubScreen
+from tui_transformer.explorer.tools.checkpoints.computed import Computed
+from tui_transformer.explorer.tools.checkpoints.saved import Checkpoints
+from tui_transformer.explorer.tools.checkpoints.screen import CheckpointsScreen, open_from, open_run
 from tui_transformer.explorer.tools.train.screen import TrainScreen
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
@@ -29,38 +29,42 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @asynccontextmanager
-async def scrubbing(folder: Path, size: tuple[int, int] = WIDE) -> AsyncIterator[Explorer]:
+async def stepping_through(folder: Path, size: tuple[int, int] = WIDE) -> AsyncIterator[Explorer]:
     async with exploring(size) as explorer:
-        scrub.open_run(explorer.parts.port, folder)
-        await explorer.until(lambda: isinstance(explorer.app.screen, ScrubScreen))
-        await taken(explorer)
+        open_run(explorer.parts.port, folder)
+        await explorer.until(lambda: isinstance(explorer.app.screen, CheckpointsScreen))
+        await all_computed(explorer)
         yield explorer
 
 
-async def taken(explorer: Explorer) -> None:
+async def all_computed(explorer: Explorer) -> None:
     """Wait until every checkpoint is computed."""
-    await explorer.until(lambda: len(screen_of(explorer).shots.taken) == len(screen_of(explorer).film.frames))
+    await explorer.until(lambda: len(computed(explorer).heads) == len(screen_of(explorer).run.all))
     await explorer.settled()
 
 
-def screen_of(explorer: Explorer) -> ScrubScreen:
+def screen_of(explorer: Explorer) -> CheckpointsScreen:
     found = explorer.app.screen
-    assert isinstance(found, ScrubScreen), found
+    assert isinstance(found, CheckpointsScreen), found
     return found
 
 
+def computed(explorer: Explorer) -> Computed:
+    return screen_of(explorer).view.computed
+
+
 async def test_every_checkpoint_shows_its_own_head_and_loss(run):
-    losses = {frame.step: frame.loss for frame in Film.of(run).frames}
-    async with scrubbing(run) as explorer:
+    losses = {each.step: each.loss for each in Checkpoints.of(run).all}
+    async with stepping_through(run) as explorer:
         await explorer.press("home")
         assert "step 0" in explorer.text
         for step, folder in enumerate(checkpoints(run)):
             assert f"decoder cross-attention · layer 0 · head 0 · step {step}" in explorer.text
             assert f"checkpoint {step + 1} of 11" in explorer.text
-            shots = screen_of(explorer).shots
+            now = computed(explorer)
             name = "decoder.0.cross_attention.weights"
-            trace = Model.load(folder).trace(ids=shots.sample.ids, decoder_ids=shots.sample.decoder_ids)
-            assert np.array_equal(shots.taken[step].weights[name], trace[name])
+            trace = Model.load(folder).trace(ids=now.sample.ids, decoder_ids=now.sample.decoder_ids)
+            assert np.array_equal(now.heads[step].weights[name], trace[name])
             if step:
                 found = re.search(rf"step {step} · loss ([\d.]+)", explorer.text)
                 assert found is not None
@@ -71,15 +75,15 @@ async def test_every_checkpoint_shows_its_own_head_and_loss(run):
 
 
 async def test_eight_checkpoints_from_first_to_last_are_side_by_side(run):
-    async with scrubbing(run) as explorer:
-        strip = screen_of(explorer).strip
-        assert (len(strip), strip[0], strip[-1]) == (8, 0, 10)
-        for place in strip:
+    async with stepping_through(run) as explorer:
+        places = screen_of(explorer).side_by_side
+        assert (len(places), places[0], places[-1]) == (8, 0, 10)
+        for place in places:
             assert f"step {place}" in explorer.text
 
 
 async def test_other_heads_and_kinds_of_attention(run):
-    async with scrubbing(run) as explorer:
+    async with stepping_through(run) as explorer:
         before = explorer.text
         await explorer.press("]")
         assert "decoder cross-attention · layer 0 · head 1 · step 10" in explorer.text
@@ -92,23 +96,23 @@ async def test_other_heads_and_kinds_of_attention(run):
 
 async def test_another_sentence_is_read_by_all_checkpoints(run):
     source = (run.parent / "pairs.txt").read_text().splitlines()[-1].partition("\t")[0]
-    async with scrubbing(run) as explorer:
-        before = screen_of(explorer).shots
+    async with stepping_through(run) as explorer:
+        before = computed(explorer)
         await explorer.press("slash")
         await explorer.answer(source)
-        await explorer.until(lambda: screen_of(explorer).shots is not before)
-        await taken(explorer)
-        shots = screen_of(explorer).shots
+        await explorer.until(lambda: computed(explorer) is not before)
+        await all_computed(explorer)
+        now = computed(explorer)
         model = Model.load(checkpoints(run)[-1])
         writer = Writer(model, Settings(greedy=True), source=model.encode(source).ids)
-        assert shots.sample.ids == writer.source
+        assert now.sample.ids == writer.source
         *_, written = writer.run(writer.begin())
-        assert shots.sample.decoder_ids == written.ids[: len(shots.sample.decoder_ids)]
-        assert {heads.sample for heads in shots.taken.values()} == {shots.sample}
+        assert now.sample.decoder_ids == written.ids[: len(now.sample.decoder_ids)]
+        assert {heads.sample for heads in now.heads.values()} == {now.sample}
 
 
 async def test_enter_explores_the_checkpoint_at_the_head(run):
-    async with scrubbing(run) as explorer:
+    async with stepping_through(run) as explorer:
         await explorer.press("home", "right", "right", "]", "enter")
         await explorer.until(lambda: explorer.app.screen is explorer.main)
         await explorer.settled()
@@ -119,13 +123,13 @@ async def test_enter_explores_the_checkpoint_at_the_head(run):
         name = "decoder.0.cross_attention.weights"
         trace = saved.trace(ids=explorer.session.encoding.ids, decoder_ids=explorer.session.decoder_encoding.ids)
         assert np.array_equal(explorer.session.trace[name], trace[name])
-        scrub.open_from(explorer.parts.port)
+        open_from(explorer.parts.port)
         await explorer.shown("checkpoint 11 of 11")
-        assert screen_of(explorer).film.folder == run
+        assert screen_of(explorer).run.folder == run
 
 
 async def test_d_compares_with_the_last_checkpoint(run):
-    async with scrubbing(run) as explorer:
+    async with stepping_through(run) as explorer:
         await explorer.press("d")
         assert "this is the last checkpoint" in explorer.messages[-1]
         await explorer.press("home", "d")
@@ -138,7 +142,7 @@ async def test_d_compares_with_the_last_checkpoint(run):
 
 async def test_a_folder_without_checkpoints_and_a_damaged_one_are_said(run, tmp_path):
     async with exploring(WIDE) as explorer:
-        scrub.open_from(explorer.parts.port)
+        open_from(explorer.parts.port)
         await explorer.handled()
         await explorer.answer(str(tmp_path))
         assert "name the folder of a training run" in explorer.text
@@ -149,8 +153,8 @@ async def test_a_folder_without_checkpoints_and_a_damaged_one_are_said(run, tmp_
                 (folder / file.name).write_bytes(file.read_bytes())
         (tmp_path / "checkpoints/000001/model.safetensors").write_bytes(b"no weights")
         await explorer.answer(str(tmp_path))
-        await explorer.until(lambda: isinstance(explorer.app.screen, ScrubScreen))
-        await explorer.until(lambda: 0 in screen_of(explorer).shots.taken)
+        await explorer.until(lambda: isinstance(explorer.app.screen, CheckpointsScreen))
+        await explorer.until(lambda: 0 in computed(explorer).heads)
         assert "model.safetensors" in explorer.messages[-1]
         await explorer.press("home")
         assert "head 0 · step 0" in explorer.text
@@ -158,7 +162,7 @@ async def test_a_folder_without_checkpoints_and_a_damaged_one_are_said(run, tmp_
 
 @pytest.mark.parametrize("size", [MEDIUM, NARROW, (60, 20), SMALL, (5, 3)])
 async def test_it_fits_every_size(run, size):
-    async with scrubbing(run, size) as explorer:
+    async with stepping_through(run, size) as explorer:
         await explorer.press("left", "]")
         if size != (5, 3):
             assert "step 9" in explorer.text
@@ -166,17 +170,17 @@ async def test_it_fits_every_size(run, size):
         assert "checkpoint 10 of 11" in explorer.text
 
 
-async def test_without_colour_the_strip_is_drawn_in_glyphs(run, monkeypatch):
+async def test_without_colour_the_small_pictures_are_drawn_in_glyphs(run, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
-    async with scrubbing(run, NARROW) as explorer:
+    async with stepping_through(run, NARROW) as explorer:
         assert "checkpoint 11 of 11" in explorer.text
 
 
 async def test_the_checkpoints_of_a_run_that_is_open(tmp_path):
     async with training(trained(tmp_path, made=4)) as explorer:
         await explorer.keys("F")
-        await explorer.until(lambda: isinstance(explorer.app.screen, ScrubScreen))
-        await taken(explorer)
+        await explorer.until(lambda: isinstance(explorer.app.screen, CheckpointsScreen))
+        await all_computed(explorer)
         assert "checkpoint 3 of 3" in explorer.text
         await explorer.press("escape")
         assert isinstance(explorer.app.screen, TrainScreen)

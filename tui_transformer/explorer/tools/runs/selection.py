@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from tui_transformer.analysis.attentions import Attention
 
 CROSS = "cross_attention"
 
+Turned = Literal["head", "layer", "kind"]
+
 
 @dataclass(frozen=True)
-class Chosen:
+class HeadSelection:
     """What was chosen; "" is the cross-attention where there is one, else the first kind."""
 
     group: str = ""
@@ -24,6 +27,16 @@ class Chosen:
         attention = layers[self.layer % len(layers)]
         return attention, self.head % attention.heads
 
+    def turned(self, known: Sequence[Attention], what: Turned, by: int) -> HeadSelection:
+        """So many heads, layers or kinds of attention further; a kind begins at its first layer."""
+        if what == "head":
+            attention, head = self.of(known)
+            return replace(self, head=(head + by) % attention.heads)
+        if what == "layer":
+            return replace(self, layer=(self.layer + by) % len(self._layers(known)))
+        groups = list(dict.fromkeys(each.group for each in known))
+        return HeadSelection(groups[(groups.index(self._group(known)) + by) % len(groups)], 0, self.head)
+
     def _layers(self, known: Sequence[Attention]) -> list[Attention]:
         group = self._group(known)
         return [each for each in known if each.group == group]
@@ -33,17 +46,3 @@ class Chosen:
         if self.group in groups:
             return self.group
         return next((each.group for each in known if each.kind == CROSS), groups[0])
-
-    def with_head(self, known: Sequence[Attention], step: int) -> Chosen:
-        """So many heads further."""
-        attention, head = self.of(known)
-        return replace(self, head=(head + step) % attention.heads)
-
-    def with_layer(self, known: Sequence[Attention], step: int) -> Chosen:
-        """So many layers further."""
-        return replace(self, layer=(self.layer + step) % len(self._layers(known)))
-
-    def with_next_kind(self, known: Sequence[Attention]) -> Chosen:
-        """The next kind of attention, at its first layer."""
-        groups = list(dict.fromkeys(each.group for each in known))
-        return Chosen(groups[(groups.index(self._group(known)) + 1) % len(groups)], 0, self.head)

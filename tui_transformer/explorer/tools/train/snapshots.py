@@ -1,4 +1,4 @@
-"""What is looked at while a model learns, in a small share of the time."""
+"""Heads and outputs of a model while it learns, made in a small share of the time."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tui_transformer.explorer.tools.runs.sample import Examples, Heads, Output, 
 from tui_transformer.learning.loop import Trainer
 
 SHARE = 0.01
-"""Of the time of training, what looking may take."""
+"""Of the time of training, what snapshots may take."""
 
 KEPT = 60
 """Outputs that are kept."""
 
 
 @dataclass(eq=False)
-class Looks:
+class Snapshots:
     """The attention of the heads and outputs for examples, each made in turn when there is time for it.
 
     Attributes:
-        heads: Of the newest look; None before the first.
+        heads: The newest; None before the first.
         outputs: The newest first.
     """
 
@@ -39,7 +39,7 @@ class Looks:
         self._turn = self._in_turns()
 
     def after(self, seconds: float) -> None:
-        """Look at one thing, if the time that was spent on training allows it."""
+        """Make one, if the time that was spent on training allows it."""
         self._earned += SHARE * seconds
         if self._spent <= self._earned:
             started = time.perf_counter()
@@ -47,19 +47,19 @@ class Looks:
             self._spent += time.perf_counter() - started
 
     def now(self) -> None:
-        """Look at the model as it is, if it has changed since."""
+        """Make both of the model as it is, if it has changed since."""
         if self.heads is None or self.heads.step != self.trainer.step:
-            self._look()
+            self._take_heads()
         if not self.outputs or self.outputs[0].step != self.trainer.step:
-            self._try()
+            self._take_output()
 
     def _in_turns(self) -> Iterator[Callable[[], None]]:
         while True:
-            yield self._look
-            yield self._try
+            yield self._take_heads
+            yield self._take_output
 
-    def _look(self) -> None:
+    def _take_heads(self) -> None:
         self.heads = heads_of(self.trainer.model, self.examples.sample, self.trainer.step)
 
-    def _try(self) -> None:
+    def _take_output(self) -> None:
         self.outputs = (next(self._made), *self.outputs)[:KEPT]

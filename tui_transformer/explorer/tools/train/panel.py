@@ -1,0 +1,236 @@
+"""The parts around a run: curves, numbers, gradients, a head and outputs, as the size allows."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.geometry import Size
+from textual.widgets import Static
+
+from tui_transformer.explorer.shell.written import Written
+from tui_transformer.explorer.tools.runs.sample import Heads, Output
+from tui_transformer.explorer.tools.runs.selection import HeadSelection, Turned
+from tui_transformer.explorer.tools.train import lines
+from tui_transformer.explorer.tools.train.driver import Status, Training
+from tui_transformer.explorer.tools.train.throttle import Throttle
+from tui_transformer.explorer.widgets.chart import Chart
+from tui_transformer.explorer.widgets.inks import inks_of
+from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
+from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
+from tui_transformer.text.display import visible
+from tui_transformer.views.charts import BarChart
+from tui_transformer.views.step_view import Place
+from tui_transformer.views.view import Scale
+
+CURVES = {"loss": "loss", "accuracy": "accuracy", "rate": "learning rate", "norm": "gradient"}
+PARTS = (*CURVES, "now", "norms", "head", "outputs")
+TABS = {"norms": "layers"}
+"""What parts are called where one is shown at a time, if it is not their name."""
+
+TITLES = {"now": "Now", "outputs": "Outputs for validation examples"}
+LAYOUTS = {"wide": (140, 42), "medium": (96, 26), "narrow": (0, 0)}
+ALWAYS = {"wide": PARTS, "medium": ("loss", "accuracy", "now"), "narrow": ()}
+"""The parts that each layout shows; of the others it shows the one that was chosen."""
+
+AROUND_MATRIX = 4
+"""Lines of the head besides the pictures of all heads and the rows of the matrix: numbers, gap, keys, legend."""
+
+WEIGHT = Scale("sequential", 0.0, 1.0)
+
+
+class TrainPanel(Vertical):
+    """The parts around one run.
+
+    Attributes:
+        part: The one that was chosen, where one is shown at a time.
+        selection: The head that is shown.
+        heads: Those that are drawn; None before the first.
+        status: Where the run stood when it was last written.
+    """
+
+    DEFAULT_CSS = """
+    TrainPanel {
+        #brief, #tabs { height: 1; width: 1fr; }
+        #brief { padding: 0 1; }
+        #tabs { padding: 0 0 0 1; }
+        #problem { height: auto; max-height: 3; padding: 0 1; color: $error; text-style: bold; display: none; }
+        #problem.-said { display: block; }
+        #body, #left, #right { height: 1fr; width: 1fr; }
+        #loss { height: 2fr; }
+        #accuracy { height: 1.5fr; }
+        #rate, #norm { height: 1.2fr; }
+        #top { height: 14; }
+        #now, #norms { width: 1fr; height: 1fr; }
+        #now { width: 1.5fr; }
+        #head, #outputs { height: 1fr; }
+        #outputs-text, #matrix { height: 1fr; }
+        #heads { height: auto; margin: 0 0 1 0; }
+        .part {
+            border: round $border-blurred;
+            border-title-color: $foreground 70%;
+            border-subtitle-color: $foreground 60%;
+            background: $background;
+            padding: 0 1;
+        }
+        &.-wide #head { height: 2fr; }
+        &.-medium #top { height: 11; }
+        &.-narrow .part { border: none; height: 1fr; }
+        &.-narrow #head, &.-narrow #outputs { border-top: solid $border-blurred; }
+        &.-narrow #top { height: 1fr; }
+    }
+    """
+
+    def __init__(self, training: Training) -> None:
+        """Show a run."""
+        super().__init__()
+        self._training = training
+        self.part = "loss"
+        self.selection = HeadSelection()
+        self.heads: Heads | None = None
+        self.status: Status | None = None
+        self._outputs: tuple[Output, ...] = ()
+        self._throttle = Throttle()
+        self._written = Written(self)
+        self._layout = "narrow"
+
+    def compose(self) -> ComposeResult:
+        """Curves at the left, everything else at the right."""
+        yield Static(id="brief", markup=False)
+        with Horizontal(id="body"):
+            with Vertical(id="left"):
+                yield from (Chart(id=name, classes="part") for name in CURVES)
+            with Vertical(id="right"):
+                with Horizontal(id="top"):
+                    with Vertical(id="now", classes="part"):
+                        yield Static(id="numbers", markup=False)
+                    yield Chart(id="norms", classes="part")
+                with Vertical(id="head", classes="part"):
+                    yield HeadThumbnails(id="heads")
+                    yield MatrixPane(id="matrix")
+                with Vertical(id="outputs", classes="part"):
+                    yield Static(id="outputs-text", markup=False)
+        yield Static(id="tabs", markup=False)
+        yield Static(id="problem", markup=False)
+
+    def on_mount(self) -> None:
+        """Name the parts; the keys of the screen are for all of them."""
+        for widget in (self.query_one(HeadThumbnails), self.query_one(MatrixPane).cells):
+            widget.can_focus = False
+        for name, title in TITLES.items():
+            self.query_one(f"#{name}").border_title = title
+
+    # Layout
+
+    def fit(self, size: Size) -> None:
+        """Show all parts, some, or one at a time, as the size of the screen allows."""
+        self._layout = next(name for name, (w, h) in LAYOUTS.items() if size.width >= w and size.height >= h)
+        self.set_classes(f"-{self._layout}")
+        self._show_parts()
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The parts of which one is shown at a time."""
+        return tuple(name for name in PARTS if name not in ALWAYS[self._layout])
+
+    def turn_part(self, by: int) -> None:
+        """Another part, where one is shown at a time."""
+        if others := self.others:
+            self.part = others[(others.index(self.part) + by) % len(others)]
+            self._show_parts()
+
+    def _show_parts(self) -> None:
+        """Show the parts that there is room for, and of the others the one that was chosen."""
+        others = self.others
+        if others and self.part not in others:
+            self.part = "head" if "head" in others else others[0]
+        shown = {*ALWAYS[self._layout], *([self.part] if others else [])}
+        for name in PARTS:
+            self.query_one(f"#{name}").display = name in shown
+        for box in ("top", "left", "right"):
+            self.query_one(f"#{box}").display = any(part.display for part in self.query_one(f"#{box}").query(".part"))
+        self.query_one("#brief").display = "now" not in shown
+        self.query_one("#tabs").display = bool(others)
+
+    # What is shown
+
+    @property
+    def settled(self) -> bool:
+        """Whether it shows where the run stands, and the head that was made last."""
+        made = self._training.snapshots
+        return self.status is self._training.status and (made is None or self.heads is made.heads)
+
+    def show(self, *, everything: bool) -> None:
+        """Show where the run stands; the charts now and then, or in any case."""
+        self.show_lines()
+        if self._throttle.due() or everything:
+            self._show_curves()
+            self._show_snapshots(again=everything)
+
+    def show_lines(self) -> None:
+        """Numbers, tabs, what went wrong."""
+        status, run = self._training.status, self._training.run
+        self.status = status
+        self._written.write("brief", lines.brief(status, self.size.width - 2))
+        if run is not None and self.query_one("#now").display:
+            room = self.query_one("#numbers").size.width
+            self._written.write("numbers", lines.numbers(status, run.trainer.settings, inks_of(self.screen), room))
+        self._written.write("tabs", self._tabs())
+        self.query_one("#problem").set_class(bool(status.problem), "-said")
+        self._written.write("problem", visible(status.problem), grows=True)
+
+    def _tabs(self) -> Content:
+        """The parts of which one is shown at a time, that one marked."""
+        names = {name: TABS.get(name, name) for name in self.others}
+        parts = [
+            Content.styled(f"[{text}]", "bold $accent") if name == self.part else Content.styled(f" {text} ", "dim")
+            for name, text in names.items()
+        ]
+        return Content.assemble(("tab", "bold $accent"), *parts)
+
+    def _show_curves(self) -> None:
+        """The curves and the gradients by layer, where they are shown."""
+        for name, kind in CURVES.items():
+            chart = self.query_one(f"#{name}", Chart)
+            if chart.display:
+                chart.show(self._training.curves.chart(kind))
+        norms, record = self.query_one("#norms", Chart), self._training.status.record
+        if norms.display and record is not None:
+            norms.show(BarChart("Gradient norm by layer", tuple(record.norms), tuple(record.norms.values())))
+
+    def _show_snapshots(self, *, again: bool) -> None:
+        """The head and the outputs, where there are newer ones."""
+        made = self._training.snapshots
+        if made is None:
+            return
+        if made.heads is not None and (again or made.heads is not self.heads):
+            self.heads = made.heads
+            self._show_head()
+        if again or made.outputs is not self._outputs:
+            self._outputs = made.outputs
+            width, height = self.query_one("#outputs-text", Static).size
+            self._written.write("outputs-text", lines.outputs(self._outputs, width, height, inks_of(self.screen)))
+
+    def turn(self, what: Turned, by: int) -> None:
+        """Another head, layer or kind of attention."""
+        heads = self.heads
+        if heads is not None and heads.attentions:
+            self.selection = self.selection.turned(heads.attentions, what, by)
+            self._show_head()
+
+    def _show_head(self) -> None:
+        """The chosen head on the sample."""
+        heads = self.heads
+        if heads is None or not heads.attentions:
+            return
+        attention, head = self.selection.of(heads.attentions)
+        view = heads.view(attention, head)
+        tile = view.tile(range(view.rows.size), range(view.columns.size))
+        pane = self.query_one("#head")
+        pane.border_title = Content(visible(f"{attention.group} · layer {attention.layer} · head {head}"))
+        pane.border_subtitle = f"step {heads.step:,}"
+        self.query_one(MatrixPane).show_matrix(view, WEIGHT, tile, Place(), note="rows queries, columns keys")
+        all_heads, tiles = self.query_one(HeadThumbnails), heads.weights[attention.name]
+        all_heads.show(list(tiles), head, WEIGHT)
+        room = pane.content_size.height - len(tiles[0]) - AROUND_MATRIX
+        all_heads.display = len(tiles) > 1 and (len(tiles[0]) + 1) // 2 <= room
