@@ -38,6 +38,7 @@ class BreaksScreen(Overview):
     BINDINGS: ClassVar[list[BindingType]] = bindings(BREAKING)
     ACTIONS = BREAKING
     HELP_TOPIC, KIND = "breaks", "breaks"
+    pieces: Pieces[Break, Found]
 
     def __init__(self, port: Port) -> None:
         """Begin with what is broken already."""
@@ -46,7 +47,8 @@ class BreaksScreen(Overview):
         self.fitting = {each.name for each in fitting(self.whole.base)}
         self.effects: dict[str, Effect] = {}
         self.waiting = [each for each in BREAKS if each.name in self.fitting]
-        self.pieces = Pieces(self, self._following, lambda _: cost_of(self.whole), self._look, self._take)
+        cost = cost_of(self.whole)
+        self.pieces = Pieces(self.requests, self.KIND, self._following, lambda _: cost, self._look, self._take)
 
     def content(self) -> ComposeResult:
         """The switches."""

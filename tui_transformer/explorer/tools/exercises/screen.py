@@ -60,12 +60,16 @@ class ExercisesScreen(Overview):
         #task { height: 1fr; padding: 1 1 0 1; scrollbar-size-vertical: 1; }
     }
     """
-    HELP_TOPIC, TITLE_TEXT = "exercises", "Exercises: write a transformer, step by step"
+    HELP_TOPIC = "exercises"
 
     def __init__(self, port: Port, course: Course, progress: Progress) -> None:
         """Show a course, and what is done of it."""
         super().__init__(port)
         self._exercises, self._done = course.exercises, progress.done
+
+    def heading(self) -> str:
+        """Of what."""
+        return "Exercises: write a transformer, step by step"
 
     def content(self) -> ComposeResult:
         """The list, and the task below it."""
