@@ -230,6 +230,14 @@ class ExplorerApp(App[None]):
         shown = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
         self.post_message(Notify(Notice(message, title, severity, shown, markup)))
 
+    def action_help(self) -> None:
+        """Explain the screen that is in front."""
+        from tui_transformer.explorer.shell.help import HelpScreen
+
+        screen = self.screen
+        if isinstance(screen, ExplorerScreen):
+            screen.open(HelpScreen(screen.help_page, "Help"))
+
     def action_messages(self) -> None:
         """Show what was said."""
         from tui_transformer.explorer.shell.message import MessageScreen

@@ -198,12 +198,11 @@ class MainScreen(ExplorerScreen[None]):
         """The tool of this name."""
         TOOLS[name](self.parts.port)
 
-    def action_help(self) -> None:
-        """The keys of the focused pane, and those of every pane."""
-        from tui_transformer.explorer.shell.help import HelpScreen
+    @property
+    def help_page(self) -> str:
+        """The step that is shown, the keys of the focused pane, and those of every pane."""
         from tui_transformer.guide.texts import help_text
 
         active = self.parts.explored.view.active
         topic = VOCABULARY if active == "matrix" and self.parts.port.position.stop == VOCABULARY else active
-        about = self.parts.presenter.about
-        self.parts.port.open(HelpScreen(f"{about}\n\n{help_text(topic)}\n\n{help_text('general')}", "Help"))
+        return f"{self.parts.presenter.about}\n\n{help_text(topic)}\n\n{help_text('general')}"

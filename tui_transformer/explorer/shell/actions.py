@@ -19,7 +19,7 @@ ACTIONS = (
     Action("target.edit", "edit('target')", "Edit the target of an encoder–decoder"),
     Action("vocabulary.open", "vocabulary", "Show the vocabulary", "vocabulary", "v"),
     Action("cuts", "open('cuts')", "How several vocabularies cut the sentence"),
-    Action("help", "help", "Help on the focused pane", "help", "?"),
+    Action("help", "app.help", "Help on the focused pane", "help", "?"),
     Action("quit", "app.quit", "Quit", "quit", "q"),
     Action("backward", "backward", "Backward: gradients from the loss back, and forward again", "backward", "b"),
     Action("targets", "open('targets')", "Set the targets of the loss"),
@@ -110,7 +110,7 @@ KEY_LINE = (
 )
 """What stands before it, as far as there is room: the most useful first."""
 
-HELP = Action("help", "help", "What is shown here", "help", "?")
+HELP = Action("help", "app.help", "What is shown here", "help", "?")
 THEME = Action("theme", "app.next_theme", "Dark or light")
 SUSPEND = Action("suspend", "app.suspend_process", "Suspend (fg comes back)")
 SUBMIT = Action("save", "submit", "Take over what is in the form", "apply", "^s")

@@ -65,12 +65,12 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
         """A message that goes away by itself."""
         say(self.app, message, severity)
 
-    def action_help(self) -> None:
+    @property
+    def help_page(self) -> str:
         """What is shown here, with formulas and sources."""
-        from tui_transformer.explorer.shell.help import HelpScreen
         from tui_transformer.guide.texts import help_text
 
-        self.open(HelpScreen(help_text(self.HELP_TOPIC), "Help"))
+        return help_text(self.HELP_TOPIC)
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """Close with a result, once; where another screen is on top, as soon as that is closed."""

@@ -42,6 +42,7 @@ class InsideScreen(ExplorerScreen[Spot]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(INSIDE)
+    HELP_TOPIC = "inside"
     COMPONENT_CLASSES: ClassVar[set[str]] = INK_CLASSES
     DEFAULT_CSS = """
     InsideScreen {
@@ -205,10 +206,3 @@ class InsideScreen(ExplorerScreen[Spot]):
         """Out, to the cell that is looked into."""
         self._port.worker.cancel(KIND)
         self.dismiss(self.spot)
-
-    def action_help(self) -> None:
-        """What is drawn here."""
-        from tui_transformer.explorer.shell.help import HelpScreen
-        from tui_transformer.guide.texts import help_text
-
-        self.open(HelpScreen(help_text("inside"), "Help"))

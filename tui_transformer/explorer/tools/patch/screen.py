@@ -106,6 +106,7 @@ class PatchScreen(Dialog[Draft]):
     """The other sentence, and which part of the step is taken from it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(PATCH)
+    HELP_TOPIC = "patch"
     DEFAULT_CSS = """
     PatchScreen {
         .field { width: 100%; padding: 0 1; color: $foreground 75%; }
@@ -166,13 +167,6 @@ class PatchScreen(Dialog[Draft]):
         """Patch, where that can be done."""
         if self._draft is not None:
             self.dismiss(self._draft)
-
-    def action_help(self) -> None:
-        """What patching is, with its source."""
-        from tui_transformer.explorer.shell.help import HelpScreen
-        from tui_transformer.guide.texts import help_text
-
-        self.open(HelpScreen(help_text("patch"), "Help"))
 
     def _say(self, where: str, text: str) -> None:
         line = self.query_one(f"#patch-{where}", Static)
