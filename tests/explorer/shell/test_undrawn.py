@@ -21,13 +21,13 @@ from tui_transformer.explorer.widgets.drawn import DrawnWidget
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
-from tui_transformer.explorer.widgets.thumbnails import HeadStrip
+from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 
 DRAWING = {
     HeatMap: "render_line",
     Legend: "render_line",
     WholePane: "render_line",
-    HeadStrip: "render_line",
+    HeadThumbnails: "render_line",
     SentencePane: "render",
     DrawnWidget: "render_line",
 }
