@@ -43,13 +43,29 @@ def read_json(path: Path, largest: int) -> dict[str, Any]:
     Raises:
         InputError: The file is missing, too large, not JSON, or no object.
     """
-    try:
-        raw = json.loads(_read(path, largest))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {_reason(error)}") from error
+    raw = _json(path, largest)
     if not isinstance(raw, dict):
         raise InputError(f"{path}: not a JSON object, which is {{…}}")
     return raw
+
+
+def read_json_list(path: Path, largest: int) -> list[Any]:
+    """The list of a JSON file of at most so many bytes.
+
+    Raises:
+        InputError: The file is missing, too large, not JSON, or no list.
+    """
+    raw = _json(path, largest)
+    if not isinstance(raw, list):
+        raise InputError(f"{path}: not a JSON list, which is […]")
+    return raw
+
+
+def _json(path: Path, largest: int) -> Any:
+    try:
+        return json.loads(_read(path, largest))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON: {_reason(error)}") from error
 
 
 def read_toml(path: Path, largest: int) -> dict[str, Any]:

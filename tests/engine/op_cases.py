@@ -227,6 +227,9 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "gelu": lambda rng: Case(ops.Gelu(), (normal(rng, ROWS, MODEL),)),
     "gelu by tanh": lambda rng: Case(ops.GeluTanh(), (normal(rng, ROWS, MODEL),)),
     "quick gelu": lambda rng: Case(ops.QuickGelu(), (normal(rng, ROWS, MODEL),)),
+    "unit length": lambda rng: Case(ops.UnitLength(), (normal(rng, MODEL),)),
+    "unit length of rows": lambda rng: Case(ops.UnitLength(), (normal(rng, ROWS, MODEL),)),
+    "side by side": lambda rng: Case(ops.SideBySide(), tuple(normal(rng, MODEL) for _ in range(3))),
     "tanh": lambda rng: Case(ops.Tanh(), (normal(rng, ROWS, MODEL),)),
     "sinusoid up to the last wave": lambda rng: Case(
         ops.Sinusoid(MODEL, halves=True, last=True, silent=3), (whole_numbers(rng, 6, ROWS),)

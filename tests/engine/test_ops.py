@@ -107,6 +107,8 @@ def named_inputs(case: Case, index: tuple[int, ...]) -> set[str]:
         return set()
     if isinstance(case.op, ops.Extend):
         return {str(int(index[1] >= case.shapes[0][1]))}
+    if isinstance(case.op, ops.SideBySide):
+        return {str(index[-1] // case.shapes[0][-1])}
     if isinstance(case.op, ops.LayerNormByHead):
         return {"0", str(1 + index[0])}
     if isinstance(case.op, ops.OfExpert):

@@ -108,7 +108,8 @@ KEYS = (
     ),
     *(*"bBdDziI0", ";", "r", "ctrl+f", "tab", "shift+tab", "1", "6", "+", "-", "q", *"AaPWF", "ctrl+l"),
 )
-MODELS = [*BUILT_IN, *sorted((Path(__file__).parent.parent / "references").iterdir())]
+TESTS = Path(__file__).parent.parent
+MODELS = [*BUILT_IN, *sorted((TESTS / "references").iterdir()), *sorted((TESTS / "sentences").iterdir())]
 LIMITS = {"title": 16, "label": 28, "short": 22, "what": 180, "why": 180, "look": 120}
 STOPS = [pytest.param(stop, id=f"{name}-{stop.name}") for name in tours() for stop in tour(name)]
 FILES = sorted((texts.ROOT / "en").rglob("*.*"))

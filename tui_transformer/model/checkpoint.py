@@ -20,11 +20,13 @@ from tui_transformer.gguf_file import read_gguf
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families import ALIASES, FAMILIES, Family, ModelConfig, family_of
 from tui_transformer.model.families.labels import table_of
+from tui_transformer.model.families.sentence import KEY
 from tui_transformer.model.foreign import WEIGHTS, check_architecture, refuse_folder
 from tui_transformer.model.gguf_model import open_model, settings_of
 from tui_transformer.model.gguf_tensors import GgufTensors
 from tui_transformer.model.packed import formats_of, with_weights
 from tui_transformer.model.packed_formats import Format
+from tui_transformer.model.sentence_folder import sentence_modules
 from tui_transformer.model.tensors import Tensors, open_file, open_index, without_wrapper
 from tui_transformer.model.weight_table import Stored, WeightTable, as_it_is
 from tui_transformer.text.gguf_vocabulary import has_vocabulary
@@ -62,6 +64,12 @@ def open_tensors(folder: Path) -> Tensors:
     """
     if (gguf := gguf_in(folder)) is not None:
         return open_model(read_gguf(gguf))
+    modules = sentence_modules(folder)
+    return _tensors_in(folder) if modules is None else modules.beside(_tensors_in(modules.folder))
+
+
+def _tensors_in(folder: Path) -> Tensors:
+    """One file, or those that an index names, as numbers."""
     if (folder / WEIGHTS).exists():
         tensors = open_file(folder / WEIGHTS)
     elif (folder / INDEX).exists():
@@ -165,10 +173,12 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
     """
     if (gguf := gguf_in(folder)) is not None:
         return _read(gguf, settings_of(read_gguf(gguf)))
-    path = folder / CONFIG
+    modules = sentence_modules(folder)
+    path = (folder if modules is None else modules.folder) / CONFIG
     if folder.is_dir() and not path.exists():
         refuse_folder(folder)
-    return _read(path, read_json(path, LARGEST_CONFIG))
+    raw = read_json(path, LARGEST_CONFIG)
+    return _read(path, raw if modules is None else {**raw, KEY: modules.settings})
 
 
 def _read(path: Path, raw: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
@@ -206,6 +216,8 @@ def own_vocabulary(folder: Path) -> Path | None:
     """The file of a checkpoint folder that its text is split by, where there is one."""
     if (gguf := gguf_in(folder)) is not None:
         return gguf if has_vocabulary(read_gguf(gguf)) else None
+    modules = sentence_modules(folder)
+    folder = folder if modules is None else modules.folder
     pair = [folder / "vocab.json"] if (folder / "merges.txt").exists() else []
     places = (*(folder / name for name in TOKENIZERS), *pair, *(folder / name for name in SENTENCE_PIECES))
     return next((path for path in places if path.exists()), None)

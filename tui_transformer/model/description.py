@@ -291,6 +291,35 @@ class LabelHead:
 
 
 @dataclass(frozen=True)
+class Dense:
+    """A matrix between the pooled vector and the sentence's, with a bias where it has one.
+
+    Attributes:
+        width: Of what comes out.
+        activation: A key of `layers.ACTIVATIONS`, "" for none.
+        bias: There is one.
+    """
+
+    width: int
+    activation: str = ""
+    bias: bool = True
+
+
+@dataclass(frozen=True)
+class SentenceHead:
+    """What makes one vector of a sentence (Reimers & Gurevych 2019, §3).
+
+    Attributes:
+        pools: How the tokens become one vector, keys of `engine.ops.pool.SHARES`; the vectors of several stand side by
+            side.
+        then: What follows: matrices, and None where the vector is brought to length 1.
+    """
+
+    pools: tuple[str, ...]
+    then: tuple[Dense | None, ...] = ()
+
+
+@dataclass(frozen=True)
 class DistanceTable:
     """A vector for every distance from query to key, which the attentions of all layers read (He et al. 2021).
 
@@ -336,4 +365,4 @@ class Transformer:
     d_model: int
     encoder: Stack | None = None
     decoder: Stack | None = None
-    head: Head | LabelHead | None = None
+    head: Head | LabelHead | SentenceHead | None = None

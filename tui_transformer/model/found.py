@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tui_transformer.errors import InputError
+from tui_transformer.files import is_file
 from tui_transformer.gguf_file import is_gguf
 from tui_transformer.model.checkpoint import CONFIG
 from tui_transformer.model.foreign import WEIGHTS, refuse_file
 from tui_transformer.model.gguf_stores import Found as Found
 from tui_transformer.model.gguf_stores import stored_models
+from tui_transformer.model.sentence_folder import MODULES
 
 PROGRAM = Path(__file__).resolve().parent.parent
 """The package of the program: as a package it carries no model, those that come with it have names of their own."""
@@ -71,6 +73,11 @@ def found_models() -> tuple[Found, ...]:
     return (*trained, *_cached(), *_packaged(), *stored_models())
 
 
+def sentence_models() -> Iterator[Found]:
+    """Those of `found_models` that make vectors of sentences."""
+    return (found for found in found_models() if is_file(found.folder / MODULES))
+
+
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
@@ -123,7 +130,8 @@ def _package_folders(name: str) -> list[Path]:
 
 def _checkpoints(root: Path) -> list[Path]:
     """The folders at and below a root, to a depth, that hold a configuration and weights."""
-    return sorted(folder for folder in _folders(root) if _is_checkpoint(folder))
+    found = sorted(folder for folder in _folders(root) if _is_checkpoint(folder))
+    return [folder for folder in found if not is_file(folder.parent / MODULES)]
 
 
 def _folders(root: Path) -> Iterator[Path]:

@@ -1,13 +1,24 @@
-"""The head: a logit for every word or for every label, then their shares."""
+"""The head: a logit for every word or for every label and their shares, or one vector for the sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from tui_transformer.engine.axis import Axis
-from tui_transformer.engine.ops import Linear, Op, Pool, Scale, Sigmoid, SoftCap, Softmax, Unembed
+from tui_transformer.engine.ops import (
+    Linear,
+    Op,
+    Pool,
+    Scale,
+    SideBySide,
+    Sigmoid,
+    SoftCap,
+    Softmax,
+    Unembed,
+    UnitLength,
+)
 from tui_transformer.engine.program import LABEL, Builder
-from tui_transformer.model.description import Head, LabelHead, Transform
+from tui_transformer.model.description import Dense, Head, LabelHead, SentenceHead, Transform
 from tui_transformer.model.layers import ACTIVATIONS, matrix, norm
 from tui_transformer.model.sequence import Sequence
 
@@ -30,6 +41,17 @@ def word_head(build: Builder, x: str, vocabulary: Axis, how: Head) -> str:
     return build("probabilities", Softmax(), logits)
 
 
+POOLED = "pooled"
+POOL_NAMES: Mapping[str, str] = {
+    "first": "first",
+    "max": "max",
+    "mean": "mean",
+    "mean over √n": "mean_sqrt",
+    "weighted mean": "weighted_mean",
+    "last": "last",
+}
+"""The steps of several vectors that stand side by side, by how they are pooled."""
+
 SHARES: Mapping[str, type[Op]] = {"softmax": Softmax, "sigmoid": Sigmoid}
 
 
@@ -44,6 +66,31 @@ def label_head(build: Builder, x: str, tokens: Sequence, how: LabelHead) -> str:
     biased = frozenset({"logits"} if how.bias else ())
     logits = build("logits", Linear("x W"), x, *matrix(build, "logits", x, labels, biased))
     return build("probabilities", SHARES[how.shares](), logits) if how.shares else logits
+
+
+def sentence_head(build: Builder, x: str, tokens: Sequence, how: SentenceHead) -> str:
+    """One vector for the sentence, as the modules behind the layers make it (Reimers & Gurevych 2019, §3)."""
+    x = _pooled(build, x, tokens, how.pools)
+    scope, made = build.within(POOLED), set[str]()
+    for place, module in enumerate(how.then):
+        name = "normalized" if module is None else "dense"
+        inner = scope.within(str(place)) if name in made else scope
+        made.add(name)
+        x = inner(name, UnitLength(), x) if module is None else _dense(inner, x, module)
+    return x
+
+
+def _pooled(build: Builder, x: str, tokens: Sequence, pools: tuple[str, ...]) -> str:
+    if len(pools) == 1:
+        return build(POOLED, Pool(pools[0]), x, tokens.visible)  # n × d → d
+    parts = [build(f"{POOLED}.{POOL_NAMES[how]}", Pool(how), x, tokens.visible) for how in pools]
+    return build(POOLED, SideBySide(), *parts)  # d each → k · d
+
+
+def _dense(build: Builder, x: str, how: Dense) -> str:
+    out = Axis("model", how.width)
+    x = build("dense", Linear("x W"), x, *matrix(build, "dense", x, out, frozenset({"dense"} if how.bias else ())))
+    return build("activation", ACTIVATIONS[how.activation](), x) if how.activation else x
 
 
 def _transform(build: Builder, x: str, how: Transform) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.program import Builder, Program
-from tui_transformer.model.description import LabelHead, Stack, Transformer
+from tui_transformer.model.description import LabelHead, SentenceHead, Stack, Transformer
 from tui_transformer.model.embedding import embed
-from tui_transformer.model.head import label_head, word_head
+from tui_transformer.model.head import label_head, sentence_head, word_head
 from tui_transformer.model.sequence import Lengths, Sequence, kept_sequence, sequence
 from tui_transformer.model.stack import run_stack
 
@@ -17,6 +17,8 @@ def transformer(what: Transformer, lengths: Lengths) -> Program:
     x, tokens = _states(build, what, vocabulary, lengths)
     if isinstance(what.head, LabelHead):
         label_head(build, x, tokens, what.head)
+    elif isinstance(what.head, SentenceHead):
+        sentence_head(build, x, tokens, what.head)
     elif what.head is not None:
         word_head(build, x, vocabulary, what.head)
     return build.program()

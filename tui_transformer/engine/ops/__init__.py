@@ -31,6 +31,7 @@ from tui_transformer.engine.ops.rms_norm import RmsNorm
 from tui_transformer.engine.ops.rotate import Rotate
 from tui_transformer.engine.ops.scale import Scale
 from tui_transformer.engine.ops.scores import Scores
+from tui_transformer.engine.ops.side_by_side import SideBySide
 from tui_transformer.engine.ops.sigmoid import Sigmoid
 from tui_transformer.engine.ops.silu import Silu
 from tui_transformer.engine.ops.sinusoid import Sinusoid
@@ -39,6 +40,7 @@ from tui_transformer.engine.ops.softmax import Softmax
 from tui_transformer.engine.ops.softmax_with_sink import SoftmaxWithSink
 from tui_transformer.engine.ops.tanh import Tanh
 from tui_transformer.engine.ops.unembed import Unembed
+from tui_transformer.engine.ops.unit_length import UnitLength
 from tui_transformer.engine.ops.weighted_experts import WeightedExperts
 
 __all__ = [
@@ -76,6 +78,7 @@ __all__ = [
     "Rotate",
     "Scale",
     "Scores",
+    "SideBySide",
     "Sigmoid",
     "Silu",
     "Sinusoid",
@@ -84,5 +87,6 @@ __all__ = [
     "SoftmaxWithSink",
     "Tanh",
     "Unembed",
+    "UnitLength",
     "WeightedExperts",
 ]

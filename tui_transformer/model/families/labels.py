@@ -10,6 +10,7 @@ from typing import Any
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import shown
 from tui_transformer.model.description import ACTIVATION_NAMES, LabelHead, Norm, Transform
+from tui_transformer.model.families.sentence import with_sentence
 from tui_transformer.model.weight_table import Part, WeightTable
 
 TASKS = ("SequenceClassification", "TokenClassification", "QuestionAnswering")
@@ -189,8 +190,10 @@ def with_labels(weights: WeightTable, layout: Layout) -> WeightTable:
 
 
 def table_of(weights: WeightTable, config: Any) -> WeightTable:
-    """The table of weights of a configuration, with those of its labels, where it has some."""
-    labels = getattr(config, "labels", None)
+    """The table of weights of a configuration, with those of its labels or its sentence vector, where it has some."""
+    labels, sentence = getattr(config, "labels", None), getattr(config, "sentence", None)
+    if sentence is not None:
+        return with_sentence(weights, sentence)
     return weights if labels is None else with_labels(weights, config.label_layouts()[labels.task])
 
 

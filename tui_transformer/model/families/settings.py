@@ -13,13 +13,17 @@ from tui_transformer.errors import UsageError
 from tui_transformer.model.base_config import BaseConfig
 from tui_transformer.model.checks import Check, check_settings, one_of, renamed, shown, size_up_to
 from tui_transformer.model.config import LARGEST_SIZE, MOST_LAYERS
-from tui_transformer.model.description import ACTIVATION_NAMES, Layer, Transformer
+from tui_transformer.model.description import ACTIVATION_NAMES, Layer, SentenceHead, Transformer
 from tui_transformer.model.families.labels import LAYOUTS, Labels, Layout, label_head, read_labels
+from tui_transformer.model.families.sentence import KEY, read_sentence, written_modules
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.transformer import transformer
 
 a_size = size_up_to(LARGEST_SIZE)
 layers_count = size_up_to(MOST_LAYERS)
+BESIDE = frozenset({"labels", "sentence"})
+"""Fields that are no settings of a family: several keys say them."""
+
 an_activation = one_of(tuple(ACTIVATION_NAMES))
 
 
@@ -35,6 +39,7 @@ class FamilyConfig(BaseConfig):
 
     Attributes:
         labels: Of a classifier; they take the place of the words.
+        sentence: What makes one vector of a sentence, in a folder of sentence-transformers; it takes the place of both.
 
     Raises:
         UsageError: A value that cannot be; the message names its key.
@@ -47,6 +52,7 @@ class FamilyConfig(BaseConfig):
 
     vocab_size: int
     labels: Labels | None = dataclasses.field(default=None, kw_only=True)
+    sentence: SentenceHead | None = dataclasses.field(default=None, kw_only=True)
 
     @abstractmethod
     def describe(self) -> Transformer:
@@ -60,11 +66,13 @@ class FamilyConfig(BaseConfig):
     @classmethod
     def settings(cls) -> list[dataclasses.Field[Any]]:
         """The fields that `config.json` has under one key each."""
-        return [field for field in super().settings() if field.name != "labels"]
+        return [field for field in super().settings() if field.name not in BESIDE]
 
     def to_json(self) -> dict[str, Any]:
         """The keys of `config.json`."""
-        return super().to_json() | ({} if self.labels is None else self.labels.to_json())
+        labels = {} if self.labels is None else self.labels.to_json()
+        sentence = {} if self.sentence is None else {KEY: written_modules(self.sentence)}
+        return super().to_json() | labels | sentence
 
     @classmethod
     def label_layouts(cls) -> Mapping[str, Layout]:
@@ -77,7 +85,12 @@ class FamilyConfig(BaseConfig):
         check_settings(raw, cls.fixed)
         raw = renamed(raw, cls.other_names)
         needed = {field.name: None for field in cls.settings() if _is_needed(field)}
-        return cls(**needed | cls.fields_of(raw), labels=read_labels(raw, cls.label_layouts()))
+        sentence = read_sentence(raw)
+        labels = read_labels(raw, cls.label_layouts()) if sentence is None else None
+        config = cls(**needed | cls.fields_of(raw), labels=labels, sentence=sentence)
+        if sentence is not None and config.has_decoder:
+            raise UsageError(f"sentence vectors of {cls.model_type} models with a decoder are not supported")
+        return config
 
 
 def _is_needed(field: dataclasses.Field[Any]) -> bool:
@@ -85,9 +98,11 @@ def _is_needed(field: dataclasses.Field[Any]) -> bool:
 
 
 def described(config: FamilyConfig, lengths: Lengths) -> Program:
-    """The program of the transformer that a configuration describes, with the head of its labels, where it has them."""
+    """The program of the transformer that a configuration describes, with the head of its labels or of sentences."""
     what = config.describe()
-    if config.labels is not None:
+    if config.sentence is not None:
+        what = dataclasses.replace(what, head=config.sentence)
+    elif config.labels is not None:
         layout, stack = config.label_layouts()[config.labels.task], what.encoder or what.decoder
         norm = None if stack is None else stack.norm
         what = dataclasses.replace(what, head=label_head(config.labels, layout, norm))

@@ -67,6 +67,7 @@ INSIDES: Mapping[type[ops.Op], Draw] = {
     ops.Rotate: places.turned,
     ops.Scale: attention.scaled,
     ops.Scores: products.scores,
+    ops.SideBySide: lookups.copied,
     ops.Sigmoid: curves.activation,
     ops.Silu: curves.activation,
     ops.Sinusoid: places.wave,
@@ -75,6 +76,7 @@ INSIDES: Mapping[type[ops.Op], Draw] = {
     ops.SoftmaxWithSink: attention.shares,
     ops.Tanh: curves.activation,
     ops.Unembed: products.words,
+    ops.UnitLength: norms.to_unit,
     ops.WeightedExperts: attention.mixed,
 }
 """What is drawn of each operation."""

@@ -35,6 +35,15 @@ def by_size(cell: Cell) -> Iterator[Part]:
     yield Equation(f"{_last(cell, 'x ÷ √(mean x² + ε)')} = {written(cell.result)}")
 
 
+def to_unit(cell: Cell) -> Iterator[Part]:
+    """Unit length: divided by the root of the sum of squares."""
+    yield Note("The vector is divided by its length: the product of two such vectors is their cosine.")
+    yield from _rows(cell)
+    yield bars_of(cell.sums[0], cell.column)
+    yield from map(number, cell.values)
+    yield Equation(f"{written(cell.value('x'))} ÷ √{written(cell.sums[0].total)} = {written(cell.result)}")
+
+
 def of_sum(cell: Cell) -> Iterator[Part]:
     """The norm of a sum: the parts, then as a layer norm."""
     yield Note("The parts are added first; the row that they give is moved to mean 0 and stretched to spread 1.")

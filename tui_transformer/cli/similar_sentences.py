@@ -1,0 +1,153 @@
+"""`similar` of several sentences: the cosine of their vectors, and which tokens bring them together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from tui_transformer.analysis.sentence_vectors import BIAS, SentenceVector, Together, sentence_vector, together
+from tui_transformer.cli.commands.similar import Request
+from tui_transformer.cli.options import written
+from tui_transformer.cli.output import emit, note
+from tui_transformer.cli.session import read
+from tui_transformer.cli.tables import Table, Value
+from tui_transformer.cli.tables import written as table
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model import Model
+from tui_transformer.model.found import sentence_models
+from tui_transformer.text.display import visible
+from tui_transformer.text.encoding import Encoding
+
+COLUMNS = ("first", "second", "cosine", "share", "place", "token", "other_place", "other_token")
+WITHOUT = "(bias)"
+NOTE = "share = what a pair of tokens gives to the cosine; all pairs add up to it"
+
+
+@dataclass(frozen=True, eq=False)
+class Sentence:
+    """A sentence, its tokens, and its vector."""
+
+    text: str
+    encoding: Encoding
+    vector: SentenceVector
+
+    def token(self, place: int) -> str:
+        """What stands at a place."""
+        return WITHOUT if place == BIAS else self.encoding.tokens[place].text
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Two of the sentences, by their numbers."""
+
+    first: int
+    second: int
+    together: Together
+
+
+TOP = 5
+"""Pairs of tokens of every two sentences, where nothing is said."""
+
+OF_ONE = ("text", "text_pair", "ids", "mask", "decoder_text", "decoder_ids")
+"""Options that say what a model reads: here the arguments do."""
+
+
+def compare(request: Request) -> None:
+    """Print how near the sentences are to each other.
+
+    Raises:
+        InputError: The model makes no vectors of sentences, or a sentence cannot be read.
+    """
+    for name in OF_ONE:
+        if getattr(request, name) is not None:
+            raise UsageError(f"{written(name)}: the sentences that are compared are arguments: leave it out")
+    model = replace(request.options(), model=request.model or usual_model()).load()
+    found = [_sentence(model, text, cut=request.cut) for text in request.words]
+    pairs = [Compared(a, b, together(found[a].vector, found[b].vector)) for a, b in combinations(range(len(found)), 2)]
+    if request.model is None:
+        note(f"vectors by {model.name}")
+    emit(_WRITERS[request.format](found, pairs, request.top or TOP))
+
+
+def usual_model() -> str:
+    """The first folder of sentence-transformers on this computer.
+
+    Raises:
+        InputError: There is none.
+    """
+    found = next(sentence_models(), None)
+    if found is None:
+        raise InputError("no model on this computer makes vectors of sentences: name a folder of one with --model")
+    return found.name
+
+
+def _sentence(model: Model, text: str, *, cut: bool) -> Sentence:
+    encoding = read(model, model.encode(text, cut=cut), f"the sentence {text[:40]!r}")
+    return Sentence(text, encoding, sentence_vector(model.trace(ids=encoding.ids, segments=encoding.segments)))
+
+
+def _cosines(count: int, pairs: Sequence[Compared]) -> list[list[float]]:
+    """Every sentence beside every other; 1 of each with itself."""
+    cosines = np.eye(count)
+    for each in pairs:
+        cosines[each.first, each.second] = cosines[each.second, each.first] = each.together.cosine
+    return cosines.tolist()
+
+
+# The formats
+
+
+def _text(found: Sequence[Sentence], pairs: Sequence[Compared], top: int) -> Iterator[str]:
+    for number, each in enumerate(found, 1):
+        yield f"{number}  {visible(each.text)}\n"
+    rows: list[tuple[Value, ...]] = [(str(number), *row) for number, row in enumerate(_cosines(len(found), pairs), 1)]
+    yield "\n"
+    yield from table(Table(("cosine", *map(str, range(1, len(found) + 1))), rows, 4), "text")
+    yield "\n"
+    yield from table(Table(COLUMNS, list(_rows(found, pairs, top)), 4, NOTE), "text")
+
+
+def _rows(found: Sequence[Sentence], pairs: Sequence[Compared], top: int) -> Iterator[tuple[Value, ...]]:
+    for each in pairs:
+        numbers = str(each.first + 1), str(each.second + 1)
+        for row, column, share in each.together.largest(top):
+            here, there = found[each.first].token(row), found[each.second].token(column)
+            yield *numbers, each.together.cosine, share, _place(row), here, _place(column), there
+
+
+def _place(place: int) -> int | None:
+    return None if place == BIAS else place
+
+
+def _csv(found: Sequence[Sentence], pairs: Sequence[Compared], top: int) -> Iterator[str]:
+    yield from table(Table(COLUMNS, list(_rows(found, pairs, top))), "csv")
+
+
+def _json(found: Sequence[Sentence], pairs: Sequence[Compared], top: int) -> Iterator[str]:
+    said = {
+        "sentences": [each.text for each in found],
+        "cosine": _cosines(len(found), pairs),
+        "pairs": [_pair(found, each, top) for each in pairs],
+    }
+    yield json.dumps(said, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _pair(found: Sequence[Sentence], each: Compared, top: int) -> dict[str, object]:
+    tokens = [
+        {
+            "place": _place(row),
+            "token": found[each.first].token(row),
+            "other_place": _place(column),
+            "other_token": found[each.second].token(column),
+            "share": share,
+        }
+        for row, column, share in each.together.largest(top)
+    ]
+    return {"first": each.first + 1, "second": each.second + 1, "cosine": each.together.cosine, "tokens": tokens}
+
+
+_WRITERS = {"text": _text, "json": _json, "csv": _csv}
