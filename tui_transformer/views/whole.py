@@ -30,6 +30,9 @@ TOGETHER: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 """Steps of one sublayer that are one box, by the last part of their names; any other step is a box of its own."""
 
+ENDS = ("output", "residual")
+"""Steps that are one box where nothing is done between them."""
+
 ANSWER = frozenset({"output.logits", "output.capped", "output.probabilities"})
 """Steps that are drawn as one box, the most likely words."""
 
@@ -40,7 +43,7 @@ SHARED_EXPERT = ".shared."
 """In the names of the steps of an expert of all tokens; they are one box, as are those of the chosen experts."""
 
 _BOX = {part: box for box, parts in TOGETHER for part in parts}
-_EMBEDDING_SIGNS: dict[str, Sign] = {"positions": "+", "segments": "+", "output": "=", "norm": "▸"}
+_EMBEDDING_SIGNS: dict[str, Sign] = {"positions": "+", "segments": "+", "output": "=", "norm": "▸", "distances": ""}
 
 
 @dataclass(frozen=True)
@@ -122,8 +125,9 @@ def _layers_for(program: Program, stop: str) -> tuple[str, ...]:
 
 
 def _before_layers(step: Step) -> bool:
-    """Whether a step outside the layers belongs to what enters the first of its stack."""
-    return "embedding" in step.name or step.name.rpartition(".")[2] == "tokens"
+    """Whether a step outside the layers belongs to what enters the first of its stack, or all of them."""
+    last = step.name.rpartition(".")[2]
+    return "embedding" in step.name or last == "tokens" or last.startswith("distances")
 
 
 def _in_layer(step: Step) -> bool:
@@ -150,10 +154,21 @@ def _sublayer(step: Step) -> str:
 
 def _boxes(name: str, steps: Sequence[Step]) -> Iterator[Box]:
     members: dict[str, list[str]] = {}
+    apart = _ends_apart(steps)
     for step in steps:
-        members.setdefault(_box(name, step), []).append(step.name)
+        last = step.name.rpartition(".")[2]
+        box = last if apart and last in ENDS else _box(name, step)
+        if box == "scores" and "distances" in members:
+            box = "biased"
+        members.setdefault(box, []).append(step.name)
     for place, (box, names) in enumerate(members.items()):
         yield Box(tuple(names), _sign(name, box, first=place == 0))
+
+
+def _ends_apart(steps: Sequence[Step]) -> bool:
+    """Whether something is done to the output of a sublayer before it is added."""
+    lasts = [step.name.rpartition(".")[2] for step in steps if step.name.count(".") == 3]
+    return set(ENDS) <= set(lasts) and lasts.index(ENDS[1]) != lasts.index(ENDS[0]) + 1
 
 
 def _box(band: str, step: Step) -> str:

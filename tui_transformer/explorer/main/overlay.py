@@ -139,6 +139,17 @@ WRONG, FOLLOWS = "≠", "↳"
 """Of a dump: the first step that is wrong, and what differs because of it."""
 
 
+def marks(session: Session) -> Mapping[str, str]:
+    """The steps that are wrong in a dump, by what that means; of another trace the first that differs."""
+    compared = session.comparison
+    if session.overlay.kind != "trace" or compared is None or compared.first is None:
+        return {}
+    if not session.overlay.first:
+        return {compared.first: WRONG}
+    beyond = (name for name, found in compared.differences.items() if found.beyond)
+    return {name: mark for name in beyond if (mark := _mark(session, name))}
+
+
 def _mark(session: Session, name: str) -> str:
     """What a difference from a dump means."""
     first = session.overlay.first

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.layout import Panes
+from tui_transformer.explorer.main.overlay import FOLLOWS, WRONG, marks
 from tui_transformer.explorer.main.whole.bands import Placement, place_bands
+from tui_transformer.explorer.main.whole.ladder import Lengths, Rung, ladder_columns, rungs
 from tui_transformer.explorer.main.whole.moving import standing
 from tui_transformer.explorer.main.whole.pane import WholePane
 from tui_transformer.explorer.main.whole.pictures import Album, Drawing, Picture
-from tui_transformer.explorer.shell.asking import Requests
+from tui_transformer.explorer.main.whole.rungs import Ladder
+from tui_transformer.explorer.shell.asking import AT_ONCE, Requests
 
 
 class Whole:
@@ -20,6 +25,7 @@ class Whole:
         self._album: Album | None = None
         self._placed: tuple[Placement, ...] = ()
         self._pictures: dict[int, tuple[Picture, ...]] = {}
+        self._lengths: dict[str, Lengths] = {}
 
     def show(self) -> None:
         """Show the bands around the position: what was read before at once, the rest when it is there."""
@@ -33,6 +39,7 @@ class Whole:
         self._placed = place_bands(session, position, size.width, size.height)
         ready = {place: each for place, each in enumerate(self._placed) if drawing.is_ready(each)}
         self._pictures = {place: drawing.draw(each) for place, each in ready.items()}
+        self._lengths = self._known_lengths(drawing)
         self._show(drawing)
         self._next(drawing)
 
@@ -43,12 +50,14 @@ class Whole:
 
     def _show(self, drawing: Drawing) -> None:
         position, pane = drawing.position, self._panes.screen.query_one(WholePane)
-        pane.show(self._placed, self._pictures, position.stop, position.place.head)
+        found = marks(drawing.session)
+        pane.show(self._placed, self._pictures, position.stop, position.place.head, self._ladder(drawing, found), found)
 
     def _next(self, drawing: Drawing) -> None:
         """Read the first band that was not read yet, then those after it."""
         place = next((place for place in range(len(self._placed)) if place not in self._pictures), None)
         if place is None:
+            self._climb(drawing)
             return
         placement = self._placed[place]
 
@@ -59,3 +68,36 @@ class Whole:
 
         cost = drawing.cost(placement)
         self._requests.ask("whole", cost, lambda task: drawing.draw(placement, task.report), done)
+
+    # The ladder
+
+    def _ladder(self, drawing: Drawing, found: Mapping[str, str]) -> Ladder:
+        program = drawing.session.trace.program
+        columns = ladder_columns(program, self._panes.whole_size.width)
+        layers = {program.by_name[name].layer: mark for name, mark in found.items() if mark == FOLLOWS}
+        layers |= {program.by_name[name].layer: mark for name, mark in found.items() if mark == WRONG}
+        return Ladder(rungs(program) if columns else (), self._lengths, drawing.here, columns, layers)
+
+    def _rungs(self, drawing: Drawing) -> tuple[Rung, ...]:
+        program = drawing.session.trace.program
+        return rungs(program) if ladder_columns(program, self._panes.whole_size.width) else ()
+
+    def _known_lengths(self, drawing: Drawing) -> dict[str, Lengths]:
+        known = ((rung.layer, drawing.lengths(rung)) for rung in self._rungs(drawing))
+        return {layer: found for layer, found in known if found is not None}
+
+    def _climb(self, drawing: Drawing) -> None:
+        """Read the rungs that were not read yet: as many at a time as cost little, from the first on."""
+        missing = [rung for rung in self._rungs(drawing) if rung.layer not in self._lengths]
+        if not missing:
+            return
+        cost, count = drawing.cost_of_rung(missing[0]), 1
+        while count < len(missing) and cost + drawing.cost_of_rung(missing[count]) <= AT_ONCE:
+            cost, count = cost + drawing.cost_of_rung(missing[count]), count + 1
+
+        def done(found: dict[str, Lengths]) -> None:
+            self._lengths |= found
+            self._show(drawing)
+            self._climb(drawing)
+
+        self._requests.ask("whole", cost, lambda task: drawing.climb(missing[:count], task.report), done)

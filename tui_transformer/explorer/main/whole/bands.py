@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.program import Program
+from tui_transformer.explorer.main.whole.ladder import ladder_columns
 from tui_transformer.explorer.main.whole.names import band_title, shape, symbol
 from tui_transformer.explorer.main.whole.placing import (
     GAP,
@@ -26,12 +27,15 @@ from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.views.whole import ANSWER, Band, Box, bands, heads_of
 
-TOKENS_WIDTH, ANSWER_WIDTH = 15, 26
+TOKENS_WIDTH, ANSWER_WIDTH, VOCABULARY_WIDTH = 15, 26, 19
+
+LONGEST_SCORES = 14
+"""Columns that the name of the scores is given at least; what was done to them may be cut."""
 MOST_HEAD = 16
 """Columns of one head's picture at most, where all heads are shown."""
 
-SIDE_BY_SIDE, TWO_STACKS = 100, 150
-"""Columns from which feed-forward and answer share a line of bands, and from which two stacks do."""
+SIDE_BY_SIDE, TWO_STACKS, WITH_VOCABULARY = 90, 130, 76
+"""Columns from which feed-forward and answer share a line, from which two stacks do, and the vocabulary and words."""
 
 FEWEST_ROWS = 5
 """Rows that every picture shows before another band is shown."""
@@ -64,8 +68,8 @@ class Placement:
 
 
 def place_bands(session: Session, position: Position, width: int, height: int) -> tuple[Placement, ...]:
-    """The bands around a position in so many columns and lines, as many as there is room for."""
-    return _Placing(session, position, width, height).placed
+    """The bands around a position in so many columns and lines, as many as there is room for beside the ladder."""
+    return _Placing(session, position, width - ladder_columns(session.trace.program, width), height).placed
 
 
 def lines_wanted(session: Session, position: Position, width: int) -> int:
@@ -96,10 +100,10 @@ class _Placing:
             return self._column(self.found, 0, self.width)
         source = [band for band in self.found if band.stack == "encoder" or band.name == "embedding"]
         target = [band for band in self.found if band not in source]
-        if self.width >= TWO_STACKS:
-            half = (self.width - 1) // 2
-            return (*self._column(source, 0, half), *self._column(target, half + 1, self.width - half - 1))
         here = source if any(self.position.stop in band.steps for band in source) else target
+        if self.width >= TWO_STACKS:
+            left = (self.width - 1) * (3 if here is source else 2) // 5
+            return (*self._column(source, 0, left), *self._column(target, left + 1, self.width - left - 1))
         return self._column(here, 0, self.width)
 
     def _column(self, found: Sequence[Band], left: int, width: int) -> tuple[Placement, ...]:
@@ -114,12 +118,18 @@ class _Placing:
             count = sizes.tokens if tall else sizes.rows
             at = left
             for band, columns in zip(row, self._shares(row, width), strict=True):
-                boxes = fit([self._wish(box) for box in band.boxes], columns - 4, self._current(band))
+                room = columns - 4 - self._beside(columns) * tall
+                boxes = fit([self._wish(box) for box in band.boxes], room, self._current(band))
                 title = band_title(band.name, both=self.both)
                 placed.append(Placement(band, title, top, at, columns, lines, boxes, count, tall))
                 at += columns + 1
             top += lines
         return tuple(placed)
+
+    def _beside(self, columns: int) -> int:
+        """Columns of the vocabulary beside the words."""
+        has_words = self.session.model.vocabulary is not None
+        return VOCABULARY_WIDTH * (has_words and columns >= WITH_VOCABULARY)
 
     def _rows(self, found: Sequence[Band], width: int) -> list[list[Band]]:
         """What stands side by side: the feed-forward layer and what comes after it, where there is room."""
@@ -175,7 +185,7 @@ class _Placing:
     def _tokens(self, band: Band) -> int:
         program = self.session.trace.program
         steps = [box.steps[-1] for box in band.boxes if box.steps[-1] not in ANSWER]
-        return max((rows_of(program.axes(step)) for step in steps), default=1)
+        return max((rows_of(program.axes(step)) for step in steps if _has_tokens(program, step)), default=1)
 
     def _wish(self, box: Box) -> Wish:
         program, name = self.session.trace.program, box.shown("")
@@ -186,11 +196,16 @@ class _Placing:
             return Wish(24, ANSWER_WIDTH, 14)
         title = symbol(program, name)
         columns, heads = axes[-1].size, heads_of(axes) if all_heads(program, name) else 1
-        least = (
-            max(NARROWEST, min(columns, 6), cell_len(title)) if heads == 1 else max(min(heads, 8) * 7, len(ALL_HEADS))
-        )
+        named = min(cell_len(title), LONGEST_SCORES if program.step(name).square else cell_len(title))
+        least = max(NARROWEST, min(columns, 6), named) if heads == 1 else max(min(heads, 8) * 7, len(ALL_HEADS))
         most = columns if heads == 1 else heads * (min(columns, MOST_HEAD) + 2)
-        return Wish(least, max(least, most, cell_len(f"{title} {shape(axes)}")), _bare(heads))
+        return Wish(least, max(least, most, cell_len(f"{title} {shape(axes)}")), _bare(heads, 8), _bare(heads, 2))
+
+
+def _has_tokens(program: Program, name: str) -> bool:
+    """Whether the rows of a step are those of a sequence."""
+    axes = program.axes(name)
+    return bool((axes[-2] if len(axes) > 1 else axes[0]).sequence)
 
 
 def _is_first(row: Sequence[Band]) -> bool:
@@ -198,9 +213,9 @@ def _is_first(row: Sequence[Band]) -> bool:
     return row[0].name.endswith("embedding")
 
 
-def _bare(heads: int) -> int:
+def _bare(heads: int, most: int) -> int:
     """Columns of a picture that is as narrow as can be; of all heads, of as many as are shown then."""
-    return min(heads, 8) * (NARROWEST + 1) - 1
+    return min(heads, most) * (NARROWEST + 1) - 1
 
 
 def all_heads(program: Program, name: str) -> bool:

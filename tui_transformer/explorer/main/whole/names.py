@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from tui_transformer.engine.axis import Axes, shape_text
-from tui_transformer.engine.ops import Mask, OfExpert, Scale, WeightedExperts
-from tui_transformer.engine.program import Program
+from tui_transformer.engine.ops import (
+    Disentangle,
+    DistanceBias,
+    Mask,
+    OfExpert,
+    Op,
+    RelativeBias,
+    Scale,
+    SoftCap,
+    SoftmaxWithSink,
+    WeightedExperts,
+)
+from tui_transformer.engine.program import Program, Step
 from tui_transformer.guide.texts import step_text
 
 SYMBOLS = {
     "query": "Q",
     "key": "K",
     "value": "V",
-    "query_norm": "Q, norm",
-    "key_norm": "K, norm",
-    "query_rotated": "Q, rotated",
-    "key_rotated": "K, rotated",
     "scores": "Q Kᵀ",
-    "scaled": "Q Kᵀ",
-    "capped": "Q Kᵀ, capped",
-    "biased": "Q Kᵀ + bias",
     "weights": "softmax",
+    "distance_query": "Q of distances",
+    "distance_key": "K of distances",
+    "query_distance_scores": "Q · K of distances",
+    "key_distance_scores": "K · Q of distances",
     "context": "· V",
     "concat": "heads joined",
     "residual": "added",
@@ -28,21 +36,44 @@ SYMBOLS = {
     "gate": "x W_g",
     "gated": "gate · x W₁",
     "router": "x W_r",
-    "expert_weights": "shares",
+    "expert_weights": "shares of experts",
+    "output_norm": "norm",
+    "output_scaled": "scaled",
+    "distances": "distances",
+    "distances_norm": "norm of distances",
 }
 """By the last part of a step's name; any other has the guide's title."""
 
 OUTPUTS = {"self_attention": "W_O", "cross_attention": "W_O", "feed_forward": "a W₂"}
 EXPERT_OUTPUT = "a W₂"
+DONE_TO: dict[str, str] = {"norm": ", norm", "rotated": ", rotated"}
+"""What is done to Q and K, by the last part of a step's name."""
+
+SCORES: tuple[tuple[type[Op], str], ...] = (
+    (SoftCap, ", capped"),
+    (DistanceBias, " + ALiBi"),
+    (RelativeBias, " + bias"),
+    (Disentangle, " + distances"),
+)
+"""What is done to the scores."""
+
 EMBEDDING = {"tokens": "embedding", "positions": "position", "segments": "segment", "output": "x"}
-ACTIVATIONS = {"Relu": "ReLU", "Gelu": "GELU", "GeluTanh": "GELU (tanh)", "Silu": "SiLU"}
+ACTIVATIONS = {
+    "Relu": "ReLU",
+    "Gelu": "GELU",
+    "GeluTanh": "GELU (tanh)",
+    "QuickGelu": "quick GELU",
+    "Silu": "SiLU",
+    "ClampedSwish": "Swish, clamped",
+    "Tanh": "tanh",
+}
 
 BANDS = {
     "embedding": "From words to vectors",
     "self_attention": "Self-attention",
     "cross_attention": "Cross-attention",
     "feed_forward": "Feed-forward",
-    "encoder.norm": "Encoder output",
+    "encoder.norm": "Encoder norm",
     "output": "Answer",
 }
 
@@ -51,19 +82,46 @@ def symbol(program: Program, name: str) -> str:
     """The name of a step as a textbook writes it: `Q`, `Q Kᵀ ÷ √8`, `softmax`."""
     step = program.step(name)
     sublayer, _, last = name.rpartition(".")
-    if isinstance(step.op, Mask):
-        return symbol(program, step.inputs[0]) + ", masked" * step.op.causal
-    if isinstance(step.op, Scale) and step.op.of == "score":
-        return f"Q Kᵀ {step.op.formula.removeprefix('score ')}"
+    if sublayer.endswith("attention"):
+        return _of_attention(program, step)
     if isinstance(step.op, WeightedExperts):
-        return "Σ share · expert"
-    if isinstance(step.op, OfExpert) and last == "output":
-        return f"{EXPERT_OUTPUT} of {step.op.expert}"
+        return "shared expert" if sublayer.endswith("shared") else "Σ share · expert"
+    if isinstance(step.op, OfExpert):
+        return f"{_of_expert(last)} of expert {step.op.expert}"
+    if sublayer.endswith("shared"):
+        return f"{_of_expert(last)}, shared expert"
     if sublayer.endswith("embedding"):
         return EMBEDDING.get(last, last)
+    if isinstance(step.op, Scale):
+        return "scaled"
     if last == "output":
         return OUTPUTS.get(sublayer.rpartition(".")[2], last)
+    if sublayer.startswith("output") and last == "hidden":
+        return "x W"
     return ACTIVATIONS.get(type(step.op).__name__) or SYMBOLS.get(last) or step_text(name).title
+
+
+def _of_expert(last: str) -> str:
+    return EXPERT_OUTPUT if last == "output" else SYMBOLS.get(last, last)
+
+
+def _of_attention(program: Program, step: Step) -> str:
+    """What was done to Q, K or the scores so far, or the name of another step."""
+    sublayer, _, last = step.name.rpartition(".")
+    which, _, done = last.partition("_")
+    if which in ("query", "key") and (not done or done in DONE_TO):
+        source = symbol(program, step.inputs[0]) if done else SYMBOLS[which]
+        return source + DONE_TO.get(done, "")
+    if isinstance(step.op, SoftmaxWithSink):
+        return "softmax with a sink"
+    if isinstance(step.op, Mask):
+        return symbol(program, step.inputs[0]) + ", masked" * step.op.causal
+    if isinstance(step.op, Scale):
+        return f"Q Kᵀ {step.op.formula.removeprefix('score ')}" if step.op.of == "score" else "scaled"
+    suffix = next((text for kind, text in SCORES if isinstance(step.op, kind)), None)
+    if suffix is not None:
+        return symbol(program, step.inputs[0]) + suffix
+    return OUTPUTS[sublayer.rpartition(".")[2]] if last == "output" else SYMBOLS.get(last) or step_text(step.name).title
 
 
 def shape(axes: Axes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -15,9 +16,11 @@ from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.strip import Strip
 
+from tui_transformer.explorer.main.overlay import FOLLOWS, WRONG
 from tui_transformer.explorer.main.whole.bands import Placement
 from tui_transformer.explorer.main.whole.pictures import Line, Picture
 from tui_transformer.explorer.main.whole.placing import Placed
+from tui_transformer.explorer.main.whole.rungs import Ladder
 from tui_transformer.explorer.shell.actions import WHOLE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.widgets.careful import CarefulWidget
@@ -30,7 +33,18 @@ from tui_transformer.views.view import Scale, Values
 Piece = tuple[int, list[Segment]]
 """Segments from a column on."""
 
-INKS = ("plain", "quiet", "accent", "border")
+COLUMNS = (
+    "a column is the entry of largest magnitude of up to {}",
+    "a column is the largest of up to {}",
+    "largest of up to {}",
+    "largest of {}",
+)
+"""What a column of a picture stands for, as there is room to say it."""
+
+NO_LADDER = Ladder()
+NO_MARKS: Mapping[str, str] = MappingProxyType({})
+
+INKS = ("plain", "quiet", "accent", "border", "wrong")
 
 
 class WholePane(CarefulWidget, can_focus=True):
@@ -45,6 +59,7 @@ class WholePane(CarefulWidget, can_focus=True):
         & > .whole--plain { color: $foreground; }
         & > .whole--quiet { color: $foreground 60%; }
         & > .whole--accent { color: $accent; text-style: bold; }
+        & > .whole--wrong { color: $error; text-style: bold; }
         & > .whole--border { color: $border-blurred; }
     }
     """
@@ -71,14 +86,22 @@ class WholePane(CarefulWidget, can_focus=True):
         super().__init__(id=id)
         self._placed: tuple[Placement, ...] = ()
         self._pictures: Mapping[int, tuple[Picture, ...]] = {}
+        self._ladder, self._marks = Ladder(), dict[str, str]()
         self._stop, self._head = "", 0
         self._strips: list[Strip] = []
 
     def show(
-        self, placed: tuple[Placement, ...], pictures: Mapping[int, tuple[Picture, ...]], stop: str, head: int
+        self,
+        placed: tuple[Placement, ...],
+        pictures: Mapping[int, tuple[Picture, ...]],
+        stop: str,
+        head: int,
+        ladder: Ladder = NO_LADDER,
+        marks: Mapping[str, str] = NO_MARKS,
     ) -> None:
-        """Show bands; those whose pictures are not there yet have their titles alone."""
+        """Show bands, and the ladder beside them; what is not there yet has its title alone."""
         self._placed, self._pictures, self._stop, self._head = placed, pictures, stop, head
+        self._ladder, self._marks = ladder, dict(marks)
         self._redraw()
 
     def action_box(self, across: int, down: int) -> None:
@@ -104,7 +127,15 @@ class WholePane(CarefulWidget, can_focus=True):
                 x, y = at.x - placement.left - 2 - placed.left, at.y - placement.top - 1
                 if 0 <= x < placed.width and 0 <= y < placement.lines - 2:
                     return self.Visited(found.step, *_hit(found, x, y - 1, tall=placement.tall))
-        return None
+        return self._climbed(at)
+
+    def _climbed(self, at: Offset) -> Visited | None:
+        """The rung of the ladder at a place."""
+        lines = self._ladder.lines(self.size.height - 2)
+        if at.x < self.size.width - self._ladder.columns or not 0 < at.y <= len(lines):
+            return None
+        rung = lines[at.y - 1][1]
+        return None if rung is None else self.Visited(rung.stream)
 
     def on_resize(self) -> None:
         """Draw for the new size."""
@@ -135,6 +166,7 @@ class WholePane(CarefulWidget, can_focus=True):
         lines: list[list[Piece]] = [[] for _ in range(self.size.height)]
         for place, placement in enumerate(self._placed):
             self._draw_band(lines, placement, self._pictures.get(place, ()))
+        self._draw_ladder(lines)
         return [self._strip(pieces) for pieces in lines]
 
     def _strip(self, pieces: list[Piece]) -> Strip:
@@ -147,6 +179,20 @@ class WholePane(CarefulWidget, can_focus=True):
             at = max(left, at) + sum(segment.cell_length for segment in piece)
         return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
 
+    # The ladder
+
+    def _draw_ladder(self, lines: list[list[Piece]]) -> None:
+        columns, ink = self._ladder.columns, self._ink["border"]
+        if not columns or len(lines) < 3:
+            return
+        left, rungs = self.size.width - columns, self._ladder.lines(len(lines) - 2)
+        lines[0].append((left, _rule("╭─", "Layers", "╮", columns, ink, self._ink["plain"])))
+        for y, (pieces, _) in enumerate(rungs, 1):
+            texts = [Segment(text, self._ink[name]) for text, name in pieces]
+            lines[y] += [(left, [Segment("│ ", ink), *texts]), (left + columns - 2, [Segment(" │", ink)])]
+        legend = self._ladder.legend(len(rungs))
+        lines[len(rungs) + 1].append((left, _rule("╰", legend, "─╯", columns, ink, self._ink["quiet"])))
+
     # Bands
 
     def _draw_band(self, lines: list[list[Piece]], placement: Placement, pictures: tuple[Picture, ...]) -> None:
@@ -156,7 +202,7 @@ class WholePane(CarefulWidget, can_focus=True):
         here = self._stop in (*placement.band.steps, *(each.step for each in pictures))
         ink, words = self._ink["accent" if here else "border"], self._ink["accent" if here else "plain"]
         lines[top].append((placement.left, _rule("╭─", placement.title, "╮", placement.width, ink, words)))
-        legend = _legend(pictures)
+        legend = _legend(pictures, placement.width - 4)
         lines[bottom].append((placement.left, _rule("╰", legend, "─╯", placement.width, ink, self._ink["quiet"])))
         for y in range(top + 1, bottom):
             lines[y] += [(placement.left + column, [Segment("│", ink)]) for column in (0, placement.width - 1)]
@@ -167,7 +213,9 @@ class WholePane(CarefulWidget, can_focus=True):
         left, top = placement.left + 2 + placed.left, placement.top + 1
         current = found.step == self._stop
         style = self._ink["accent" if current else "quiet"]
-        lines[top].append((left, [Segment(fit_label(found.title, placed.width), style)]))
+        mark = self._mark_of(placement, placed)
+        title = fit_label(found.title, placed.width - len(mark))
+        lines[top].append((left, [*([Segment(mark, self._ink["wrong"])] if mark else []), Segment(title, style)]))
         below = lines[top + 1 : placement.top + placement.lines - 1]
         has_tiles = bool(found.tiles.values)
         drawn = self._tiles(found, placement, framed=current) if has_tiles else self._words(found.lines, placed.width)
@@ -177,6 +225,11 @@ class WholePane(CarefulWidget, can_focus=True):
             below[(len(drawn) - 1) // 2].append((left - 2, [Segment(found.sign, self._ink["plain"])]))
         if has_tiles:
             self._mark(below, left, found, tall=placement.tall, framed=current)
+
+    def _mark_of(self, placement: Placement, placed: Placed) -> str:
+        """Whether a box is wrong in the dump beside it, or follows from what is."""
+        steps = placement.band.boxes[placed.box].steps if placed.box >= 0 else ()
+        return min((self._marks[step] for step in steps if step in self._marks), default="", key=(WRONG, FOLLOWS).index)
 
     def _mark(self, lines: list[list[Piece]], left: int, found: Picture, *, tall: bool, framed: bool) -> None:
         """Bars on both sides of the current picture, and in every picture a mark beside the current token's row."""
@@ -200,6 +253,12 @@ class WholePane(CarefulWidget, can_focus=True):
         style = self._ink["accent" if line.marked else "plain"]
         if line.share is None:
             room = width - cell_len(line.value) - 1
+            if line.first:
+                value = fit_label(line.value, 6, "right")
+                return [
+                    Segment(f"{value}  ", self._ink["quiet"]),
+                    Segment(fit_label(line.text, max(width - 8, 1)), style),
+                ]
             return [Segment(fit_label(line.text, room), style), Segment(f" {line.value}", self._ink["quiet"])]
         words = max(min(12, width // 2), 4)
         bar = max(width - words - 9, 0)
@@ -275,17 +334,16 @@ def _rule(left: str, text: str, right: str, width: int, ink: Style, words: Style
     return [Segment(left, ink), *inside, Segment(right, ink)]
 
 
-def _legend(pictures: Iterable[Picture]) -> str:
+def _legend(pictures: Iterable[Picture], width: int) -> str:
     """Which rows are shown where that is not all, and what a column stands for where pictures have fewer of them."""
     shown = [each for each in pictures if each.tiles.values]
     together = max((each.tiles.together for each in shown), default=1)
-    parts = {_rows_shown(each) for each in shown} - {""}
-    return " · ".join(
-        (*sorted(parts), *([f"a column is the entry of largest magnitude of up to {together}"] * (together > 1)))
-    )
+    rows = sorted({_rows_shown(each) for each in shown} - {""})
+    texts = [" · ".join((*rows, *([words.format(together)] * (together > 1)))) for words in COLUMNS]
+    return next((text for text in texts if cell_len(text) <= width - 4), texts[-1])
 
 
 def _rows_shown(found: Picture) -> str:
     if len(found.rows) == found.of:
         return ""
-    return f"rows {found.rows.start} to {found.rows.stop - 1} of {found.of}"
+    return f"rows {found.rows.start}–{found.rows.stop - 1} of {found.of}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +15,8 @@ from tui_transformer.analysis.answer import likely_at
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.trace import Trace
-from tui_transformer.explorer.main.whole.bands import ALL_HEADS, MOST_HEAD, Placement, all_heads, rows_of
+from tui_transformer.explorer.main.whole.bands import MOST_HEAD, Placement, all_heads, rows_of
+from tui_transformer.explorer.main.whole.ladder import Lengths, Rung, cost_of, lengths_of
 from tui_transformer.explorer.main.whole.names import shape, symbol
 from tui_transformer.explorer.main.whole.placing import NARROWEST, Placed, window
 from tui_transformer.explorer.state.answer import percent
@@ -42,12 +44,13 @@ NO_SCALE = Scale("diverging", -1.0, 1.0)
 
 @dataclass(frozen=True)
 class Line:
-    """A line of text in a box: a mark says that it is the current one; `share` draws a bar."""
+    """A line of text in a box: `marked` is the current one, `share` draws a bar, `first` puts the value first."""
 
     text: str
     value: str = ""
     marked: bool = False
     share: float | None = None
+    first: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +114,10 @@ class Album:
         made: Made = self._made[key]
         return made
 
+    def known(self, key: Any) -> Any:
+        """What is kept under a key; None where nothing is."""
+        return self._made.get(key)
+
     def __contains__(self, key: Any) -> bool:
         return key in self._made
 
@@ -143,6 +150,32 @@ class Drawing:
         pictures = [self._draw(placement, placed, report) for placed in placement.boxes]
         beside = self._vocabulary_beside(placement)
         return (*pictures, *([beside] if beside is not None else []))
+
+    # The ladder
+
+    def lengths(self, rung: Rung) -> Lengths | None:
+        """The norms of a rung at the current token, if they were read before."""
+        found: Lengths | None = self.album.known(self._rung_key(rung))
+        return found
+
+    def cost_of_rung(self, rung: Rung) -> int:
+        """About how many operations it takes to read a rung."""
+        return cost_of(self.album.trace, rung)
+
+    def climb(self, missing: Sequence[Rung], report: Report) -> dict[str, Lengths]:
+        """The norms of rungs at the current token; what is missing is computed."""
+        found = {}
+        for rung in missing:
+            report(rung.layer)
+            row, key = self._rung_row(rung), self._rung_key(rung)
+            found[rung.layer] = self.album.get(key, partial(lengths_of, self.album.trace, rung, row))
+        return found
+
+    def _rung_key(self, rung: Rung) -> tuple[str, int]:
+        return rung.stream, self._rung_row(rung)
+
+    def _rung_row(self, rung: Rung) -> int:
+        return self._row_here(self.album.trace.program.axes(rung.stream))
 
     # Boxes
 
@@ -181,7 +214,8 @@ class Drawing:
             return Picture(name, "most likely", box.sign, lines=lines)
         _, _, heads, columns = key
         tiles = self.album.get(key, lambda: _tiles(trace, name, rows, heads, columns, report))
-        marked = here - rows.start if here in rows else None
+        counts_tokens = (axes[-2] if len(axes) > 1 else axes[0]).sequence or name == self.position.stop
+        marked = here - rows.start if here in rows and counts_tokens else None
         title = _title(trace, name, axes, heads, placed.width)
         return Picture(name, title, box.sign, tiles, heads, rows, marked, of=rows_of(axes))
 
@@ -216,6 +250,12 @@ class Drawing:
         tokens = self.session.sequences[axes[0].sequence].tokens
         return tuple(Line(token_label(tokens[row].text), str(tokens[row].id), marked=row == here) for row in rows)
 
+    @property
+    def here(self) -> str:
+        """The layer of the current step."""
+        step = self.session.trace.program.by_name.get(self.position.stop)
+        return step.layer if step is not None else ""
+
     def _vocabulary_beside(self, placement: Placement) -> Picture | None:
         """The words of the sentence in the vocabulary, where a first band has room for them beside its boxes."""
         words, room = self.session.model.vocabulary, placement.width - 4 - placement.rest
@@ -229,7 +269,7 @@ class Drawing:
         return Picture(VOCABULARY, f"vocabulary {words.size:,}", lines=lines)
 
     def _entry(self, token: int, *, marked: bool) -> Line:
-        return Line(token_label(self.session.model.word(token)), str(token), marked=marked)
+        return Line(token_label(self.session.model.word(token)), str(token), marked=marked, first=True)
 
     def _answer(self, name: str, count: int) -> tuple[Line, ...]:
         """The most likely words where the model answers."""
@@ -266,12 +306,15 @@ def _tiles(trace: Trace, name: str, rows: range, heads: Sequence[int], columns: 
 
 def _title(trace: Trace, name: str, axes: Axes, heads: range, width: int) -> str:
     """The name of a step with its shape, or with the heads that are shown."""
+    title = symbol(trace.program, name)
     if not all_heads(trace.program, name):
-        return _fitting(symbol(trace.program, name), shape(axes), width)
+        return _fitting(width, f"{title} {shape(axes)}", title)
     if len(heads) < axes[0].size:
-        return f"softmax, heads {heads.start} to {heads.stop - 1} of {axes[0].size}"
-    return ALL_HEADS if axes[0].size > 1 else "softmax"
+        part = f"{heads.start}–{heads.stop - 1} of {axes[0].size}"
+        return _fitting(width, f"{title}, heads {part}", f"heads {part}", part)
+    return _fitting(width, f"{title}, all heads" if axes[0].size > 1 else title, title)
 
 
-def _fitting(name: str, size: str, width: int) -> str:
-    return f"{name} {size}" if cell_len(f"{name} {size}") <= width else name
+def _fitting(width: int, *texts: str) -> str:
+    """The first that there is room for, else the last."""
+    return next((text for text in texts if cell_len(text) <= width), texts[-1])

@@ -20,12 +20,14 @@ class Wish:
     Attributes:
         least: Columns that it needs to be of use.
         most: Columns at which it shows everything.
-        bare: Columns without which it is not drawn at all; by default as at least.
+        bare: Columns with which it is drawn where room is scarce; by default as at least.
+        barest: Columns without which it is not drawn at all; by default as bare.
     """
 
     least: int
     most: int
     bare: int = 0
+    barest: int = 0
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,9 @@ def fit(wishes: Sequence[Wish], room: int, current: int | None = None) -> tuple[
     Where not all have room at their least they are drawn bare, and where not even that, the ones around the current
     box are.
     """
-    if _needed(wishes) > room:
-        wishes = [replace(wish, least=wish.bare or wish.least) for wish in wishes]
+    for scarce in ("bare", "barest"):
+        if _needed(wishes) > room:
+            wishes = [replace(wish, least=getattr(wish, scarce) or wish.least) for wish in wishes]
     shown = _around(wishes, room, current or 0)
     widths = shared([wishes[box] for box in shown], room - GAP * (len(shown) - 1))
     lefts = accumulate((width + GAP for width in widths), initial=0)
