@@ -120,11 +120,11 @@ def _layers_for(program: Program, stop: str) -> tuple[str, ...]:
     if step is not None and _in_layer(step):
         number = int(step.layer.rpartition(".")[2])
     else:
-        number = 0 if step is None or _before_layers(step) else len(layers)
+        number = 0 if step is None or is_before_layers(step) else len(layers)
     return tuple(members[min(number, len(members) - 1)] for members in stacks.values())
 
 
-def _before_layers(step: Step) -> bool:
+def is_before_layers(step: Step) -> bool:
     """Whether a step outside the layers belongs to what enters the first of its stack, or all of them."""
     last = step.name.rpartition(".")[2]
     return "embedding" in step.name or last == "tokens" or last.startswith("distances")
@@ -142,7 +142,7 @@ def _band_name(step: Step, *, both: bool) -> str:
     if _in_layer(step):
         return _sublayer(step) if step.name.count(".") > 2 else step.layer
     stack = step.name.partition(".")[0]
-    if _before_layers(step):
+    if is_before_layers(step):
         return f"{stack}.embedding" if stack == "decoder" else "embedding"
     return "encoder.norm" if stack == "encoder" and both else "output"
 

@@ -7,7 +7,7 @@ import pytest
 from driving import WIDE, exploring
 
 from tui_transformer import Model
-from tui_transformer.explorer.main.whole.ladder import Rung, ladder_columns, lengths_of, rungs
+from tui_transformer.explorer.main.whole.ladder import Rung, ladder_columns, lengths_of, rung_of, rungs
 from tui_transformer.explorer.main.whole.pane import WholePane
 from tui_transformer.explorer.main.whole.rungs import Ladder
 
@@ -34,6 +34,18 @@ def test_two_stacks_are_two_ladders() -> None:
     assert headings == ["encoder", "decoder"]
 
 
+def test_what_enters_a_stack_and_what_leaves_the_last_have_their_places() -> None:
+    program = Model.load("dates").trace("May 3, 2021").program
+    stops = (
+        "vocabulary",
+        "embedding.output",
+        "encoder.1.feed_forward.hidden",
+        "decoder.embedding.output",
+        "output.logits",
+    )
+    assert [rung_of(program, stop) for stop in stops] == ["encoder", "encoder", "encoder.1", "decoder", ""]
+
+
 def test_there_is_a_ladder_where_there_are_layers_and_room() -> None:
     deep, flat = Model.load("copy").trace("q f").program, Model.load("question").trace("where ?").program
     assert ladder_columns(deep, 160) > ladder_columns(deep, 120) > ladder_columns(deep, 80) == 0
@@ -43,10 +55,12 @@ def test_there_is_a_ladder_where_there_are_layers_and_room() -> None:
 async def test_thirty_layers_are_a_window_around_the_current_one() -> None:
     async with exploring(WIDE, model="decoder", sizes=DEEP, text="the waves", whole=None) as explorer:
         assert "‖x‖" in explorer.text
-        await explorer.press(*["}"] * 42)
+        await explorer.press(*["}"] * 22)
         here = [line[-32:].split() for line in explorer.text.split("\n") if "│ ▸" in line[-32:]]
         assert [line[2] for line in here] == [explorer.stop.split(".")[1]]
         assert explorer.stop.startswith("decoder.2")
+        await explorer.press(*["}"] * 12)
+        assert " 29 " in explorer.text
 
 
 async def test_a_click_on_a_rung_goes_to_that_layer() -> None:

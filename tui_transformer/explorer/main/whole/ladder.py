@@ -9,7 +9,7 @@ import numpy as np
 
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
-from tui_transformer.views.whole import layers_of
+from tui_transformer.views.whole import is_before_layers, layers_of
 
 SLIM, WIDE = 18, 32
 """Columns of the ladder, with its border: with the stream alone, and with what is added."""
@@ -78,6 +78,21 @@ def rungs(program: Program) -> tuple[Rung, ...]:
         steps = [step.name for step in program.steps if step.layer == layer]
         found.append(Rung(layer, steps[-1], _added(steps)))
     return tuple(found)
+
+
+def rung_of(program: Program, stop: str) -> str:
+    """The layer of the rung of a stop: its own, what enters the stack before the layers; after them "".
+
+    What is neither a step nor a weight, such as the vocabulary, belongs to what enters the first.
+    """
+    step, found = program.by_name.get(program.aliases.get(stop, stop)), rungs(program)
+    layer = "" if step is None else step.layer
+    if any(rung.layer == layer for rung in found):
+        return layer
+    if step is not None and not is_before_layers(step):
+        return ""
+    entering = [rung.layer for rung in found if rung.name == "x"]
+    return next((each for each in entering if stop.startswith(f"{each}.")), entering[0] if entering else "")
 
 
 def _entering(program: Program, layer: str) -> str | None:

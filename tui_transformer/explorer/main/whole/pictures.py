@@ -16,7 +16,7 @@ from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.main.whole.bands import MOST_HEAD, Placement, all_heads, rows_of
-from tui_transformer.explorer.main.whole.ladder import Lengths, Rung, cost_of, lengths_of
+from tui_transformer.explorer.main.whole.ladder import Lengths, Rung, cost_of, lengths_of, rung_of
 from tui_transformer.explorer.main.whole.names import shape, symbol
 from tui_transformer.explorer.main.whole.placing import NARROWEST, Placed, window
 from tui_transformer.explorer.state.answer import percent
@@ -253,8 +253,7 @@ class Drawing:
     @property
     def here(self) -> str:
         """The layer of the current step."""
-        step = self.session.trace.program.by_name.get(self.position.stop)
-        return step.layer if step is not None else ""
+        return rung_of(self.session.trace.program, self.position.stop)
 
     def _vocabulary_beside(self, placement: Placement) -> Picture | None:
         """The words of the sentence in the vocabulary, where a first band has room for them beside its boxes."""

@@ -25,7 +25,7 @@ class Ladder:
     Attributes:
         rungs: What enters each stack, and its layers.
         lengths: The norms of those that were read.
-        here: The layer of the current step; of a step outside the layers "".
+        here: The layer of the current step; after the layers "".
         columns: With the border.
         marks: Signs before layers, by their names.
     """
@@ -39,7 +39,9 @@ class Ladder:
     def lines(self, height: int) -> list[tuple[Pieces, Rung | None]]:
         """As many lines as there is room for, with the rung that each is; the current one among them."""
         lines = self._all()
-        place = next((place for place, (_, rung) in enumerate(lines) if rung and rung.layer == self.here), 0)
+        place = next(
+            (place for place, (_, rung) in enumerate(lines) if rung and rung.layer == self.here), len(lines) - 1
+        )
         shown = window(len(lines), place, height)
         return lines[shown.start : shown.stop]
 
