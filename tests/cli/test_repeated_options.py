@@ -40,6 +40,7 @@ LISTS = {
     "explorer --ids",
     "explorer --decoder-ids",
     "explorer --mask",
+    "positions --dimensions",
     "score --targets",
     "show --targets",
     "trace --targets",
