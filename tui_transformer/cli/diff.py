@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Protocol
@@ -13,6 +13,7 @@ from typing import NoReturn, Protocol
 import numpy as np
 import typer
 
+from tui_transformer.analysis.two_models import loss_of
 from tui_transformer.cli.blocks import cells, full_shape
 from tui_transformer.cli.commands.diff import Request
 from tui_transformer.cli.diagnosis import how_to, run_diagnosis
@@ -21,12 +22,15 @@ from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Inputs, open_session
 from tui_transformer.cli.terminal import check_terminal
+from tui_transformer.cli.two_models import data, told
 from tui_transformer.diagnosis.dumps import is_dump_folder, open_dump
 from tui_transformer.diagnosis.dumps.npz_reader import TraceFile, open_trace
 from tui_transformer.engine.axis import Region, Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.gguf_file import is_gguf
+from tui_transformer.model import Model
 from tui_transformer.model.found import find_model
 from tui_transformer.model.loading import BUILT_IN
 from tui_transformer.report.differences import Difference, compare_blocks
@@ -61,6 +65,7 @@ class Computed:
     """A trace that is computed for the comparison."""
 
     trace: Trace
+    model: Model
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -138,10 +143,13 @@ def _traces(request: Request, tolerance: float) -> bool:
     """Compare two traces step by step; whether a step differs."""
     a, b = _sides(request, request.first or "", request.second)
     found = list(_differences(a, b, tolerance))
+    loss = loss_of(a.trace, b.trace) if isinstance(a, Computed) and isinstance(b, Computed) else None
     if request.format == "json":
-        emit([json.dumps(_as_json(found, a, b), ensure_ascii=False, indent=2) + "\n"])
+        whole = _as_json(found, a, b) | ({} if loss is None else data(loss))
+        emit([json.dumps(whole, ensure_ascii=False, indent=2) + "\n"])
     else:
-        emit(_report(found, a, b, tolerance))
+        lost = told(loss, a.model) if loss is not None and isinstance(a, Computed) else ()
+        emit(_report(found, a, b, tolerance, lost))
     return any(difference.beyond for difference in found)
 
 
@@ -172,11 +180,34 @@ def _sides(flags: Flags, first: str, second: str | None) -> tuple[Side, Side]:
         next((found for file in files if (found := file.mask())), None),
     )
     a = _side(flags, first, held)
-    return a, Computed(open_session(flags, held).trace) if second is None else _side(flags, second, held)
+    if isinstance(a, Computed) and second is not None and _is_model(second):
+        return a, _other(flags, second, a)
+    return a, _computed(flags, held) if second is None else _side(flags, second, held)
+
+
+def _other(flags: Flags, where: str, beside: Computed) -> Computed:
+    """The second of two models, on the tokens of the first: a file of the same model may have no vocabulary.
+
+    Raises:
+        InputError: It cuts the sentence otherwise, so that nothing can be compared.
+    """
+    flags = dataclasses.replace(flags, model=where)
+    if flags.text is None or beside.trace.batch != 1 or flags.text_pair is not None:
+        return _computed(flags, Inputs())
+    ids = tuple(int(each) for each in np.ravel(beside.trace["tokens"]))
+    other = flags.options().load()
+    if other.tokenizer is not None and (own := other.encode(flags.sentence or "", cut=flags.cut).ids) != ids:
+        raise InputError(f"{where} cuts the sentence into {len(own)} other tokens than the first model's {len(ids)}")
+    return _computed(dataclasses.replace(flags, text=None, ids=",".join(map(str, ids))), Inputs())
+
+
+def _computed(flags: Flags, held: Inputs) -> Computed:
+    session = open_session(flags, held)
+    return Computed(session.trace, session.model)
 
 
 def _is_model(where: str) -> bool:
-    """A name, or a folder with a configuration; any other path that exists is a dump."""
+    """A name, a GGUF file, or a folder with a configuration; any other path that exists is a dump."""
     path = Path(where)
     try:
         there, folder = path.exists(), path.is_dir()
@@ -184,12 +215,14 @@ def _is_model(where: str) -> bool:
         return False
     if folder:
         return not is_dump_folder(path)
+    if there and is_gguf(path):
+        return True
     return where in BUILT_IN or (not there and not path.suffix and find_model(where) is not None)
 
 
 def _side(flags: Flags, where: str, held: Inputs) -> Side:
     if _is_model(where):
-        return Computed(open_session(dataclasses.replace(flags, model=where), held).trace)
+        return _computed(dataclasses.replace(flags, model=where), held)
     return open_trace(Path(where))
 
 
@@ -234,11 +267,12 @@ def together(first: Iterator[Host], second: Iterator[Host]) -> Iterator[tuple[Re
 # The report
 
 
-def _report(found: Sequence[Difference], a: Side, b: Side, tolerance: float) -> Iterator[str]:
+def _report(found: Sequence[Difference], a: Side, b: Side, tolerance: float, lost: Iterable[str]) -> Iterator[str]:
     yield from _table(found)
     for title, names in (("only in the first", _rest(a, b)), ("only in the second", _rest(b, a))):
         if names:
             yield f"{title}: {visible(listed(names))}\n"
+    yield from lost
     yield _verdict(found, tolerance) + "\n"
 
 

@@ -1,9 +1,10 @@
 """Compare a dump with a model: name the first wrong step, and the mistake that explains it.
 
 A dump is what another program computed: npz, safetensors, a folder of npy, raw or text files, a log of printed
-matrices, the JSON of transformers' debugger, the log of llama.cpp's callback. Two traces or two models are compared
-step by step. Exit code 0: all that can be compared is the same; 1: a step differs. Token IDs are those of the dump,
-unless a sentence or IDs are given.
+matrices, the JSON of transformers' debugger, the log of llama.cpp's callback. Two traces are compared step by step; two
+models (names, folders or GGUF files of one model, quantized otherwise) by layer, by head and by their answers, too.
+Exit code 0: all that can be compared is the same; 1: a step differs. Token IDs are those of the dump, unless a sentence
+or IDs are given.
 """
 
 from __future__ import annotations

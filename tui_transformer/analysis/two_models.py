@@ -1,0 +1,148 @@
+"""Two models on one sentence, such as the float32 and the quantized weights of one: what each part loses.
+
+Error of a part = ‖a − b‖ ÷ ‖a‖ over all its cells (relative root mean square), a the first model's.
+Divergence of shares = Σ p log(p ÷ q), p the first model's (Kullback & Leibler 1951), mean over the rows; in nats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.analysis.attentions import attentions
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.keep import layer_outputs
+from tui_transformer.engine.trace import Trace
+
+SMALLEST = 1e-38
+"""A share that is 0 in the second model counts as this one."""
+
+
+@dataclass(frozen=True)
+class LayerError:
+    """What leaves a layer: its error, and the cosine of both."""
+
+    name: str
+    error: float
+    cosine: float
+
+
+@dataclass(frozen=True)
+class HeadError:
+    """A head.
+
+    Attributes:
+        attention: The sublayer, `decoder.3.self_attention`.
+        head: From 0.
+        error: Of its context, which is what it hands on.
+        divergence: Of its attention weights.
+    """
+
+    attention: str
+    head: int
+    error: float
+    divergence: float
+
+
+@dataclass(frozen=True)
+class LogitsError:
+    """The answers.
+
+    Attributes:
+        divergence: Of the probabilities, mean over the positions.
+        worst: The position where it is largest, and that divergence.
+        agreeing: Positions at which both find the same token most likely.
+        positions: All of them.
+        likeliest: IDs of the most likely tokens at the last position, of both.
+    """
+
+    divergence: float
+    worst: tuple[int, float]
+    agreeing: int
+    positions: int
+    likeliest: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What the second model loses: layers in order, heads worst first, and the answers, where there are any."""
+
+    layers: tuple[LayerError, ...]
+    heads: tuple[HeadError, ...]
+    logits: LogitsError | None
+
+
+def loss_of(first: Trace, second: Trace) -> Loss:
+    """Compare the parts that both have in the same shape."""
+    own = frozenset(layer_outputs(first.program))
+    public = [name for name, step in first.program.aliases.items() if step in own and name.endswith(".output")]
+    names = [name for name in public if _alike(first, second, name)]
+    layers = tuple(_layer(name, first[name], second[name]) for name in names)
+    heads = sorted(_heads(first, second), key=lambda each: (-each.error, each.attention, each.head))
+    return Loss(layers, tuple(heads), _logits(first, second))
+
+
+def _alike(first: Trace, second: Trace, name: str) -> bool:
+    known = (*second.program.by_name, *second.program.aliases)
+    return name in known and first.program.shape(name) == second.program.shape(name)
+
+
+def _error(a: Host, b: Host) -> float:
+    one, other = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
+    size, gap = float(np.linalg.norm(one)), float(np.linalg.norm(one - other))
+    return gap / size if size else (0.0 if gap == 0.0 else math.inf)
+
+
+def _layer(name: str, a: Host, b: Host) -> LayerError:
+    one, other = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
+    lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return LayerError(name, _error(a, b), float(one @ other) / lengths if lengths else 1.0)
+
+
+def _heads(first: Trace, second: Trace) -> Iterator[HeadError]:
+    for each in attentions(first.program):
+        sublayer = each.name.rpartition(".")[0]
+        context = f"{sublayer}.context"
+        if not all(_alike(first, second, name) for name in (each.name, context)):
+            continue
+        weights, contexts = ((first[name], second[name]) for name in (each.name, context))
+        for head in range(each.heads):
+            p, q = (found[..., head, :, :] for found in weights)
+            one, other = (found[..., head, :, :] for found in contexts)
+            yield HeadError(sublayer, head, _error(one, other), float(_divergences(p, q).mean()))
+
+
+def _divergences(p: Host, q: Host) -> Host:
+    """Of every row, in nats."""
+    p, q = p.astype(np.float64), q.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(p > 0, p * np.log(p / np.maximum(q, SMALLEST)), 0.0)
+    found: Host = np.maximum(terms.sum(axis=-1), 0.0)
+    return found
+
+
+def _logits(first: Trace, second: Trace) -> LogitsError | None:
+    name = first.program.logits
+    if name not in first.program.by_name or not _alike(first, second, name):
+        return None
+    a, b = (found[name].reshape(-1, found[name].shape[-1]) for found in (first, second))
+    rows = np.array([_divergences(_shares(one), _shares(other)) for one, other in zip(a, b, strict=True)])
+    worst = int(rows.argmax())
+    top = [found.argmax(axis=-1) for found in (a, b)]
+    return LogitsError(
+        float(rows.mean()),
+        (worst, float(rows[worst])),
+        int((top[0] == top[1]).sum()),
+        len(rows),
+        (int(top[0][-1]), int(top[1][-1])),
+    )
+
+
+def _shares(logits: Host) -> Host:
+    """The probabilities of one row."""
+    spread = np.exp(logits.astype(np.float64) - logits.max())
+    found: Host = spread / spread.sum()
+    return found
