@@ -126,14 +126,14 @@ def test_the_base_stays_as_it_was(trace):
 
 def test_no_edits_give_the_base_again(trace):
     edited = trace.edited([Edit("embedding.output", (0, 0), 1.0)])
-    assert edited.edited([]) is trace
+    assert edited.edited([]) is edited
     assert trace.edited([]) is trace
 
 
-def test_new_edits_replace_the_earlier_ones(trace):
+def test_new_edits_come_after_the_earlier_ones(trace):
     edited = trace.edited([Edit("embedding.output", (0, 0), 1.0)]).edited([Edit("embedding.output", (1, 1), 2.0)])
     assert edited.base is trace
-    assert edited["embedding.output"][0, 0] == trace["embedding.output"][0, 0]
+    assert edited["embedding.output"][0, 0] == 1.0
     assert edited["embedding.output"][1, 1] == 2.0
 
 

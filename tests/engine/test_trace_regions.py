@@ -242,8 +242,11 @@ def set_means(array, region):
         (Ablate(STREAM, (range(5), range(9))), r"feed_forward\.residual has no region \[0–4, 0–8\]: it is 5 × 8"),
         (Ablate(STREAM, (range(5),)), "has no region"),
         (Ablate(STREAM, (range(2, 2), range(8))), "has no region"),
-        (Patch.of(STREAM, np.zeros((4, 8))), None),
-        (Patch.of(STREAM, np.zeros((6, 8))), "has no region"),
+        (Patch.of(STREAM, np.zeros((5, 8))), None),
+        (Patch.of(STREAM, np.zeros((4, 8))), "values of 4 × 8 fit neither it nor the region"),
+        (Patch.of(STREAM, np.zeros((2, 8)), (range(1, 3), range(8))), None),
+        (Patch.of(STREAM, np.zeros((3, 8)), (range(1, 3), range(8))), "values of 3 × 8 fit neither"),
+        (Patch.of(STREAM, np.zeros((6, 8))), "values of 6 × 8 fit neither"),
         (Patch.of(f"{SCOPE}.query.weight", np.zeros((8, 8))), "no step is called"),
     ],
 )

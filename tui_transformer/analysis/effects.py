@@ -73,7 +73,7 @@ def effects(
     region = _region(trace, name, answer_positions(trace, positions, item))
     old = list(trace.blocks(name, region, item)) if cells(region) <= trace.block else None
     for target in targets:
-        edited = trace.edited([*trace.edits, *target.edits(trace.program, mean=mean)], budget=0)
+        edited = trace.edited(target.edits(trace.program, mean=mean), budget=0)
         new = edited.blocks(name, region, item, before)
         yield target, _effect(trace, name, trace.blocks(name, region, item) if old is None else old, new)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from tui_transformer.cli.commands.diff import Request
-from tui_transformer.cli.names import listed
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import show
@@ -19,6 +18,7 @@ from tui_transformer.diagnosis import Compared, Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.dumps import Dump, open_dump
 from tui_transformer.diagnosis.naming import read_map
 from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.names import listed
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 from tui_transformer.report.table import aligned

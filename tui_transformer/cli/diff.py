@@ -17,7 +17,6 @@ from tui_transformer.analysis.two_models import loss_of
 from tui_transformer.cli.blocks import cells, full_shape
 from tui_transformer.cli.commands.diff import Request
 from tui_transformer.cli.diagnosis import how_to, run_diagnosis
-from tui_transformer.cli.names import listed
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Inputs, open_session
@@ -27,6 +26,7 @@ from tui_transformer.diagnosis.dumps import is_dump_folder, open_dump
 from tui_transformer.diagnosis.dumps.npz_reader import TraceFile, open_trace
 from tui_transformer.engine.axis import Region, Shape
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.names import listed
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.gguf_file import is_gguf

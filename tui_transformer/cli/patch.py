@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from tui_transformer.cli import experiment
 from tui_transformer.cli.answers import parse_positions
 from tui_transformer.cli.commands.patch import Request
-from tui_transformer.cli.names import find
 from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Session, open_session, read
 from tui_transformer.engine.edits import Patch
+from tui_transformer.engine.names import find
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
 
@@ -28,7 +28,8 @@ def run(request: Request) -> None:
     if (request.from_text is None) == (request.from_ids is None):
         raise UsageError("give either --from-text or --from-ids: the sentence that the values come from")
     session = open_session(request)
-    names = find(session.trace.program, request.step)
+    program = session.trace.program
+    names = find((*program.names, *program.weights), request.step)
     if len(names) > 1:
         raise UsageError(f"{len(names)} steps match {request.step!r}: write the whole name of one")
     edits = list(_patches(session.trace, _other(session, request), names[0], request))

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tui_transformer.cli.commands.show import Request
-from tui_transformer.cli.names import find
 from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import deliver, note, page
 from tui_transformer.cli.session import Session, open_session
@@ -20,6 +19,7 @@ from tui_transformer.engine.axis import Axes, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Explanation
 from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient, gradient_formula
+from tui_transformer.engine.names import find
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.report import explained, text
@@ -40,7 +40,8 @@ def run(request: Request) -> None:
         deliver(_list(session.trace.program, request), request.out)
         return
     shown = Shown(session) if targets is None else OfLoss(session, targets)
-    views = shown.views(find(session.trace.program, request.step), request.head or 0)
+    program = session.trace.program
+    views = shown.views(find((*program.names, *program.weights), request.step), request.head or 0)
     if request.explain is not None:
         deliver(_explained(shown, _single(views, "--explain"), request), request.out)
     elif request.out is not None and request.format is None:

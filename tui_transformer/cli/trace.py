@@ -11,7 +11,6 @@ import numpy.random  # noqa: F401 - its import loses an interrupt: do it before 
 from tui_transformer.analysis.real_tokens import VISIBLE
 from tui_transformer.cli.blocks import cells, full_shape
 from tui_transformer.cli.commands.trace import Request
-from tui_transformer.cli.names import missing
 from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import note
 from tui_transformer.cli.session import open_batch
@@ -19,6 +18,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients, gradients
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.keep import readable
+from tui_transformer.engine.names import missing
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import writing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, Self
 
@@ -84,7 +84,7 @@ class Edit:
 
     def placed(self, program: Program, givens: Givens) -> Self:
         """Checked: the cell is there, and can hold the value."""
-        edit = replace(self, name=program.aliases.get(self.name, self.name))
+        edit = replace(self, name=program.named(self.name))
         check_index(program, edit.name, edit.index)
         if edit.name in givens:
             raise InputError(f"{edit.name} is an input: set a step or a weight")
@@ -153,6 +153,8 @@ class Patch:
     name: str
     region: Region
     read: Callable[[Region], Host] = field(repr=False)
+    fits: Shape | None = None
+    """The shape that the step has to have; None where the region alone says what is read."""
 
     @property
     def how(self) -> str:
@@ -161,8 +163,15 @@ class Patch:
 
     @classmethod
     def of(cls, name: str, values: Host, region: Region | None = None) -> Self:
-        """An array of the step's shape in place of the step, or of a region of it."""
-        return cls(name, whole(values.shape) if region is None else region, lambda part: values[None][slices(part)])
+        """An array of the step's shape in place of the step, or of a region of it; or one of the region's shape.
+
+        The array has no batch axis. That it fits is checked when the step is known.
+        """
+        values = np.asarray(values)
+        if region is not None and values.shape == tuple(map(len, region)):
+            return cls(name, region, lambda part: values[None][slices(tuple(_moved(part, region)))])
+        asked = whole(values.shape) if region is None else region
+        return cls(name, asked, lambda part: values[None][slices(part)], values.shape)
 
     @classmethod
     def between(
@@ -183,7 +192,13 @@ class Patch:
         return cls(step.name, region, lambda part: np.stack([other.window(step.name, part, item) for item in items]))
 
     def placed(self, program: Program, givens: Givens) -> Self:  # noqa: ARG002 - inputs do not matter here
-        """Checked: the region lies in a step of numbers."""
+        """Checked: the region lies in a step of numbers, and the values have the shape of one of the two."""
+        step = _step_of_numbers(program, self.name)
+        if self.fits not in (None, step.shape):
+            there = shape_text(self.fits or ())
+            raise InputError(
+                f"{step.name} is {shape_text(step.shape)}: values of {there} fit neither it nor the region"
+            )
         return replace(self, name=_checked_region(program, self.name, self.region))
 
     def widen(self, region: Region) -> Region:
@@ -194,6 +209,11 @@ class Patch:
         """Put the values in."""
         part = overlap(self.region, region)
         array[inside(part, region)] = backend.floats(self.read(part))
+
+
+def _moved(part: Region, region: Region) -> Iterator[range]:
+    """A part of a region, counted from the region's first cell."""
+    return (range(a.start - b.start, a.stop - b.start) for a, b in zip(part, region, strict=True))
 
 
 def _check_shapes(name: str, here: Shape, there: Shape) -> None:

@@ -42,7 +42,7 @@ def explain_gradient(
     Raises:
         InputError: There is no such gradient or cell.
     """
-    name = trace.program.aliases.get(name, name)
+    name = trace.program.named(name)
     if name not in found.values:
         raise InputError(f"{name} has no gradient: the loss does not depend on it, or it depends on no weight")
     check_index(trace.program, name, index)
@@ -81,7 +81,7 @@ def _from_loss(trace: Trace, targets: Sequence[int], index: Index, item: int) ->
 
 def gradient_formula(trace: Trace, found: Gradients, name: str) -> str:
     """How the gradient of a step or weight is made from those of the steps that read it."""
-    name = trace.program.aliases.get(name, name)
+    name = trace.program.named(name)
     if name == trace.program.logits:
         return AT_LOGITS
     formulas = [step.op.gradient_formula(toward) for step, toward in _readers(trace, found.values, name)]
@@ -122,7 +122,8 @@ def _together(terms: Sequence[Term]) -> tuple[Working, str]:
 def _through(trace: Trace, values: Mapping[str, Host], step: Step, toward: int, index: Index, item: int) -> Working:
     """Gradient that reaches a cell through one step; cells of it that were set by hand pass nothing on."""
     by_hand = [change for change in trace.edits if change.name == step.name]
-    before = trace.edited([change for change in trace.edits if change not in by_hand]) if by_hand else trace
+    origin = trace.base or trace
+    before = origin.edited([change for change in trace.edits if change not in by_hand]) if by_hand else trace
     gradient = _gradient(_item(trace, step.name, values[step.name], item), step.name, by_hand)
     sources = [_step(trace, source, item) for source in step.inputs]
     working = step.op.explain_backward(index, toward, gradient, _step(before, step.name, item), *sources)

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Literal
 
 from tui_transformer.engine.axis import Axes, Axis, Shape, shape_of
+from tui_transformer.engine.names import one
 from tui_transformer.engine.ops import Op
-from tui_transformer.errors import InputError
 
 Grain = Literal["operation", "sublayer", "layer"]
 GRAINS: tuple[Grain, ...] = ("operation", "sublayer", "layer")
@@ -120,15 +120,27 @@ class Program:
         return {step.name: i for i, step in enumerate(self.steps)}
 
     def step(self, name: str) -> Step:
-        """The step of this name or alias.
+        """The step of this name or alias, or of the only one that ends so.
 
         Raises:
-            InputError: No such step.
+            InputError: No such step, or several.
         """
         found = self.by_name.get(self.aliases.get(name, name))
-        if found is None:
-            raise InputError(f"no step is called {name!r}: `tui-transformer show` lists the steps")
-        return found
+        return self.by_name[self._own(one(self.names, name))] if found is None else found
+
+    def named(self, name: str) -> str:
+        """The own name of a step, weight or input, whose whole name, alias or end (of a single one) this is.
+
+        Raises:
+            InputError: Nothing is called so, or several are.
+        """
+        own = self._own(name)
+        if own in self.by_name or own in self.weights or own in self.givens:
+            return own
+        return self._own(one((*self.names, *self.weights), name))
+
+    def _own(self, name: str) -> str:
+        return self.aliases.get(name, name)
 
     def axes(self, name: str) -> Axes:
         """The axes of a step, weight or input."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
 
+SHOWN_TOKENS = 12
+"""Of a `repr`."""
+
 Watch = Callable[[Step], None]
 """Called with every step that is about to run, and before every block of one that is made in blocks.
 
@@ -27,16 +31,20 @@ What it raises ends the computation; what is there already stays.
 """
 
 
-@dataclass(eq=False)
-class Trace:
-    """Values of every step, computed on demand and read-only.
+@dataclass(eq=False, repr=False)
+class Trace(Mapping[str, Host]):
+    """Values of every step by name, computed on demand and read-only.
 
-    `trace[name]` gives a host array (the batch axis is left out where the batch is 1); `window` only a part of one.
+    `trace[name]` gives a host array, with a batch axis where several sentences were asked for (be it a list of one);
+    `window` only a part of one. A name is whole, or the end of a single one: `0.self_attention.weights`.
     A trace with edits shares every value that no edit reaches with the trace that it was made from.
     Besides what is kept, it holds what the last window was made from, until another needs something else.
 
     Attributes:
         block: Cells of an array that is not kept that are computed at a time.
+        title: What it is a trace of: the model's name.
+        batched: Whether arrays are handed out with their batch axis; None: where the batch is not 1.
+        word: The word of a token ID, for `repr`.
     """
 
     program: Program
@@ -46,6 +54,9 @@ class Trace:
     edits: tuple[Change, ...] = ()
     base: Trace | None = None
     block: int = BLOCK_CELLS
+    title: str = ""
+    batched: bool | None = None
+    word: Callable[[int], str] = str
     _held: dict[str, Array] = field(default_factory=dict, repr=False)
     _recent: dict[str, Array] = field(default_factory=dict, init=False, repr=False)
 
@@ -90,8 +101,42 @@ class Trace:
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
 
+    def __len__(self) -> int:
+        return len(self.names)
+
     def __contains__(self, name: object) -> bool:
         return name in self.program.by_name or name in self.program.aliases
+
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As of any mapping: the default for a name that is no step's."""
+        return self[name] if name in self else default  # noqa: SIM401 - `in` knows whole names alone
+
+    def to_dict(self, names: Iterable[str] | None = None) -> dict[str, Host]:
+        """Steps, by default all, computed and on the host."""
+        wanted = list(self.names if names is None else names)
+        return {name: self.hand_out(name, array) for name, array in zip(wanted, self.arrays(wanted), strict=True)}
+
+    def __repr__(self) -> str:
+        held, full = (f"{size / 2**20:,.1f} MiB" for size in (self.held_bytes, self._bytes))
+        edits = f", {len(self.edits)} edits" if self.edits else ""
+        title = self.title or "a program"
+        return f"<Trace of {title}: {self._tokens()}{edits}; {len(self)} steps, {held} of {full} held>"
+
+    @property
+    def _bytes(self) -> int:
+        return self.program.step_cells() * self.backend.dtype.itemsize * self.batch
+
+    def _tokens(self) -> str:
+        """The first tokens of the first sentence, and how many sentences there are."""
+        ids = self.givens.get("input.ids")
+        if ids is None:
+            return "no tokens"
+        words = " ".join(self.word(int(each)) for each in ids[0][:SHOWN_TOKENS])
+        more = " …" if ids.shape[1] > SHOWN_TOKENS else ""
+        several = f" ({ids.shape[0]} sentences)" if ids.shape[0] > 1 else ""
+        return "".join(c if c.isprintable() else "·" for c in words) + more + several
 
     def array(self, name: str) -> Array:
         """A whole step, weight or input on the device, with its batch axis (weights have none)."""
@@ -99,7 +144,7 @@ class Trace:
 
     def arrays(self, names: Sequence[str]) -> tuple[Array, ...]:
         """Several at once, each step on the way computed once."""
-        wanted = [self.program.aliases.get(name, name) for name in names]
+        wanted = [self.program.named(name) for name in names]
         got = self._compute(wanted)
         return tuple(got[name] for name in wanted)
 
@@ -122,7 +167,7 @@ class Trace:
 
     def pending(self, names: Sequence[str]) -> int:
         """Floating-point operations that it would take to have these steps."""
-        steps = self._order([self.program.aliases.get(name, name) for name in names], self._recent)
+        steps = self._order([self.program.named(name) for name in names], self._recent)
         return self.batch * sum(self._flops(step) for step in steps)
 
     def pending_part(self, name: str, share: float) -> int:
@@ -139,7 +184,7 @@ class Trace:
 
     def window(self, name: str, region: Region, item: int = 0) -> Host:
         """The cells of a region (one range an axis, no batch axis) of one item of the batch, on the host."""
-        name = self.program.aliases.get(name, name)
+        name = self.program.named(name)
         part = self._part(name, region)
         return self._read_only(part if name in self.program.weights else part[item])
 
@@ -172,7 +217,7 @@ class Trace:
         Raises:
             InputError: The cell is outside the step.
         """
-        name = self.program.aliases.get(name, name)
+        name = self.program.named(name)
         check_index(self.program, name, index)
         if name in self.program.by_name:
             self.prepare(name)
@@ -190,10 +235,10 @@ class Trace:
     # Editing
 
     def edited(self, edits: Sequence[Change], budget: int | None = None) -> Trace:
-        """A trace with these edits in place of any earlier ones; what they do not reach is shared.
+        """A trace with these edits after those that it has; what they do not reach is shared.
 
         Args:
-            edits: Cells that are set, made in order.
+            edits: Cells that are set, made in order. `base` is the trace before all of them.
             budget: Bytes that may be kept of what the edits reach; by default as many as here.
 
         Raises:
@@ -202,9 +247,10 @@ class Trace:
         origin = self.base or self
         placed = tuple(edit.placed(self.program, self.givens) for edit in edits)
         if not placed:
-            return origin
+            return self
+        placed = (*self.edits, *placed)
         budget = origin.budget if budget is None else budget
-        return Trace(origin.program, origin.weights, origin.givens, budget, placed, origin, origin.block)
+        return replace(origin, budget=budget, edits=placed, base=origin, _held={})
 
     @cached_property
     def _changed(self) -> frozenset[str]:
@@ -395,7 +441,8 @@ class Trace:
 
     def hand_out(self, name: str, array: Array) -> Host:
         """A device array of the step or weight `name`: on the host, without a batch axis of one, read-only."""
-        single = name not in self.program.weights and array.shape[0] == 1
+        batched = array.shape[0] > 1 if self.batched is None else self.batched
+        single = self.program.named(name) not in self.program.weights and not batched
         return self._read_only(array[0] if single else array)
 
     def _read_only(self, array: Array) -> Host:

@@ -179,7 +179,8 @@ class Model:
         """The values for a sentence; nothing is computed yet.
 
         Args:
-            text: A sentence, or several: the shorter ones are padded at the end.
+            text: A sentence, or a list of them: the shorter ones are padded at the end. Arrays have a batch axis where
+                a list was given, be it of one.
             ids: Token IDs instead, or a batch of equally long rows of them. Without a mask, runs of the pad ID at the
                 beginning and at the end of a row are padding (at the end of a decoder's, where it changes no other
                 token, they are read).
@@ -215,12 +216,15 @@ class Model:
         visible = checked_mask(mask, rows)
         target = self._decoder_givens(len(rows), decoder_text, decoder_ids, cut=cut)
         source = self._givens(rows, visible=visible) | segments_of(segments, rows, self.config)
-        return self._trace(source | target, budget)
+        several = text is not None and not isinstance(text, str) if ids is None else np.ndim(ids[0]) > 0
+        return self._trace(source | target, budget, batched=several)
 
     def _batch(self, texts: Sequence[str], mask: Any, pair: str | None, *, cut: bool) -> tuple[Host, list[list[int]]]:
         """Token IDs of several sentences, padded at the end, and their mask."""
         if mask is not None or pair is not None:
             raise UsageError("several sentences make their own mask, and none is a pair: give token IDs instead")
+        if isinstance(texts, bytes) or not all(isinstance(text, str) for text in texts):
+            raise UsageError("a sentence is a text: give token IDs by name, trace(ids=[…])")
         if not texts:
             raise InputError("there is no sentence: give at least one")
         ids, mask = padded([self.encode(text, cut=cut).ids for text in texts], self.config.pad_id)
@@ -237,12 +241,12 @@ class Model:
             raise InputError(f"{len(rows)} rows of decoder IDs do not fit {batch}: give one, or one for each sentence")
         return self._givens(np.broadcast_to(rows, (batch, rows.shape[1])), DECODER)
 
-    def _trace(self, givens: Mapping[str, Host], budget: int) -> Trace:
+    def _trace(self, givens: Mapping[str, Host], budget: int, *, batched: bool | None = None) -> Trace:
         lengths = [givens[name].shape[1] for name in ("input.places", "decoder.input.places") if name in givens]
         program = self.program(*lengths)
         givens = {name: givens[name] for name in program.givens}
         needed = max((math.prod(step.shape) for step in program.steps if not step.windowed), default=0)
-        trace = Trace(program, self.weights, givens, budget)
+        trace = Trace(program, self.weights, givens, budget, title=self.name, batched=batched, word=self.word)
         needed *= self.backend.dtype.itemsize * trace.batch
         check_memory(needed, f"{trace.batch * sum(lengths):,} tokens need", "use fewer tokens")
         return trace

@@ -1,4 +1,4 @@
-"""Finding steps and weights by name, by the end of a name, or by a pattern."""
+"""Names of steps and weights found by a whole name, by the end of one, or by a pattern."""
 
 from __future__ import annotations
 
@@ -6,35 +6,39 @@ import difflib
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 
 SHOWN = 8
 
 
-def find(program: Program, wanted: str) -> list[str]:
-    """The steps and weights that are meant: an exact name, a pattern with `*`, or the end of a single name.
+def find(names: Sequence[str], wanted: str) -> list[str]:
+    """The names that are meant: an exact one, those of a pattern with `*`, or that with a single such end.
 
     Raises:
         InputError: Nothing is meant, or the end of several names; the message lists candidates.
     """
-    names = (*program.names, *program.weights)
+    return match(names, wanted) or [one(names, wanted)]
+
+
+def one(names: Sequence[str], wanted: str) -> str:
+    """The name that is meant: an exact one, or the only one that ends so.
+
+    Raises:
+        InputError: Nothing is meant, or the end of several names; the message lists candidates.
+    """
     if wanted in names:
-        return [wanted]
-    matching = match(names, wanted)
-    if matching:
-        return matching
+        return wanted
     ends = [name for name in names if name.endswith(f".{wanted}")]
     if len(ends) > 1:
         raise InputError(f"{wanted!r} can be {listed(ends)}: write more of the name, or *.{wanted} for all of them")
     if not ends:
         raise InputError(missing(names, wanted))
-    return ends
+    return ends[0]
 
 
 def match(names: Sequence[str], pattern: str) -> list[str]:
-    """The names that a pattern with `*`, `?` or `[…]` matches."""
-    return [name for name in names if fnmatchcase(name, pattern)]
+    """The name itself, or those that a pattern with `*`, `?` or `[…]` matches."""
+    return [pattern] if pattern in names else [name for name in names if fnmatchcase(name, pattern)]
 
 
 def missing(names: Sequence[str], wanted: str) -> str:
