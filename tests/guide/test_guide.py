@@ -104,7 +104,7 @@ KEYS = (
         "ctrl+t",
         "ctrl+z",
         "w",
-        *"HKRL",
+        *"HKRLJ",
     ),
     *(*"bBdDziI0", ";", "r", "ctrl+f", "tab", "shift+tab", "1", "6", "+", "-", "q", *"AaPWF", "ctrl+l"),
 )

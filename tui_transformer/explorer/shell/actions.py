@@ -48,6 +48,7 @@ ACTIONS = (
     Action("links", "open('links')", "The strongest links of attention"),
     Action("rollout", "open('rollout')", "Attention rollout: what reached which token"),
     Action("lens", "open('lens')", "Logit lens: which word each layer spells", "lens", "L"),
+    Action("similar", "open('similar')", "Compare with another sentence: cosine, and what every pair of tokens gives"),
     Action("chart.next", "next_chart", "Next chart", "chart", "c"),
     Action("scale", "scale", "One colour scale for all layers, or one a step", "scale", "m"),
     Action("hide.special", "hide('special')", "Hide special tokens in attention, the rest renormalised"),
@@ -146,6 +147,11 @@ ROLLOUT = (
     Action("layer.next", "layer(1)", "Up to the next layer", "layer", "{ }"),
     Action("layer.back", "layer(-1)", "Up to the layer before"),
     Action("kind", "stack", "Encoder or decoder", "encoder, decoder", "f"),
+    CELL_SHOWN,
+    WIDTH_SHOWN,
+)
+SIMILAR = (
+    Action("sentence.edit", "sentence", "Compare with another sentence", "other sentence", "/"),
     CELL_SHOWN,
     WIDTH_SHOWN,
 )
@@ -315,6 +321,7 @@ SCREENS: Mapping[str, tuple[Action, ...]] = {
     "links": LINKS,
     "rollout": ROLLOUT,
     "lens": LENS,
+    "similar": SIMILAR,
     "ablation": ABLATION,
     "checkpoints": CHECKPOINTS,
     "train": TRAIN,

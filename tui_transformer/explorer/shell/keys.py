@@ -79,6 +79,7 @@ KEYS: Mapping[str, str] = {
     "links": "K",
     "rollout": "R",
     "lens": "L",
+    "similar": "J",
     "generate": "W",
     "train": "ctrl+l",
     "checkpoints": "F",

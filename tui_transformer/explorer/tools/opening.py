@@ -100,6 +100,12 @@ def _settings(port: Port) -> None:
     screen.open_from(port)
 
 
+def _similar(port: Port) -> None:
+    from tui_transformer.explorer.tools.similar import screen
+
+    screen.open_from(port)
+
+
 def _targets(port: Port) -> None:
     from tui_transformer.explorer.tools.targets import screen
 
@@ -131,6 +137,7 @@ TOOLS: Mapping[str, Callable[[Port], None]] = {
     "patch": _patch,
     "rollout": _rollout,
     "settings": _settings,
+    "similar": _similar,
     "targets": _targets,
     "train": _train,
 }

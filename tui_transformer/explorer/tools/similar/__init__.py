@@ -1,0 +1,1 @@
+"""Two sentences: how alike they are, and which tokens bring them together."""
