@@ -13,7 +13,7 @@ from tui_transformer.cli.commands.diff import Request
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import show
-from tui_transformer.cli.session import open_session
+from tui_transformer.cli.session import loaded, open_session
 from tui_transformer.diagnosis import Compared, Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.dumps import Dump, open_dump
 from tui_transformer.diagnosis.naming import read_map
@@ -64,7 +64,7 @@ def _input(flags: Flags, dump: Dump) -> tuple[Model, Input | None, tuple[str, ..
     said = any(each is not None for each in (flags.text, flags.ids, flags.decoder_text, flags.decoder_ids))
     if not said and dump.ids is not None:
         mask = flags.token_mask()
-        return flags.options().load(), None if mask is None else Input(None, mask=np.array([mask], dtype=np.bool_)), ()
+        return loaded(flags.options()), None if mask is None else Input(None, mask=np.array([mask], dtype=np.bool_)), ()
     session = open_session(flags)
     if not session.model.config.vocab_size:
         return session.model, None, ()

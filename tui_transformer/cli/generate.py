@@ -14,7 +14,7 @@ import typer
 from tui_transformer.cli.commands.generate import Request
 from tui_transformer.cli.options import Flags, parse_ids, written
 from tui_transformer.cli.output import emit, note
-from tui_transformer.cli.session import EXAMPLE_IDS, read
+from tui_transformer.cli.session import EXAMPLE_IDS, loaded, read
 from tui_transformer.engine.keep import readable
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.generation.defaults import Defaults, defaults_of
@@ -42,7 +42,7 @@ def run(request: Request) -> None:
     seed = request.seed if request.sample_seed is None else request.sample_seed
     request = dataclasses.replace(request, model=request.model or usual(request))
     read = request.model not in BUILT_IN
-    model = (dataclasses.replace(request, seed=None) if read else request).options().load()
+    model = loaded((dataclasses.replace(request, seed=None) if read else request).options())
     defaults = defaults_of(model)
     draws = request.sample_seed is not None or (read and seed is not None)
     settings = _settings(defaults.settings, request, seed or 0, draws=draws)

@@ -11,6 +11,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
 from tui_transformer.model import Model
 from tui_transformer.model.framing import Batch, batch_of
+from tui_transformer.model.options import ModelOptions
 from tui_transformer.text.encoding import Encoding, Token
 from tui_transformer.text.samples import sample_sentence, sample_target
 from tui_transformer.text.unknown import unknown_said
@@ -66,9 +67,17 @@ def open_batch(flags: Flags) -> Session:
     return _open(flags, Inputs(), whole=True)
 
 
+def loaded(options: ModelOptions) -> Model:
+    """The model; what its file has and nothing reads is said."""
+    model = options.load()
+    if model.unread_said is not None:
+        note(model.unread_said)
+    return model
+
+
 def _open(flags: Flags, otherwise: Inputs, *, whole: bool) -> Session:
     given, options = Inputs(flags.token_rows(), flags.decoder_token_ids(), flags.token_mask()), flags.options()
-    model, budget = options.load(), options.budget
+    model, budget = loaded(options), options.budget
     if model.embedding is not None and model.embedding.vectors is not None and model.vocabulary is not None:
         note(model.embedding.vectors.said(model.vocabulary))
     if not model.config.vocab_size:

@@ -13,7 +13,7 @@ from tui_transformer.analysis.sentence_vectors import BIAS, SentenceVector, Toge
 from tui_transformer.cli.commands.similar import Request
 from tui_transformer.cli.options import written
 from tui_transformer.cli.output import emit, note
-from tui_transformer.cli.session import read
+from tui_transformer.cli.session import loaded, read
 from tui_transformer.cli.tables import Table, Value
 from tui_transformer.cli.tables import written as table
 from tui_transformer.errors import InputError, UsageError
@@ -65,7 +65,7 @@ def compare(request: Request) -> None:
     for name in OF_ONE:
         if getattr(request, name) is not None:
             raise UsageError(f"{written(name)}: the sentences that are compared are arguments: leave it out")
-    model = replace(request.options(), model=request.model or usual_model()).load()
+    model = loaded(replace(request.options(), model=request.model or usual_model()))
     found = [_sentence(model, text, cut=request.cut) for text in request.words]
     pairs = [Compared(a, b, together(found[a].vector, found[b].vector)) for a, b in combinations(range(len(found)), 2)]
     if request.model is None:

@@ -61,7 +61,7 @@ def run(
     session = open_session(options, text, ids, pair=pair, mask=mask, decoder_text=decoder_text, decoder_ids=decoder_ids)
     if batch:
         session = session.with_batch(tuple(batch), item)
-    first, says = stop(session.trace.program), ""
+    first, says = stop(session.trace.program), visible(session.model.unread_said or "")
     at = None if first is None else Position(first)
     if dump is not None:
         dumped = of_dump(session, dump)

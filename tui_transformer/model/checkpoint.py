@@ -21,6 +21,7 @@ from tui_transformer.model.checks import shown
 from tui_transformer.model.families import ALIASES, FAMILIES, Family, ModelConfig, family_of
 from tui_transformer.model.families.labels import table_of
 from tui_transformer.model.families.sentence import KEY
+from tui_transformer.model.fitting import equal
 from tui_transformer.model.foreign import WEIGHTS, check_architecture, refuse_folder
 from tui_transformer.model.gguf_model import open_model, settings_of
 from tui_transformer.model.gguf_tensors import GgufTensors
@@ -28,6 +29,7 @@ from tui_transformer.model.packed import formats_of, with_weights
 from tui_transformer.model.packed_formats import Format
 from tui_transformer.model.sentence_folder import sentence_modules
 from tui_transformer.model.tensors import Tensors, open_file, open_index, without_wrapper
+from tui_transformer.model.unread import unread
 from tui_transformer.model.weight_table import Stored, WeightTable, as_it_is
 from tui_transformer.text.gguf_vocabulary import has_vocabulary
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
@@ -113,6 +115,20 @@ class StoredWeights:
             return place.numbers(self.tensors.read(place.name, place.take, rows=index))
         return place.numbers(self.tensors.read(place.name, lambda tensor: place.take(tensor)[index]))
 
+    def unread(self, family: Family, config: ModelConfig) -> tuple[str, ...]:
+        """The tensors that no weight is read from, but for known buffers and copies of what is read."""
+        names, table = self.tensors.names, table_of(family.weights, config)
+        read = {place.name for place in self.places.values()}
+        left = {
+            other: place.name
+            for name, place in self.places.items()
+            for other in (names - read).intersection(table.spellings(name, names))
+        }
+        return unread(names, read | {other for other, name in left.items() if self._alike(other, name)})
+
+    def _alike(self, first: str, second: str) -> bool:
+        return equal(self.tensors.found[first], self.tensors.found[second])
+
     def explain(self, name: str, index: tuple[int, ...]) -> tuple[str, Working] | None:
         """How a cell of a weight was rounded: its block in the file; None where it is stored as a float."""
         place = self.places[name]
@@ -189,7 +205,7 @@ def _read(path: Path, raw: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     try:
         formats_of(raw)
         config = family_of(kind).read({key: value for key, value in raw.items() if key != "quantization_config"})
-        if getattr(config, "labels", None) is None:
+        if getattr(config, "labels", None) is None and KEY not in raw:
             check_architecture(raw)
         return family_of(kind), config
     except UsageError as error:

@@ -42,14 +42,14 @@ def _without_copies(tensors: Tensors, copies: Mapping[str, str]) -> Tensors:
     gone = {
         copy
         for copy, name in copies.items()
-        if copy != name and copy in found and name in found and _equal(found[copy], found[name])
+        if copy != name and copy in found and name in found and equal(found[copy], found[name])
     }
     kept = {name: tensor for name, tensor in found.items() if name not in gone}
     promised = {name: file for name, file in tensors.promised.items() if name not in gone}
     return replace(tensors, found=kept, promised=promised)
 
 
-def _equal(first: Tensor, second: Tensor) -> bool:
+def equal(first: Tensor, second: Tensor) -> bool:
     """Whether two tensors hold the same bytes, as numbers of the same type and in the same shape."""
     if (first.kind, first.shape) != (second.kind, second.shape):
         return False

@@ -49,6 +49,7 @@ class Parts(NamedTuple):
     seed: int | None = None
     folder: Path | None = None
     embedding: NewEmbedding | None = None
+    unread: tuple[str, ...] = ()
 
 
 class Where(NamedTuple):
@@ -148,9 +149,8 @@ def _from_folder(where: str | Path, words: Words, at: Where) -> Parts:
     _check_vocabulary(known, config)
     backend = choose_backend(*at, small=program.weight_count() < SMALL)
     tokenizer = None if known is None else tokenizer_for(known)
-    return Parts(
-        found.name, family, config, Weights(backend, stored.whole, file=stored), tokenizer, folder=found.folder
-    )
+    weights, left = Weights(backend, stored.whole, file=stored), stored.unread(family, config)
+    return Parts(found.name, family, config, weights, tokenizer, folder=found.folder, unread=left)
 
 
 def _check_vocabulary(words: Vocabulary | None, config: ModelConfig) -> None:

@@ -34,6 +34,7 @@ from tui_transformer.model.inputs import (
 from tui_transformer.model.loading import New, Where, program_of
 from tui_transformer.model.new_embedding import NewEmbedding
 from tui_transformer.model.sequence import Lengths
+from tui_transformer.model.unread import unread_said
 from tui_transformer.model.word_vectors import WordVectors
 from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.encoding import Encoding, Token, Tokenizer, check_length
@@ -51,6 +52,7 @@ class Model:
         seed: Of random weights; None where the weights were read.
         folder: Where the weights were read, None for a built-in model.
         embedding: How the table of words of a built-in model began.
+        unread: Tensors of the folder that no step reads.
     """
 
     name: str
@@ -61,6 +63,12 @@ class Model:
     seed: int | None = None
     folder: Path | None = None
     embedding: NewEmbedding | None = None
+    unread: tuple[str, ...] = ()
+
+    @property
+    def unread_said(self) -> str | None:
+        """One line on the tensors that no step reads; None where there are none."""
+        return unread_said(self.name, self.unread)
 
     @classmethod
     def load(

@@ -46,6 +46,8 @@ def load(port: Port, name: str) -> None:
         port.change(session)
         remember("models", str(Path(where).resolve()) if Path(where).is_dir() else where)
         told = tour_of(session)
+        if session.model.unread_said is not None:
+            port.say(session.model.unread_said, severity="warning")
         port.say(f"{session.model.name} is open" + (f" · t: {tour_question(told)}" if told else ""))
 
     port.ask("open", AT_ONCE + 1, lambda _: open_session(options, None, None), show)
