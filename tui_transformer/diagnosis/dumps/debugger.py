@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,10 +16,13 @@ from tui_transformer.diagnosis.dumps.numbers import NUMBER
 from tui_transformer.diagnosis.dumps.precision import printed_precision
 from tui_transformer.diagnosis.dumps.safetensors import read_safetensors
 from tui_transformer.errors import InputError
-from tui_transformer.files import check_regular
+from tui_transformer.files import check_regular, is_file
 from tui_transformer.text.files import shown_path
 
 LARGEST = 1 << 29
+LONGEST_SHAPE = 200
+"""Letters of a shape that are looked at."""
+
 TREE = "module_path"
 INPUTS = ("input_ids", "attention_mask", "token_type_ids", "decoder_input_ids", "labels", "position_ids")
 
@@ -61,19 +65,24 @@ def _tree(path: Path) -> dict[str, Any]:
 
 def _nodes(tree: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every array with its name: what the whole model was given, and what left each module."""
+    inputs, outputs = tree.get("inputs"), tree.get("outputs")
+    given = inputs.get("kwargs") if isinstance(inputs, dict) else None
     for name in INPUTS:
-        given = (tree.get("inputs") or {}).get("kwargs", {})
         if isinstance(given, dict) and _is_array(given.get(name)):
             yield name, given[name]
-    outputs = tree.get("outputs")
     for key, value in outputs.items() if isinstance(outputs, dict) and not _is_array(outputs) else ():
         yield from _arrays(str(key), value)
-    waiting = list(tree.get("children") or [])
+    waiting = _children(tree)[::-1]
     while waiting:
-        node = waiting.pop(0)
+        node = waiting.pop()
         if isinstance(node, dict):
             yield from _arrays(str(node.get(TREE, "")), node.get("outputs"))
-            waiting = [*(node.get("children") or []), *waiting]
+            waiting += _children(node)[::-1]
+
+
+def _children(node: Mapping[str, Any]) -> list[Any]:
+    found = node.get("children")
+    return found if isinstance(found, list) else []
 
 
 def _arrays(name: str, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -91,16 +100,24 @@ def _is_array(value: Any) -> bool:
 
 def _tensor(path: Path, name: str, node: Mapping[str, Any]) -> Tensor | None:
     """An array; None where it is not whole."""
-    value, shape = node["value"], tuple(int(size) for size in re.findall(r"\d+", str(node["shape"])))
+    value, shape = node["value"], tuple(int(size) for size in re.findall(r"\d+", str(node["shape"])[:LONGEST_SHAPE]))
     if isinstance(value, str):
-        file = (path.parent / value).resolve()
-        if path.parent.resolve() not in file.parents or not file.exists():
-            return None
-        data = read_safetensors(file).tensors.get("data")
+        file = _beside(path, value)
+        data = None if file is None else read_safetensors(file).tensors.get("data")
         return None if data is None else Tensor(name, data.shape, data.read)
     text = " ".join(map(str, value)) if isinstance(value, list) else ""
     text = re.sub(r"tensor\(|,\s*(?:dtype|device|grad_fn)=.*", " ", text)
     words = NUMBER.findall(re.sub(r"[\[\](),]", " ", text))
-    if "..." in text or len(words) != int(np.prod(shape)):
+    if "..." in text or len(words) != math.prod(shape):
         return None
     return held(name, np.array([float(word) for word in words]).reshape(shape), printed_precision(words))
+
+
+def _beside(path: Path, name: str) -> Path | None:
+    """A file in the folder of the dump or below, where there is one of this name."""
+    try:
+        file = (path.parent / name).resolve()
+        inside = path.parent.resolve() in file.parents
+    except (OSError, ValueError):
+        return None
+    return file if inside and is_file(file) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -98,7 +99,7 @@ def _raw(file: Path, shapes: Mapping[str, Shape], *, fastest_first: bool) -> Ten
     size = np.dtype(dtype).itemsize
     cells, rest = divmod(file.stat().st_size, size)
     shape = shapes.get(file.stem, (cells,))
-    if rest or int(np.prod(shape)) != cells:
+    if rest or math.prod(shape) != cells:
         said = " × ".join(map(str, shape))
         raise InputError(f"{shown_path(file)}: {file.stat().st_size:,} bytes are not {said} numbers of {size} bytes")
 

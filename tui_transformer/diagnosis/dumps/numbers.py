@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -23,6 +24,9 @@ LABEL = re.compile(
 """The number of a row in front of it: `row 0:`, `[3]`."""
 
 OTHER_SPELLINGS = {"−": "-", "∞": "inf", "1.#INF": "inf", "1.#QNAN": "nan", "1.#IND": "nan", "-nan(ind)": "nan"}
+
+LONGEST_SIZE = 9
+"""Digits of a size in a shape that somebody printed."""
 
 Row = list[str]
 
@@ -97,8 +101,8 @@ def _shape(parts: Sequence[Sequence[Row]]) -> Shape | None:
 def _stated(parts: Sequence[Sequence[Row]], words: Sequence[str]) -> Shape | None:
     """A shape in the first line."""
     first = parts[0][0]
-    if len(first) > 4 or not all(word.isdigit() and int(word) for word in first):
+    if len(first) > 4 or not all(word.isdigit() and len(word) <= LONGEST_SIZE and int(word) for word in first):
         return None
     shape = tuple(map(int, first))
     rest = len(words) - len(first)
-    return shape if rest and int(np.prod(shape)) == rest else None
+    return shape if rest and math.prod(shape) == rest else None

@@ -1,0 +1,106 @@
+"""Broken dumps of every format, and maps of names: each read or refused in one line that names a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
+from hypothesis import strategies as st
+from test_dumps import CALLBACK, FORMATS, X, debugger, npy_folder, raw_folder
+
+from tui_transformer.diagnosis.dumps import open_dump
+from tui_transformer.diagnosis.naming import read_map
+
+MOST_CELLS = 1 << 20
+"""Numbers of a tensor, at most: far more than a small file can hold, far fewer than a hostile one can claim."""
+
+
+def read_all(path: Path) -> None:
+    """Every value of a dump, whose shapes are those that it says."""
+    for tensor in open_dump(path).tensors.values():
+        values = tensor.values
+        assert values.array.shape == tuple(tensor.shape), tensor.name
+        assert values.array.size <= MOST_CELLS, tensor.name
+
+
+def written(write: Any, folder: Path) -> Path:
+    """A dump in a folder of its own."""
+    folder.mkdir()
+    return Path(write(folder))
+
+
+@COUNTS
+@pytest.mark.parametrize("write", FORMATS)
+def test_broken_dumps(tmp_path, write, count):
+    path = written(write, tmp_path / "dump")
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    whole = [file.read_bytes() for file in files]
+
+    def check(which: int, data: st.DataObject) -> None:
+        for file, content in zip(files, whole, strict=True):
+            file.write_bytes(content)
+        files[which].write_bytes(data.draw(damaged(whole[which])))
+        read_or_refused(lambda: read_all(path), path, *files)
+
+    hold(count, check, which=st.integers(0, len(files) - 1), data=st.data())
+
+
+@COUNTS
+@pytest.mark.parametrize("write", [debugger, raw_folder])
+def test_json_of_dumps_that_says_something_else(tmp_path, write, count):
+    path = written(write, tmp_path / "dump")
+    file = path if path.is_file() else path / "shapes.json"
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+
+    def check(document: Any) -> None:
+        file.write_bytes(as_json(document))
+        read_or_refused(lambda: read_all(path), path, *files)
+
+    hold(count, check, document=changed(json.loads(file.read_bytes())))
+
+
+@COUNTS
+def test_broken_logs_of_llama_cpp(tmp_path, count):
+    path = tmp_path / "eval.log"
+
+    def check(content: bytes) -> None:
+        path.write_bytes(content)
+        read_or_refused(lambda: read_all(path), path)
+
+    hold(count, check, content=damaged(CALLBACK.encode()))
+
+
+@COUNTS
+@pytest.mark.parametrize("name", ["x.npy", "x.bin", "x.f16", "x.bf16", "x.i64"])
+def test_single_files_of_numbers(tmp_path, name, count):
+    folder = tmp_path / "dump"
+    folder.mkdir()
+    path = folder / name
+    whole = npy_folder(folder).joinpath("x.npy").read_bytes() if name == "x.npy" else X.tobytes()
+    shapes = {"x": [2, 3], "x.bin": {"shape": [3, 2]}, "deep": {"ne": [3, 2]}}
+
+    def check(content: bytes, document: Any) -> None:
+        path.write_bytes(content)
+        (folder / "shapes.json").write_bytes(as_json(document))
+        read_or_refused(lambda: read_all(folder), *folder.iterdir())
+
+    hold(count, check, content=damaged(whole), document=st.one_of(st.just(shapes), changed(shapes)))
+
+
+@COUNTS
+@pytest.mark.parametrize("name", ["names.json", "names.txt"])
+def test_broken_maps_of_names(tmp_path, name, count):
+    path = tmp_path / name
+    names = {"my.scores": "encoder.0.self_attention.scores", "b": "embedding.output"}
+    lines = "".join(f"{ours} = {step}  # so\n" for ours, step in names.items()).encode()
+
+    def check(content: bytes) -> None:
+        path.write_bytes(content)
+        found = read_or_refused(lambda: read_map(path), path)
+        assert all(isinstance(step, str) for step in (found or {}).values()), found
+
+    broken = damaged(as_json(names) if path.suffix == ".json" else lines)
+    hold(count, check, content=st.one_of(broken, changed(names).map(as_json)) if path.suffix == ".json" else broken)
