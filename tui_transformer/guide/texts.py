@@ -56,6 +56,9 @@ class Stop:
     "head:encoder.0.self_attention:2", to 0, or replaces words of the sentence (`change`, what and by what); the panel
     says what the answer becomes, at the position `answer` where that is not the model's own. `cell` is "largest" where
     the stop leads to the cell of the largest gradient, in a backward pass.
+
+    With `predict` the reader is asked before the stop shows anything: which word the row looks at, which shape the step
+    has, what the row sums to, which sign the cell has, which column is largest.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Stop:
     change: tuple[str, ...] = ()
     answer: int | None = None
     cell: Literal["largest"] | None = None
+    predict: Literal["word", "shape", "sum", "sign", "largest"] | None = None
 
 
 def languages() -> tuple[str, ...]:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+
+from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.state.told import told, told_cost
+from tui_transformer.model.options import ModelOptions
+
+REFERENCES = Path(__file__).parents[2] / "references"
 
 
 @pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
@@ -20,10 +28,27 @@ async def test_a_wide_line_asks_the_question_of_the_tour():
         await explorer.shown("t Where does .99 come from?")
 
 
-async def test_an_untrained_model_is_not_asked_for_an_answer():
-    async with exploring(MEDIUM, model="decoder") as explorer:
-        assert "space step through" in explorer.text
-        assert "%" not in explorer.text.splitlines()[-1]
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        ("dates", "0 100.0 %"),
+        ("copy", "%"),
+        ("story", "%"),
+        ("decoder", "random weights: "),
+        ("encoder-decoder", "random weights: "),
+        ("attention", "gives 1 × 3 × 4 numbers"),
+    ],
+)
+async def test_a_model_of_every_kind_says_something_first(model, says):
+    async with exploring(WIDE, model=model) as explorer:
+        await explorer.until(lambda: says in explorer.text.splitlines()[-1])
+        assert "space step" in explorer.text.splitlines()[-1]
+
+
+def test_labels_and_masked_words_are_told():
+    session = open_session(ModelOptions(model=str(REFERENCES / "bert")), "the old [MASK] sails", None)
+    assert told(session, lambda _: None).startswith("[MASK] → ")
+    assert told_cost(session) < 1e8
 
 
 async def test_a_very_small_terminal_opens():

@@ -17,7 +17,7 @@ from textual.keys import key_to_character
 
 from tui_transformer import explorer as package
 from tui_transformer.explorer.shell.actions import ACTIONS, OVERVIEW, SCREENS
-from tui_transformer.explorer.shell.keys import KEYS, RESERVED, UNBOUND
+from tui_transformer.explorer.shell.keys import KEYS, UNBOUND
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.guide.texts import help_text
 
@@ -67,10 +67,6 @@ def test_every_key_is_in_the_table():
     for screen, key, meaning in declared():
         if meaning not in IN_INPUTS and not key.startswith(UNBOUND):
             assert (key, meaning) in own or any(key == mine for mine, _ in own), f"{key} of {screen} ({meaning})"
-
-
-def test_keys_of_what_is_to_come_are_free():
-    assert not {key for keys in KEYS.values() for key in keys.split(",")} & set(RESERVED)
 
 
 def test_nothing_in_the_table_is_without_a_screen():

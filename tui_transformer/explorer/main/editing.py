@@ -17,7 +17,6 @@ from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.recent import recent, remember
 from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.text.vocabulary import built_in_vocabularies
 from tui_transformer.views.step_view import index_of
 
 
@@ -102,19 +101,6 @@ class Editing:
         self._port.open(
             PromptScreen(title, value=value, hint=hint, check=check, preview=preview, lately=lately), finish
         )
-
-    def vocabulary(self) -> None:
-        """Ask for another vocabulary."""
-        session, chosen = self._explored.session, list[Session]()
-
-        def check(where: str) -> None:
-            chosen[:] = [session.with_vocabulary(where.strip())]
-
-        names = built_in_vocabularies()
-        hint = f"a file, or {', '.join(names)}"
-        path = session.model.vocabulary.path if session.model.vocabulary is not None else None
-        prompt = PromptScreen("Vocabulary", value=str(path or ""), hint=hint, check=check, suggestions=names)
-        self._port.open(prompt, lambda where: self._port.change(chosen[0]) if where is not None else None)
 
     # A number
 

@@ -137,7 +137,7 @@ class Panes:
         layout = next(each for each in LAYOUTS if size.width >= each.columns and size.height >= each.lines)
         small = {"-short": size.height < SHORT, "-tight": size.width < TIGHT}
         self._wide, self._touring = layout is LAYOUTS[0], self._screen.has_class("-touring")
-        small["-whole"] = self.whole
+        small |= {"-whole": self.whole, "-zoomed": self._explored.view.zoom is not None}
         self._screen.update_classes({each.name: each is layout for each in LAYOUTS} | small | self._active_classes())
         for name in ("matrix", OVERLAY) if self._screen.is_mounted else ():
             self.heat_map(name).always_numbers = self.whole
@@ -152,6 +152,7 @@ class Panes:
         most = lines_wanted(explored.session, standing(explored.session, explored.position), size.width)
         room -= TOUR_LINES * self._touring
         below = 0 if short else max(min(room * 11 // 20, BELOW_WHOLE), room * 3 // 10)
+        below = 0 if self._explored.view.zoom == "whole" else below
         self.whole_size = Size(size.width, max(min(room - below, most), 0))
         for pane in self._screen.query(WholePane):
             if pane.styles.height != Scalar.from_number(self.whole_size.height):
@@ -229,6 +230,11 @@ class Panes:
         place = names.index(active) if active in names else 0
         self.focus(names[(place + direction) % len(names)])
 
+    def zoom(self, name: str | None) -> None:
+        """Give a pane the whole terminal, or None the panes that there is room for."""
+        self._explored.look(zoom=name)
+        self.fit(self._screen.size)
+
     def keep_focus(self) -> None:
         """Go to the matrix where the pane that had the keys is not there any more."""
         if self._explored.view.active not in self.names():
@@ -244,6 +250,8 @@ class Panes:
 
     def _activate(self, name: str) -> None:
         self._explored.look(active=name)
+        if self._explored.view.zoom not in (None, name):
+            self.zoom(name)
         self._screen.update_classes(self._active_classes())
         self._show_lines()
 

@@ -35,6 +35,12 @@ class Looking:
         self._presenter.show_position()
         panes.focus("whole" if panes.whole else "matrix")
 
+    def zoom(self) -> None:
+        """Give the pane that has the keys the whole terminal, or all panes their places again."""
+        panes, view = self._presenter.panes, self._explored.view
+        panes.zoom(view.active if view.zoom is None else None)
+        self._presenter.show_position()
+
     def next_chart(self) -> None:
         """Draw the next chart of those that fit the step."""
         self._explored.look(chart=self._explored.view.chart + 1)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from rich.text import Text
 
 from tui_transformer.explorer.shell.asking import Requests
-from tui_transformer.explorer.state.answer import Guess, answer, answer_cost, answers
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.told import told, told_cost
 from tui_transformer.explorer.state.tours import tour_of
 from tui_transformer.explorer.widgets.inks import Inks
 from tui_transformer.guide.texts import tour_question
@@ -37,14 +37,13 @@ class Opening:
         """A line without an answer yet; `show` draws it."""
         self.open = True
         self._requests, self._show = requests, show
-        self._answer: Guess | None = None
+        self._answer = ""
 
     def begin(self, session: Session) -> None:
-        """Work the answer out where a model was trained, and that does not take long."""
-        if session.model.folder is not None and answers(session) and answer_cost(session) <= MOST:
-            self._requests.ask(
-                "opening", answer_cost(session), lambda task: answer(session, report=task.report), self._answered
-            )
+        """Work the answer out where that does not take long."""
+        cost = told_cost(session)
+        if cost <= MOST:
+            self._requests.ask("opening", cost, lambda task: told(session, task.report), self._answered)
 
     def end(self) -> None:
         """A key was pressed."""
@@ -62,8 +61,8 @@ class Opening:
         told = [tour_question(name) or "guided tour", "the story", "story"] if name else []
         for said in zip(*WORDS, strict=True):
             line = Text(" ", inks.plain, no_wrap=True)
-            if self._answer is not None:
-                line.append(f"{self._answer}", inks.accent).append("   ", inks.plain)
+            if self._answer:
+                line.append(self._answer, inks.accent).append("   ", inks.plain)
             words = dict(zip(CHOICES, said, strict=True)) | ({"tour": told.pop(0)} if told else {})
             for choice in ("step.next", "tour", *CHOICES[1:]):
                 if choice in words and choice in keys:
@@ -73,7 +72,7 @@ class Opening:
             line.rstrip()
             yield line
 
-    def _answered(self, found: Guess) -> None:
+    def _answered(self, found: str) -> None:
         self._answer = found
         if self.open:
             self._show()

@@ -60,6 +60,9 @@ def assemble(
     port = MainPort(explored, presenter, requests, worker, background)
     navigation = Navigation(explored, panes, presenter, port)
     editing = Editing(explored, presenter, port)
+    predicting = Predicting(explored, port)
+    tour = Tour(explored, panes, presenter, port, predicting)
+    port.touring = tour.begin
     return Parts(
         explored,
         requests,
@@ -70,7 +73,7 @@ def assemble(
         Looking(explored, presenter, port),
         editing,
         Export(explored, port, lambda text: screen.app.copy_to_clipboard(text)),
-        Tour(explored, panes, presenter, port),
-        Predicting(explored, port),
+        tour,
+        predicting,
         LookingInside(explored, panes, port),
     )

@@ -24,6 +24,7 @@ class MainPort:
     Attributes:
         worker: The thread of the engine.
         background: Where work that goes on without its screen is kept.
+        touring: Begins a tour, by its name.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class MainPort:
         self.worker, self.background = worker, background
         self._explored, self._presenter, self._requests = explored, presenter, requests
         self._screen = presenter.panes.screen
+        self.touring: Callable[[str], None] = lambda _: None
 
     @property
     def session(self) -> Session:
@@ -90,6 +92,10 @@ class MainPort:
     def open(self, screen: Screen[Any], done: Callable[[Any], None] | None = None) -> None:
         """Put a screen in front; `done` is given its result."""
         self._screen.open(screen, done)
+
+    def begin_tour(self, name: str) -> None:
+        """Begin a tour of what is explored."""
+        self.touring(name)
 
     def banner(self, line: Widget) -> None:
         """Show a line above everything, unless one of its kind is there."""

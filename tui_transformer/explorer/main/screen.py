@@ -117,13 +117,15 @@ class MainScreen(ExplorerScreen[None]):
         """End a computation; else go back where a term was followed from; else to the matrix."""
         if self.parts.requests.cancel_all():
             self.parts.navigation.return_to_shown()
+        elif self.parts.explored.view.zoom is not None:
+            self.parts.looking.zoom()
         else:
             self.parts.navigation.back()
 
     def action_vocabulary(self) -> None:
         """The vocabulary; from there, another one."""
         if self.parts.port.position.stop == VOCABULARY:
-            self.parts.editing.vocabulary()
+            self.action_open("vocabulary")
         else:
             self.parts.navigation.follow_vocabulary()
 
@@ -156,6 +158,10 @@ class MainScreen(ExplorerScreen[None]):
     def action_predict(self) -> None:
         """A question on the step that is shown."""
         self.parts.predicting.ask()
+
+    def action_zoom(self) -> None:
+        """The pane that has the keys in the whole terminal, and back."""
+        self.parts.looking.zoom()
 
     def action_whole(self) -> None:
         """The whole above the step, and the lists of steps and heads instead."""

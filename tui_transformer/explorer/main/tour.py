@@ -9,6 +9,7 @@ from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.main.port import MainPort
+from tui_transformer.explorer.main.predict.predicting import Predicting
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.state.history import History
@@ -45,9 +46,13 @@ class Begun:
 class Tour:
     """Leads through what is explored, a stop after the other."""
 
-    def __init__(self, explored: Exploration, panes: Panes, presenter: Presenter, port: MainPort) -> None:
+    def __init__(
+        self, explored: Exploration, panes: Panes, presenter: Presenter, port: MainPort, predicting: Predicting
+    ) -> None:
         """Lead nowhere yet."""
         self._explored, self._panes, self._presenter, self._port = explored, panes, presenter, port
+        self._predicting = predicting
+        self._asked: set[str] = set()
         self._stops: tuple[Stop, ...] = ()
         self._place = 0
         self._begun: Begun | None = None
@@ -72,8 +77,12 @@ class Tour:
         self._begun = Begun(
             explored.session, [*history.past], [*history.future], explored.position, explored.trail, explored.view
         )
+        if explored.view.zoom is not None:
+            self._panes.zoom(None)
         self._stops, self._place = tour(name), 0
-        self._base, self._shown = explored.session, (explored.session,)
+        self._asked = set()
+        self._base = explored.session.with_breaks() if explored.session.breaks else explored.session
+        self._shown = (explored.session, self._base)
         screen = self._panes.screen
         screen.mount(TourPanel(tour_question(name), id="tour"), after="#body")
         screen.add_class("-touring")
@@ -131,11 +140,26 @@ class Tour:
         self._panel.show(stop, self._place + 1, len(self._stops))
         self._panel.focus()
         cost = AT_ONCE + 1 if stop.cell is not None else 0
-        self._port.ask("tour", cost, lambda task: scenery(base, stop, task.report), partial(self._set, stop))
+        self._port.ask("tour", cost, lambda task: scenery(base, stop, task.report), partial(self._ask_first, stop))
+
+    def _ask_first(self, stop: Stop, shown: Scenery) -> None:
+        """Let the reader predict what the stop will show, once; then show it."""
+        kind = stop.predict
+        if kind is None or stop.name in self._asked or self._begun is None:
+            self._set(stop, shown)
+            return
+        self._asked.add(stop.name)
+        trace, position = shown.after.trace, shown.position
+        self._port.ask(
+            "tour",
+            trace.pending((position.stop,)),
+            lambda task: trace.prepare(position.stop, before=lambda step: task.report(step.name)),
+            lambda _: self._predicting.ask_at(shown.after, position, kind, lambda: self._set(stop, shown)),
+        )
 
     def _set(self, stop: Stop, shown: Scenery) -> None:
         begun, explored = self._begun, self._explored
-        if begun is None or stop is not self._stops[self._place]:
+        if begun is None or not self._stops or stop is not self._stops[self._place]:
             return
         changed = explored.session is not shown.after
         edited = [shown.before] if shown.after is not shown.before else []

@@ -65,6 +65,7 @@ ACTIONS = (
     Action("go", "go", "Go to a step, a layer or a number", "go to", ":"),
     Action("predict", "predict", "Predict, then reveal: a question on this step", "predict", "p"),
     Action("whole", "whole", "The whole on one screen, and back", "whole", "0"),
+    Action("zoom", "zoom", "Zoom: this pane in the whole terminal, and back", "zoom", "Z"),
     Action("messages", "app.messages", "Messages: what was said"),
     Action("theme", "app.next_theme", "Dark or light"),
     Action("pane.next", "next_pane(1)", "Next pane"),
@@ -280,10 +281,7 @@ TOUR = (
     Action("cursor.left", "ask('Back')", "The stop before"),
     Action("back", "ask('Left')", "Leave the tour", "leave", "esc"),
 )
-PREDICT = tuple(
-    Action(f"pane.{pane}", f"answer({index})", f"Answer {index + 1}")
-    for index, pane in enumerate(("sentence", "steps", "heads", "matrix"))
-)
+PREDICT = (Action("", "", "Reveal, then go on", "reveal", "enter"),)
 INSIDE = (
     Action("", "", "Follow the term to the cell that it was read from", "follow", "enter"),
     Action("second", "second", "Follow the second factor of a product", "second factor", ";"),

@@ -88,13 +88,11 @@ KEYS: Mapping[str, str] = {
     "tour": "t",
     "exercises": "C",
     "whole": "0",
+    "zoom": "Z",
     "go": "colon",
     "predict": "p",
 }
 """The keys of each meaning, separated by commas. By its name a meaning is given other keys, for all screens at once."""
-
-RESERVED = ("Z",)
-"""Keys of what is still to come: zoom."""
 
 UNBOUND = "unbound-"
 """What begins the key of an action that has none: nobody can press it, but it can be given one."""

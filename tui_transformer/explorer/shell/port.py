@@ -50,5 +50,8 @@ class Port(Protocol):
     def open(self, screen: Screen[Any], done: Callable[[Any], None] | None = None) -> None:
         """Put a screen in front; `done` is given its result."""
 
+    def begin_tour(self, name: str) -> None:
+        """Begin a tour of what is explored."""
+
     def banner(self, line: Widget) -> None:
         """Show a line above everything, unless one of its kind is there."""

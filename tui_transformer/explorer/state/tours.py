@@ -10,12 +10,14 @@ BACKWARD = "gradients"
 
 
 def tour_of(session: Session) -> str | None:
-    """The name of the tour of this model, backward that of gradients; None where there is none."""
+    """The name of the tour of this model; backward, and where it has none of its own, that of gradients."""
     if session.backward:
         return BACKWARD
     model = session.model
     own = model.folder is None or model.folder.parent == HERE
-    return model.name if own and model.name in tours() else None
+    if own and model.name in tours():
+        return model.name
+    return BACKWARD if session.has_loss else None
 
 
 def offer(session: Session, stop: str) -> str:

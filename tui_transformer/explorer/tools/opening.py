@@ -118,6 +118,12 @@ def _train(port: Port) -> None:
     screen.open_from(port)
 
 
+def _vocabulary(port: Port) -> None:
+    from tui_transformer.explorer.tools.open import vocabulary
+
+    vocabulary.open_from(port)
+
+
 TOOLS: Mapping[str, Callable[[Port], None]] = {
     "ablate-head": _ablate_here("head", mean=False),
     "ablate-head-mean": _ablate_here("head", mean=True),
@@ -140,5 +146,6 @@ TOOLS: Mapping[str, Callable[[Port], None]] = {
     "similar": _similar,
     "targets": _targets,
     "train": _train,
+    "vocabulary": _vocabulary,
 }
 """How each tool is opened from what it is given."""

@@ -7,8 +7,11 @@ import pytest
 from driving import NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.engine.axis import shape_text
-from tui_transformer.explorer.main.predict.question import QUESTIONS, question
+from tui_transformer.explorer.main.predict.answers import chosen
+from tui_transformer.explorer.main.predict.question import QUESTIONS, Question, question, question_of
 from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.shell.score import Score, keep_score, read_score, score_path
+from tui_transformer.guide.texts import tour, tours
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.views.step_view import Place, view_of
 
@@ -65,13 +68,88 @@ async def test_values_are_hidden_until_the_question_is_answered_and_the_score_is
         assert "Which word will" in explorer.text
         assert ".98" not in explorer.text
         right = explorer.app.screen._question.right
-        await explorer.press(str(right + 1))
+        await explorer.press(str(right + 1), "enter")
+        assert "Right." in explorer.text
         await explorer.press("enter")
         assert "1 of 1 predicted" in explorer.messages[-1]
-        await explorer.press("p", "1", "escape")
+        await explorer.press("p", "1", "enter", "escape")
         assert "of 2 predicted" in explorer.messages[-1]
         await explorer.press("p", "escape")
-        assert explorer.parts.predicting.asked == 2
+        assert explorer.parts.predicting.score.asked == 2
+
+
+async def test_an_answer_is_typed_in_words_and_a_wrong_one_is_corrected():
+    async with exploring(NARROW, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("]", "]", "p")
+        await explorer.press(*"sailor", "enter")
+        assert "You said sailor. It is ? (8)." in explorer.text
+        await explorer.press("escape", "p")
+        assert "Which shape" in explorer.text
+        await explorer.press(*"4x9x9", "enter")
+        assert "Right." in explorer.text
+
+
+async def test_the_score_lasts_after_the_program_ends():
+    async with exploring(NARROW, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("p", "enter", "enter")
+    async with exploring(NARROW, model="question") as explorer:
+        assert explorer.parts.predicting.score.asked == 1
+        await explorer.go(WEIGHTS)
+        await explorer.press("p", "enter", "enter")
+        assert "of 2 predicted" in explorer.messages[-1]
+
+
+@pytest.mark.parametrize(
+    "broken", ["", "[]", '{"right": 3}', '{"right": 9, "asked": 1}', '{"right": true, "asked": "x"}']
+)
+def test_a_score_that_cannot_be_read_begins_anew(broken):
+    score_path().parent.mkdir(parents=True, exist_ok=True)
+    score_path().write_text(broken)
+    assert read_score() == Score()
+    keep_score(Score().and_then(right=True))
+    assert read_score() == Score(1, 1)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("where", 0), ("WHERE (0)", 0), ("?", 1), ("(8)", None), ("2", 1), ("whe", 0), ("9", None), ("sailor", None)],
+)
+def test_what_is_typed_is_read_as_one_of_the_answers(typed, meant):
+    offered = Question("which?", ("where (0)", "? (8)", "did (1)"), 1, "")
+    assert chosen(offered, typed) == meant
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("-", 0), ("negative", 0), ("0", 1), ("positive", 2), ("above", 2)])
+def test_a_sign_has_several_names(typed, meant):
+    assert chosen(Question("sign?", ("below 0", "exactly 0", "above 0"), 2, ""), typed) == meant
+
+
+async def test_the_tour_asks_before_it_shows():
+    async with exploring(WIDE, model="question") as explorer:
+        stops = [stop.name for stop in tour("question")]
+        await explorer.press("t", *["space"] * stops.index("product"))
+        assert "Which shape has this step?" in explorer.text
+        assert "19.64" not in explorer.text
+        await explorer.press("escape")
+        assert "Multiplied column by column" in explorer.text
+        assert explorer.stop == "encoder.0.self_attention.scores"
+        await explorer.press("backspace", "space")
+        assert "Which shape" not in explorer.text
+        assert "Multiplied column by column" in explorer.text
+        await explorer.press("escape")
+        assert explorer.parts.predicting.score.asked == 0
+
+
+def test_every_question_of_a_tour_can_be_asked():
+    asked = [(name, stop) for name in tours() for stop in tour(name) if stop.predict]
+    assert len(asked) >= 3
+    for name, stop in asked:
+        session = open_session(ModelOptions(model=name), stop.sentence, None)
+        view = view_of(session.trace, stop.step, session.labels, head=stop.head or 0)
+        place = Place(stop.head or 0, stop.row or 0, stop.column or 0)
+        assert question_of(stop.predict, view, place, session.trace.program.shape(stop.step)) is not None
 
 
 async def test_where_there_are_words_there_is_nothing_to_predict():

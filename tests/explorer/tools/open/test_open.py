@@ -60,7 +60,7 @@ def test_found_models_are_listed_once(tmp_path):
     names = [each.name for each in choices]
     assert names.count("a/b") == 1
     assert "new" in names
-    assert [choices[place].name for place in matching(choices, "where does .99")] == ["question"]
+    assert [choices[place].kind for place in matching(choices, "where does .99")] == ["tour"]
 
 
 def test_a_model_in_a_folder_called_model_has_the_name_of_the_folder_above(tmp_path):
@@ -115,3 +115,58 @@ def test_unusual_characters_are_kept_as_they_are():
     assert recent("sentences") == ("\x1b[2J ü [b]",)
     assert json.loads(recent_path().read_text())
     assert not [path for path in recent_path().parent.iterdir() if path != recent_path()]
+
+
+# Tours, sentences and vocabularies
+
+
+async def test_a_tour_is_begun_from_the_list_on_its_model_and_leaves_nothing():
+    async with exploring(WIDE, model="encoder") as explorer:
+        await explorer.press("o")
+        await explorer.answer("does a language model choose")
+        assert explorer.session.model.name == "story"
+        assert "1 of 9" in explorer.text
+        await explorer.press("escape", "u")
+        assert explorer.session.model.name == "encoder"
+
+
+async def test_the_tour_of_gradients_begins_from_the_list_without_going_back_first():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.press("o")
+        await explorer.answer("which way does every number")
+        assert explorer.session.backward
+        assert "1 of 9" in explorer.text
+        await explorer.press("space")
+        await explorer.shown("the target is statement")
+        await explorer.press("escape")
+        assert not explorer.session.backward
+
+
+async def test_sentences_used_lately_are_in_the_list():
+    remember("sentences", "who did it ?")
+    async with exploring(NARROW, model="question") as explorer:
+        await explorer.press("o")
+        await explorer.answer("who did")
+        assert explorer.session.text == "who did it ?"
+        await explorer.press("u")
+        assert explorer.session.text.startswith("where did")
+
+
+async def test_a_vocabulary_is_chosen_from_a_list_and_what_becomes_of_the_sentence_is_said():
+    async with exploring(WIDE, model="encoder") as explorer:
+        await explorer.press("v")
+        assert "built in" in explorer.text
+        await explorer.answer("dog")
+        assert explorer.session.text == "a dog bites a man"
+        assert "another takes its place" in explorer.messages[-1]
+
+
+async def test_a_file_of_words_is_remembered(tmp_path):
+    path = tmp_path / "mine.txt"
+    path.write_text("alpha beta gamma delta")
+    async with exploring(WIDE, model="encoder") as explorer:
+        await explorer.press("v")
+        await explorer.answer(str(path))
+        assert recent("vocabularies") == (str(path),)
+        await explorer.press("v")
+        assert "mine.txt" in explorer.text

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.panes import texts
 from tui_transformer.explorer.main.port import MainPort
-from tui_transformer.explorer.main.predict.question import question
+from tui_transformer.explorer.main.predict.question import Question, question, question_of
+from tui_transformer.explorer.shell.score import Score, keep_score, read_score
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.views.step_view import view_of
 
 
 class Predicting:
-    """Asks one question after the other, another one on a step that was asked about.
-
-    Attributes:
-        right: How many were answered rightly.
-        asked: How many were answered.
-    """
+    """Asks one question after the other, another one on a step that was asked about."""
 
     def __init__(self, explored: Exploration, port: MainPort) -> None:
         """Nothing was asked yet."""
-        self.right = self.asked = 0
         self._explored, self._port = explored, port
         self._numbers: Counter[str] = Counter()
+        self._score: Score | None = None
+
+    @property
+    def score(self) -> Score:
+        """All answers so far, of earlier days too."""
+        if self._score is None:
+            self._score = read_score()
+        return self._score
 
     def ask(self) -> None:
         """Ask about the step that is shown."""
-        from tui_transformer.explorer.main.predict.screen import PredictScreen
-
         scene, session, stop = self._explored.scene, self._explored.session, self._explored.position.stop
         if scene is None:
             self._port.say("there is nothing to predict here: go to a step with space")
@@ -35,11 +40,30 @@ class Predicting:
         shape = session.trace.program.shape(scene.view.name)
         asked = question(scene.view, scene.place, shape, self._numbers[stop])
         self._numbers[stop] += 1
-        words = texts.step_words(session, stop)
-        self._port.open(PredictScreen(texts.stop_title(session, stop), words.what, asked), self._answered)
+        self._open(session, stop, asked)
 
-    def _answered(self, right: bool | None) -> None:  # noqa: FBT001 - what the screen gives
+    def ask_at(self, session: Session, position: Position, kind: str, then: Callable[[], None]) -> None:
+        """Ask a question of a kind about a cell, before it is shown; then go on, whatever was answered."""
+        view = view_of(session.trace, position.stop, session.labels, head=position.place.head)
+        shape = session.trace.program.shape(position.stop)
+        asked = question_of(kind, view, position.place.within(view), shape)
+        if asked is None:
+            then()
+        else:
+            self._open(session, position.stop, asked, then)
+
+    def _open(self, session: Session, stop: str, asked: Question, then: Callable[[], None] = lambda: None) -> None:
+        from tui_transformer.explorer.main.predict.screen import PredictScreen
+
+        def answered(right: bool | None) -> None:  # noqa: FBT001 - what the screen gives
+            self._count(right)
+            then()
+
+        words = texts.step_words(session, stop)
+        self._port.open(PredictScreen(texts.stop_title(session, stop), words.what, asked), answered)
+
+    def _count(self, right: bool | None) -> None:  # noqa: FBT001 - what the screen gives
         if right is not None:
-            self.asked += 1
-            self.right += right
-            self._port.say(f"{self.right} of {self.asked} predicted · p asks again")
+            self._score = read_score().and_then(right=right)
+            keep_score(self._score)
+            self._port.say(f"{self._score} · p asks again")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,8 +49,13 @@ def question(view: View, place: Place, shape: tuple[int, ...], number: int) -> Q
         shape: The shape of the step.
         number: Which question, from 0.
     """
-    fitting = [made for make in QUESTIONS if (made := make(view, place, shape)) is not None]
+    fitting = [made for make in QUESTIONS.values() if (made := make(view, place, shape)) is not None]
     return fitting[number % len(fitting)]
+
+
+def question_of(kind: str, view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
+    """The question of a kind, a key of `QUESTIONS`; None where the step has nothing of the kind to ask."""
+    return QUESTIONS[kind](view, place, shape)
 
 
 def _word(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
@@ -126,8 +131,8 @@ def _sign(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
     return Question(text, ("below 0", "exactly 0", "above 0"), right, f"the cell is {_number(value)}")
 
 
-QUESTIONS: Sequence[Make] = (_word, _shape, _sum, _sign, _largest)
-"""In the order in which they are asked."""
+QUESTIONS: Mapping[str, Make] = {"word": _word, "shape": _shape, "sum": _sum, "sign": _sign, "largest": _largest}
+"""By kind, in the order in which they are asked."""
 
 
 def _row(view: View, place: Place) -> Host | None:

@@ -1,35 +1,56 @@
-"""What can be opened: models by name or folder, each with what is known of it."""
+"""What can be opened: models by name or folder, tours, sentences, vocabularies, each with what is known of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 from tui_transformer.guide.texts import tour_question, tours
 from tui_transformer.model.found import Found, trained_models
 from tui_transformer.model.loading import BUILT_IN
+from tui_transformer.text.vocabulary import built_in_vocabularies
+from tui_transformer.trained import about
+
+Kind = Literal["model", "tour", "sentence", "vocabulary"]
+ANY_MODEL = ("gradients",)
+"""Tours that lead through whatever is explored."""
+
+DOES = {
+    "question": "tells a question from a statement",
+    "dates": "writes dates as numbers",
+    "copy": "repeats letters",
+    "story": "writes very short stories",
+}
+"""What each trained model does."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A model that can be opened.
+    """Something that can be opened.
 
     Attributes:
-        name: What `--model` takes.
-        source: Where it is from.
-        says: What is known of it; of a model with a tour the question that this answers.
+        name: A model as `--model` takes it, a tour, a sentence, a vocabulary.
+        source: Where it is from, or what it is.
+        says: What is known of it; of a tour the question that it answers.
+        kind: What it is.
     """
 
     name: str
     source: str
     says: str = ""
+    kind: Kind = "model"
 
 
-def at_once(recent: Sequence[str]) -> tuple[Choice, ...]:
-    """What is known without looking: trained models, those used lately, and those of random weights."""
-    trained = [Choice(name, "trained", _tour(name)) for name in trained_models()]
-    built_in = [Choice(name, "random weights", _tour(name)) for name in BUILT_IN]
-    return _each_once((*trained, *(Choice(name, "recent") for name in recent), *built_in))
+def at_once(recent: Sequence[str], sentences: Sequence[str] = ()) -> tuple[Choice, ...]:
+    """What is known without looking: trained models, tours, what was used lately, models of random weights."""
+    trained = [Choice(name, "trained", _known(name)) for name in trained_models()]
+    told = [Choice(name, "tour", tour_question(name) or "a guided tour", "tour") for name in _told()]
+    built_in = [Choice(name, "random weights", "sizes of your own with ,") for name in BUILT_IN]
+    lately = [Choice(name, "recent") for name in recent]
+    written = [Choice(text, "sentence", kind="sentence") for text in sentences]
+    return _each_once((*trained, *told, *lately, *built_in, *written))
 
 
 def with_found(choices: Iterable[Choice], found: Iterable[Found]) -> tuple[Choice, ...]:
@@ -37,18 +58,34 @@ def with_found(choices: Iterable[Choice], found: Iterable[Found]) -> tuple[Choic
     return _each_once((*choices, *(Choice(each.name, each.source, str(each.folder)) for each in found)))
 
 
+def vocabularies(recent: Sequence[str], in_use: str) -> tuple[Choice, ...]:
+    """The one that is used, to be read again; the word lists of the program; files that were used lately."""
+    used = [Choice(in_use, "in use", "read again", "vocabulary")] if in_use else []
+    built_in = [Choice(name, "built in", kind="vocabulary") for name in built_in_vocabularies()]
+    lately = [Choice(path, "recent", Path(path).name, "vocabulary") for path in recent]
+    return _each_once((*used, *built_in, *lately))
+
+
 def matching(choices: Sequence[Choice], typed: str) -> list[int]:
     """The places of those whose name or description has what is typed in it."""
     wanted = typed.strip().casefold()
-    return [place for place, each in enumerate(choices) if wanted in f"{each.name} {each.says}".casefold()]
+    words = (f"{each.name} {each.source} {each.says}".casefold() for each in choices)
+    return [place for place, each in enumerate(words) if wanted in each]
 
 
-def _tour(name: str) -> str:
-    return tour_question(name) if name in tours() else ""
+def _told() -> list[str]:
+    """Tours, those of the trained models first."""
+    trained = trained_models()
+    return sorted(tours(), key=lambda name: (name not in trained, name))
+
+
+def _known(name: str) -> str:
+    facts = about(name)
+    return f"{DOES.get(name, '')} · {facts['weights']:,} weights" if "weights" in facts else DOES.get(name, "")
 
 
 def _each_once(choices: Iterable[Choice]) -> tuple[Choice, ...]:
-    kept: dict[str, Choice] = {}
+    kept: dict[tuple[Kind, str], Choice] = {}
     for each in choices:
-        kept.setdefault(each.name, each)
+        kept.setdefault((each.kind, each.name), each)
     return tuple(kept.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.text import Text
@@ -18,12 +19,12 @@ from tui_transformer.explorer.shell.recent import recent, remember
 from tui_transformer.explorer.state.opened import open_session
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.tours import tour_of
-from tui_transformer.explorer.tools.open.choices import Choice, at_once, matching, with_found
+from tui_transformer.explorer.tools.open.choices import ANY_MODEL, Choice, Kind, at_once, matching, with_found
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.guide.texts import tour_question
 from tui_transformer.model.found import Found, found_models
 from tui_transformer.model.options import ModelOptions
-from tui_transformer.text.display import fit, visible
+from tui_transformer.text.display import cells, fit, visible
 
 MOST_LINES = 14
 WIDEST = 28
@@ -31,13 +32,32 @@ WIDEST = 28
 
 
 def open_from(port: Port) -> None:
-    """The list; the model that is chosen is opened with a sentence of its own."""
-    screen = OpenScreen(at_once(recent("models")))
-    port.open(screen, lambda name: load(port, name) if name else None)
+    """The list; a model is opened with a sentence of its own, a tour begins, a sentence is read."""
+    screen = OpenScreen("Open", at_once(recent("models"), recent("sentences")), "a name, a folder or a tour")
+    port.open(screen, lambda choice: choose(port, choice) if choice is not None else None)
     port.ask("models", AT_ONCE + 1, lambda _: found_models(), screen.while_there(screen.take))
 
 
-def load(port: Port, name: str) -> None:
+def choose(port: Port, choice: Choice) -> None:
+    """Open what was chosen; undo goes back to what was open before."""
+    if choice.kind == "sentence":
+        port.change(port.session.with_text(choice.name))
+        remember("sentences", choice.name)
+    elif choice.kind == "tour":
+        _begin(port, choice.name)
+    else:
+        load(port, choice.name)
+
+
+def _begin(port: Port, tour: str) -> None:
+    """Begin a tour, on the model that it leads through."""
+    if tour in ANY_MODEL or tour == port.session.model.name:
+        port.begin_tour(tour)
+    else:
+        load(port, tour, lambda: port.begin_tour(tour))
+
+
+def load(port: Port, name: str, then: Callable[[], None] | None = None) -> None:
     """Open a model; undo goes back to the one before."""
     where = str(Path(name).expanduser()) if name.startswith("~") else name
     options = ModelOptions(model=where, budget=port.session.budget)
@@ -45,6 +65,9 @@ def load(port: Port, name: str) -> None:
     def show(session: Session) -> None:
         port.change(session)
         remember("models", str(Path(where).resolve()) if Path(where).is_dir() else where)
+        if then is not None:
+            then()
+            return
         told = tour_of(session)
         if session.model.unread_said is not None:
             port.say(session.model.unread_said, severity="warning")
@@ -53,17 +76,17 @@ def load(port: Port, name: str) -> None:
     port.ask("open", AT_ONCE + 1, lambda _: open_session(options, None, None), show)
 
 
-class OpenScreen(Dialog[str]):
-    """A line to type in, and the models that have what is typed in their names; gives a name or a path."""
+class OpenScreen(Dialog[Choice]):
+    """A line to type in, and what has that in its name; gives what is chosen, or what is typed as a path."""
 
     DEFAULT_CSS = """
     OpenScreen LineList { height: auto; min-height: 1; }
     """
 
-    def __init__(self, choices: tuple[Choice, ...]) -> None:
-        """Offer models."""
-        super().__init__("Open")
-        self._choices = choices
+    def __init__(self, title: str, choices: tuple[Choice, ...], placeholder: str, kind: Kind = "model") -> None:
+        """Offer things; what is in no list is of a kind."""
+        super().__init__(title)
+        self._choices, self._placeholder, self._kind = choices, placeholder, kind
 
     @property
     def keys(self) -> Keys:
@@ -72,7 +95,7 @@ class OpenScreen(Dialog[str]):
 
     def body(self) -> ComposeResult:
         """The line, and the list."""
-        yield LineInput(placeholder="a name or a folder")
+        yield LineInput(placeholder=self._placeholder)
         yield LineList()
 
     def on_mount(self) -> None:
@@ -98,12 +121,13 @@ class OpenScreen(Dialog[str]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Open what is chosen in the list; what is in no list is a path."""
         chosen = self.query_one(LineList).cursor
-        name = event.value.strip() if chosen is None else self._choices[chosen].name
-        self.dismiss(name or None)
+        typed = event.value.strip()
+        path = Choice(typed, "path", kind=self._kind) if typed else None
+        self.dismiss(path if chosen is None else self._choices[chosen])
 
     @on(LineList.Chosen)
     def _chosen(self, event: LineList.Chosen) -> None:
-        self.dismiss(self._choices[event.index].name)
+        self.dismiss(self._choices[event.index])
 
     def _move(self, by: int) -> None:
         lines, shown = self.query_one(LineList), self._shown()
@@ -122,5 +146,7 @@ class OpenScreen(Dialog[str]):
 
     def _line(self, index: int) -> Text:
         each = self._choices[index]
-        width = min(WIDEST, max(len(visible(one.name)) for one in self._choices))
+        width = min(WIDEST, max(cells(visible(one.name)) for one in self._choices))
+        if each.kind == "sentence":
+            return Text(f" {fit(each.source, width)}  {visible(each.name)}", no_wrap=True)
         return Text(f" {fit(each.name, width)}  {fit(each.source, 14)}  {visible(each.says)}", no_wrap=True)

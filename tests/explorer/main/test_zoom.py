@@ -1,0 +1,49 @@
+"""One pane in the whole terminal, and back."""
+
+from __future__ import annotations
+
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+
+WEIGHTS = "encoder.0.self_attention.weights"
+PANES = {"sentence": "1", "steps": "2", "heads": "3", "matrix": "4", "cell": "5", "chart": "6"}
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW, SMALL])
+@pytest.mark.parametrize("name", PANES)
+async def test_a_pane_has_the_whole_terminal_and_gives_it_back(size, name):
+    async with exploring(size, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press(PANES[name])
+        before, pane = explorer.text, explorer.main.query_one(f"#{name}")
+        await explorer.press("Z")
+        assert pane.size.width >= size[0] - 4
+        assert pane.size.height >= size[1] - 6
+        await explorer.press("Z")
+        assert explorer.text == before
+        await explorer.press("Z", "escape")
+        assert explorer.view.zoom is None
+
+
+async def test_the_whole_can_be_zoomed_and_another_pane_takes_its_place():
+    async with exploring(WIDE, model="question", whole=None) as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("Z")
+        assert explorer.main.query_one("#whole").size.height > 25
+        assert not explorer.main.query_one("#body").display
+        await explorer.press("tab")
+        assert explorer.view.zoom == "matrix"
+        assert explorer.main.query_one("#matrix").size.width > 150
+        await explorer.press("escape")
+        assert explorer.main.query_one("#whole").display
+
+
+async def test_a_tour_ends_a_zoom_and_gives_it_back():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("5", "Z", "t")
+        assert explorer.view.zoom is None
+        assert "1 of 26" in explorer.text
+        await explorer.press("escape")
+        assert explorer.view.zoom == "cell"
+        assert explorer.main.query_one("#cell").size.width > 150

@@ -1,0 +1,59 @@
+"""What a model says of its sentence in a few words, whatever kind of model it is: a word, a label, or vectors alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.program import LABEL, Step
+from tui_transformer.explorer.state.answer import Report, answer, answer_cost, answers, percent
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.text.display import token_label, visible
+
+MASKS = ("[MASK]", "<mask>")
+"""A token in whose place a word is predicted."""
+
+
+def told(session: Session, report: Report) -> str:
+    """The most likely word, at a masked token where there is one; the label; or which vectors come out."""
+    if answers(session):
+        place = _masked(session)
+        found = str(answer(session, place, report))
+        found = found if place is None else f"{MASKS[0]} → {found}"
+        return f"random weights: {found}" if session.model.folder is None else found
+    last = _last(session)
+    session.trace.compute((last.name,), before=lambda step: report(step.name))
+    if last.axes[-1].name == LABEL and np.isfinite(session.trace[last.name]).all():
+        return _label(session, last)
+    return f"gives {shape_text(last.shape)} numbers"
+
+
+def told_cost(session: Session) -> int:
+    """About how many operations that takes."""
+    return answer_cost(session) if answers(session) else session.trace.pending((_last(session).name,))
+
+
+def _last(session: Session) -> Step:
+    return session.trace.program.steps[-1]
+
+
+def _masked(session: Session) -> int | None:
+    """The first token that is masked."""
+    if session.model.has_decoder or session.model.config.vocab_size == 0:
+        return None
+    tokens = session.encoding.tokens
+    return next((place for place, token in enumerate(tokens) if token.text in MASKS), None)
+
+
+def _label(session: Session, last: Step) -> str:
+    """The largest value of the labels; of labels for every token the surest, and of which."""
+    values, words = session.trace[last.name], last.axes[-1].words
+    rows = values.reshape(-1, values.shape[-1])
+    row, column = (int(i) for i in np.unravel_index(int(rows.argmax()), rows.shape))
+    label = words[column] if words else f"label {column}"
+    value = float(rows[row, column])
+    share = percent(value) if last.name.endswith("probabilities") else f"{value:.4g}".replace("-", "−")
+    of = ""
+    if len(values.shape) > 1 and len(rows) > 1 and row < len(session.encoding.tokens):
+        of = f"{token_label(session.encoding.tokens[row].text)} → "
+    return f"{of}{visible(label)} {share}"
