@@ -60,7 +60,7 @@ def with_found(choices: Iterable[Choice], found: Iterable[Found]) -> tuple[Choic
 
 def vocabularies(recent: Sequence[str], in_use: str) -> tuple[Choice, ...]:
     """The one that is used, to be read again; the word lists of the program; files that were used lately."""
-    used = [Choice(in_use, "in use", "read again", "vocabulary")] if in_use else []
+    used = [Choice(in_use, "in use", f"{Path(in_use).name}, read again", "vocabulary")] if in_use else []
     built_in = [Choice(name, "built in", kind="vocabulary") for name in built_in_vocabularies()]
     lately = [Choice(path, "recent", Path(path).name, "vocabulary") for path in recent]
     return _each_once((*used, *built_in, *lately))
