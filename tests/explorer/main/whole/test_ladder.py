@@ -55,7 +55,7 @@ def test_there_is_a_ladder_where_there_are_layers_and_room() -> None:
 async def test_thirty_layers_are_a_window_around_the_current_one() -> None:
     async with exploring(WIDE, model="decoder", sizes=DEEP, text="the waves", whole=None) as explorer:
         assert "‖x‖" in explorer.text
-        await explorer.press(*["}"] * 22)
+        await explorer.press(*["}"] * 25)
         here = [line[-32:].split() for line in explorer.text.split("\n") if "│ ▸" in line[-32:]]
         assert [line[2] for line in here] == [explorer.stop.split(".")[1]]
         assert explorer.stop.startswith("decoder.2")
