@@ -9,6 +9,7 @@ from reference import REFERENCES
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
+from tui_transformer.views import step_view
 from tui_transformer.views.step_view import (
     Labels,
     Place,
@@ -20,6 +21,7 @@ from tui_transformer.views.step_view import (
     tile_extremes,
     view_of,
 )
+from tui_transformer.views.view import View
 
 WORDS = ("the", "waves\x1b[31m", "crashed")
 LABELS = Labels({"tokens": WORDS}, lambda index: f"word{index}")
@@ -142,14 +144,20 @@ def test_a_tile_of_masked_cells_has_flat_extremes() -> None:
     assert tile_extremes(np.full((2, 2), -np.inf)) == (0.0, 0.0)
 
 
+def head_of(trace: Trace, name: str, head: int) -> View:
+    return view_of(trace, name, Labels(), head=head)
+
+
 def test_a_small_head_is_its_own_thumbnail(trace: Trace) -> None:
-    assert np.array_equal(thumbnail(trace, MASKED, 1, 12, 24), trace[MASKED][1])
+    assert np.array_equal(thumbnail(head_of(trace, MASKED, 1), 12, 24), trace[MASKED][1])
 
 
-def test_a_thumbnail_keeps_the_value_farthest_from_zero() -> None:
+@pytest.mark.parametrize("cells", [1, 1 << 18])
+def test_a_thumbnail_keeps_the_value_farthest_from_zero(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step_view, "AT_A_TIME", cells)
     trace = Model.load("decoder", device="cpu").trace(ids=[1, 2, 3, 4, 5, 6, 7, 1])
     values = trace[MASKED][0]
-    small = thumbnail(trace, MASKED, 0, 4, 4)
+    small = thumbnail(head_of(trace, MASKED, 0), 4, 4)
     assert small.shape == (4, 4)
     for row, column in np.ndindex(4, 4):
         block = values[2 * row : 2 * row + 2, 2 * column : 2 * column + 2]
@@ -158,12 +166,11 @@ def test_a_thumbnail_keeps_the_value_farthest_from_zero() -> None:
         assert small[row, column] == expected
 
 
-def test_a_thumbnail_of_what_is_not_kept_takes_evenly_spaced_rows() -> None:
-    model = Model.load("encoder", device="cpu")
-    ids = [1, 2, 3, 4, 5, 6, 7, 1]
-    name = "encoder.0.self_attention.weights"
-    small = thumbnail(model.trace(ids=ids, budget=0), name, 5, 4, 8)
-    assert np.allclose(small, model.trace(ids=ids)[name][5, ::2], atol=1e-6)
+def test_a_thumbnail_of_what_is_not_kept_leaves_no_row_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step_view, "AT_A_TIME", 16)
+    model, name, ids = Model.load("encoder", device="cpu"), "encoder.0.self_attention.weights", [1, 2, 3, 4, 5, 6, 7, 1]
+    small = thumbnail(head_of(model.trace(ids=ids, budget=0), name, 5), 4, 8)
+    assert np.allclose(small, model.trace(ids=ids)[name][5].reshape(4, 2, 8).max(axis=1), atol=1e-6)
 
 
 def test_index_and_place_of_a_head_agree() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from tui_transformer.text.display import token_label
 from tui_transformer.views.view import Axis, Scale, ScaleKind, Values, View
 
 ONE = ArrayAxis("", 1)
+
+AT_A_TIME = 1 << 18
+"""Cells that are read at a time where a small picture is made of many."""
 
 
 @dataclass(frozen=True)
@@ -186,27 +190,42 @@ def tile_extremes(values: Values) -> tuple[float, float]:
 
 
 def thumbnail(
-    trace: Trace,
-    name: str,
-    head: int,
+    view: View,
     rows: int,
     columns: int,
-    item: int = 0,
     drawn: Callable[[Host], Host] = lambda cells: cells,
+    before: Callable[[], None] = lambda: None,
 ) -> Host:
-    """A head as at most rows × columns numbers, each the largest by size of the cells that it stands for.
+    """A view as at most rows × columns numbers, each the largest by size of all cells that it stands for.
 
-    Where the step is not kept whole, evenly spaced rows stand for their neighbours. `drawn` is what is shown of rows.
+    Args:
+        view: A step, or one head of it; it is read some rows at a time.
+        rows: Rows of the thumbnail at most.
+        columns: Columns of it.
+        drawn: What is shown of rows of it.
+        before: Called before rows are read; may raise to end it.
     """
-    axes = trace.program.axes(name)
-    height, width = axes[1].size, axes[2].size
-    if trace.program.aliases.get(name, name) in trace.plan.names or height <= rows:
-        cells = trace.window(name, _region(axes, head, range(height), range(width)), item)[0]
-    else:
-        picked = [height * i // rows for i in range(rows)]
-        parts = [trace.window(name, _region(axes, head, range(i, i + 1), range(width)), item)[0] for i in picked]
-        cells = np.concatenate(parts)
-    return small(drawn(cells), rows, columns)
+    height, width = view.shape
+    count = min(rows, height)
+    ends = [height * group // count for group in range(count + 1)]
+    groups = [_farthest(view, range(*span), drawn, before) for span in pairwise(ends)] if _is_long(view) else []
+    cells = np.concatenate(groups) if groups else drawn(view.window(range(height), range(width)))
+    return small(cells, rows, columns)
+
+
+def _is_long(view: View) -> bool:
+    return view.rows.size * view.columns.size > AT_A_TIME
+
+
+def _farthest(view: View, rows: range, drawn: Callable[[Host], Host], before: Callable[[], None]) -> Host:
+    """One row for many: of each column the value farthest from 0."""
+    together = max(AT_A_TIME // max(view.columns.size, 1), 1)
+    found = []
+    for first in range(rows.start, rows.stop, together):
+        before()
+        part = range(first, min(first + together, rows.stop))
+        found.append(pooled(drawn(view.window(part, range(view.columns.size))), 1, axis=0))
+    return pooled(np.concatenate(found), 1, axis=0)
 
 
 def small(cells: Host, rows: int, columns: int) -> Host:

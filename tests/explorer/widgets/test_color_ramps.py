@@ -5,6 +5,7 @@ import pytest
 from rich.style import Style
 
 from tui_transformer.explorer.widgets.palette import Depth, Surface, contrast_ratio, luminance, palette, ramp
+from tui_transformer.explorer.widgets.small_picture import FEW, LEVELS, picture
 from tui_transformer.views.view import Scale, ScaleKind
 
 DEPTHS: tuple[Depth, ...] = ("truecolor", "256", "standard")
@@ -53,3 +54,28 @@ def test_masked_values_have_their_own_level() -> None:
     levels = colors.levels(np.array([0.0, 1.0, 5.0, np.nan, -np.inf, np.inf]), Scale("sequential", 0.0, 1.0))
     top = len(colors.styles) - 1
     assert levels.tolist() == [0, top, top, colors.masked, colors.masked, top]
+
+
+@pytest.mark.parametrize("levels", [65, LEVELS, FEW])
+@pytest.mark.parametrize("kind", ["sequential", "diverging"])
+@pytest.mark.parametrize("depth", [*DEPTHS, "none"])
+def test_no_value_that_is_not_nearly_zero_looks_like_zero(kind: ScaleKind, depth: Depth, levels: int) -> None:
+    colors = palette(kind, Surface(depth, dark=True), Style(), levels)
+    scale = Scale(kind, -2.0 if kind == "diverging" else 0.0, 2.0)
+    sizes = 2.0 * np.array([1, 1 / 2, 1 / 4, 1 / 8, 1 / 15])
+    values = np.concatenate([sizes, -sizes]) if kind == "diverging" else sizes
+    zero = colors.levels(np.zeros(1), scale)[0]
+    found = colors.levels(values, scale)
+    assert (found != zero).all()
+    assert (np.sign(found - zero) == np.sign(values)).all()
+    looks = list(zip(colors.styles, colors.glyphs, strict=True))
+    assert all(looks[level] != looks[zero] for level in found)
+
+
+@pytest.mark.parametrize("kind", ["sequential", "diverging"])
+@pytest.mark.parametrize("depth", [*DEPTHS, "none"])
+def test_small_pictures_draw_half_of_the_largest_value_unlike_zero(kind: ScaleKind, depth: Depth) -> None:
+    scale = Scale(kind, -1.0 if kind == "diverging" else 0.0, 1.0)
+    [line] = picture(np.array([[0.0, 0.5, 0.125]]), scale, Surface(depth, dark=True), Style(bgcolor="black"), FEW)
+    zero, half, eighth = ((segment.text, segment.style) for segment in line)
+    assert zero not in (half, eighth)

@@ -102,6 +102,28 @@ async def test_without_colour_glyphs_stand_for_values(
         assert lines[2][0] == (" " if scale is UNIT else "=")
 
 
+async def test_all_heads_are_shown_in_fewer_columns_where_there_is_no_room(screen_text: ScreenText) -> None:
+    app = StripApp(12, side=24)
+    app.tiles = [np.arange(24.0).reshape(1, 24) * (head == 3) for head in range(12)]
+    async with app.run_test(size=(84, 10)) as pilot:
+        strip = app.query_one(HeadThumbnails)
+        strip.show(app.tiles, 0, Scale("sequential", 0.0, 23.0), shape=(5, 48))
+        await pilot.pause()
+        assert screen_text(app).splitlines()[0].split() == ["▸0", *map(str, range(1, 12))]
+        assert strip.border_subtitle == "a cell is the largest of up to 5 × 10"
+
+
+async def test_what_is_not_shown_of_the_heads_is_said() -> None:
+    app = StripApp(32)
+    async with app.run_test(size=(40, 10)) as pilot:
+        strip = app.query_one(HeadThumbnails)
+        assert strip.border_subtitle == "0–7 of 32 heads"
+        await pilot.press("end")
+        assert strip.border_subtitle == "24–31 of 32 heads"
+        strip.show(app.tiles, 0, UNIT, of=48)
+        assert strip.border_subtitle == "0–7 of 48 heads"
+
+
 @pytest.mark.parametrize("size", [(1, 1), (3, 2), (200, 50)])
 async def test_any_size_of_screen(size: tuple[int, int], screen_text: ScreenText) -> None:
     app = StripApp(12, selected=4)

@@ -16,7 +16,7 @@ from tui_transformer.views.view import Scale
     ("count", "columns", "size", "side"),
     [
         (144, 12, (158, 40), 11),
-        (8, None, (158, 40), 32),
+        (8, None, (158, 40), 38),
         (8, None, (78, 15), 13),
         (1024, 32, (78, 15), 9),
         (1, 1, (1, 1), 9),

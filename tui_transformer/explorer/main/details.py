@@ -69,7 +69,7 @@ class Details:
         if pane.border_title != title:
             pane.border_title = Content(title)
         if scene is not None:
-            pane.show(heads.tiles, scene.place.head, heads.scale)
+            pane.show(heads.tiles, scene.place.head, heads.scale, of=heads.of, shape=heads.shape)
 
     @property
     def _heads_pane(self) -> HeadThumbnails:

@@ -26,6 +26,9 @@ Levels = npt.NDArray[np.intp]
 READABLE = 4.5
 """The contrast ratio that WCAG 2 asks of text (level AA)."""
 
+NEARLY_ZERO = 16
+"""What is less than this part of the largest value may look like 0."""
+
 # From the colour nearest to the page to the one furthest from it; signed ones from − to +.
 _ANCHORS: dict[tuple[ScaleKind, bool], tuple[str, ...]] = {
     ("sequential", True): ("#0d1228", "#1a2650", "#28427f", "#3a6aab", "#5a9bbd", "#98c8c0", "#d0e2cc", "#f2f5dc"),
@@ -132,7 +135,16 @@ class Palette:
             position = scale.position(np.asarray(values, dtype=np.float64))
         hidden = np.isnan(position) | np.isneginf(values)
         steps = np.rint(np.where(hidden, 0.0, position) * (len(self.styles) - 1)).astype(np.intp)
-        return np.where(hidden, self.masked, steps)
+        return np.where(hidden, self.masked, self._off_zero(steps, np.where(hidden, 0.0, values), scale))
+
+    def _off_zero(self, steps: Levels, values: Values, scale: Scale) -> Levels:
+        """Levels where what is not nearly 0 does not look like 0, however few levels there are."""
+        furthest = max(abs(scale.low), abs(scale.high))
+        if not scale.low <= 0.0 <= scale.high or not np.isfinite(furthest):
+            return steps
+        zero = round(float(scale.position(np.zeros(1))[0]) * (len(self.styles) - 1))
+        visible = (steps == zero) & (np.abs(values) > furthest / NEARLY_ZERO)
+        return np.clip(steps + np.where(visible, np.sign(values), 0).astype(np.intp), 0, len(self.styles) - 1)
 
 
 @lru_cache(maxsize=64)

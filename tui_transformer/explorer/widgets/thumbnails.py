@@ -15,10 +15,11 @@ from tui_transformer.explorer.widgets.grid import Cell
 from tui_transformer.explorer.widgets.labels import fit_label
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.explorer.widgets.small_picture import FEW, Picture, picture
+from tui_transformer.views.step_view import pooled
 from tui_transformer.views.view import Scale, Values
 
-_SMALLEST_SLOT = 4
-_GAP = 2
+_SMALLEST_SLOT, _NARROWEST = 4, 4
+_GAP, _SMALL_GAP = 2, 1
 _MARK = "▸"
 
 
@@ -46,11 +47,20 @@ class HeadThumbnails(CursorWidget, can_focus=True):
         super().__init__(name=name, id=id, classes=classes)
         self._tiles: Sequence[Values] = ()
         self._scale = Scale("sequential", 0.0, 1.0)
-        self._first_head = 0
+        self._first_head = self._of = 0
+        self._shape = (0, 0)
         self._left = 0
         self._pictures: dict[int, Picture] = {}
 
-    def show(self, tiles: Sequence[Values], selected: int, scale: Scale, first: int = 0) -> None:
+    def show(
+        self,
+        tiles: Sequence[Values],
+        selected: int,
+        scale: Scale,
+        first: int = 0,
+        of: int = 0,
+        shape: tuple[int, int] = (0, 0),
+    ) -> None:
         """Show heads.
 
         Args:
@@ -58,8 +68,11 @@ class HeadThumbnails(CursorWidget, can_focus=True):
             selected: The head that is shown large.
             scale: The range that the colours stand for.
             first: The number of the first head given.
+            of: How many heads there are, where not all are given.
+            shape: Rows × columns of what a tile was made from.
         """
         self._tiles, self._scale, self._first_head = tiles, scale, first
+        self._of, self._shape = max(of, first + len(tiles)), shape
         self.at = 0, selected - first
         self._redraw()
         self.refresh(layout=self.styles.height is not None and self.styles.height.is_auto)
@@ -92,8 +105,7 @@ class HeadThumbnails(CursorWidget, can_focus=True):
     def on_resize(self) -> None:
         """Show as many heads as fit, the selected one among them."""
         self._left = 0
-        self._scroll_to_selected()
-        self.refresh()
+        self._redraw()
 
     def notify_style_update(self) -> None:
         """Follow a change of theme."""
@@ -106,7 +118,7 @@ class HeadThumbnails(CursorWidget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the heads."""
-        shown = range(self._left, min(self._left + self._fitting + 1, len(self._tiles)))
+        shown = range(self._left, min(self._left + self._fitting, len(self._tiles)))
         parts = [self._number(index) if y == 0 else self._line(index, y - 1) for index in shown]
         segments = [segment for part in parts for segment in part]
         return Strip(segments).adjust_cell_length(self.size.width, self.ink())
@@ -114,16 +126,37 @@ class HeadThumbnails(CursorWidget, can_focus=True):
     @property
     def _slot(self) -> int:
         """The columns that each head takes."""
-        return max((tile.shape[1] for tile in self._tiles), default=0) + _GAP if self._tiles else _SMALLEST_SLOT
+        if not self._tiles:
+            return _SMALLEST_SLOT
+        widest = max(tile.shape[1] for tile in self._tiles)
+        return max(min(widest + _GAP, self.size.width // len(self._tiles)), min(_NARROWEST, widest) + _SMALL_GAP)
+
+    @property
+    def _columns(self) -> int:
+        """Columns of a picture at most: as many as it takes for all heads to be shown, but not too few."""
+        return self._slot - (_GAP if self._slot > _NARROWEST + _GAP else _SMALL_GAP)
 
     @property
     def _fitting(self) -> int:
         return max((self.size.width + _GAP) // self._slot, 1)
 
+    def _note(self) -> str:
+        """Which heads are shown where that is not all, and what a cell of a picture stands for."""
+        shown = range(self._left, min(self._left + self._fitting, len(self._tiles)))
+        first, last = self._first_head + shown.start, self._first_head + shown.stop - 1
+        parts = [f"{first}–{last} of {self._of} heads"] if len(shown) < self._of and shown else []
+        if self._tiles and all(self._shape):
+            tall = -(-self._shape[0] // max(len(self._tiles[0]), 1))
+            wide = -(-self._shape[1] // max(min(self._columns, self._tiles[0].shape[1]), 1))
+            parts += [f"a cell is the largest of up to {tall} × {wide}"] * (tall * wide > 1)
+        return " · ".join(parts)
+
     def _scroll_to_selected(self) -> None:
         last_left = max(len(self._tiles) - self._fitting, 0)
         lowest = self.at[1] - self._fitting + 1
         self._left = max(min(max(self._left, lowest), self.at[1], last_left), 0)
+        if self.border_subtitle != (note := self._note()):
+            self.border_subtitle = note
 
     def _redraw(self) -> None:
         self._pictures.clear()
@@ -138,7 +171,8 @@ class HeadThumbnails(CursorWidget, can_focus=True):
 
     def _line(self, index: int, y: int) -> list[Segment]:
         if index not in self._pictures:
-            self._pictures[index] = picture(self._tiles[index], self._scale, Surface.of(self.app), self.ink(), FEW)
+            tile = pooled(self._tiles[index], self._columns, axis=1)
+            self._pictures[index] = picture(tile, self._scale, Surface.of(self.app), self.ink(), FEW)
         drawn = self._pictures[index]
         cells = drawn[y] if y < len(drawn) else []
         return [*cells, Segment(" " * (self._slot - len(cells)), self.ink())]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from textual.geometry import Region, Size
 
-SIZES = (4, 6, 8, 12, 16, 24, 32)
+SIZES = (4, 6, 8, 12, 16, 24, 32, 48, 64)
 """Columns of a picture that can be chosen; it has half as many lines."""
 
 SMALLEST, READABLE = 11, 9

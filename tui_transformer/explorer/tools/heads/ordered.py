@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tui_transformer.analysis.head_pictures import largest, smaller
@@ -73,7 +73,7 @@ class OrderedHeads:
     def _labels(self, index: int) -> Sequence[str]:
         step, head = self.measured.place(self.order[index])
         if self.measure is None:
-            return f"head {head}", f"H{head}", str(head)
+            return *self._telling(self.order[index], f"head {head}", f"H{head}"), f"head {head}", f"H{head}", str(head)
         number = self.measured.value(self.order[index], self.measure)
         value = written(number, self.measure)
         short = value.removeprefix("0")
@@ -81,6 +81,16 @@ class OrderedHeads:
         name, joint = f"L{step.layer} H{head}", f"L{step.layer}H{head}"
         with_value = (f"{name}  {value}", f"{name} {value}", f"{name} {short}", f"{joint} {short}", f"{joint} {rough}")
         return *with_value, name, joint
+
+    def _telling(self, head: int, name: str, short: str) -> Iterator[str]:
+        """The head with the largest of its measures that are shares; nothing where none is known."""
+        shares = [(self.measured.value(head, each), each.name) for each in self.measured.measures if not each.unit]
+        value, measure = max((each for each in shares if not math.isnan(each[0])), default=(math.nan, ""))
+        if measure:
+            number = f"{value:.2f}".removeprefix("0")
+            yield f"{name}  {measure} {number}"
+            yield f"{short} {measure} {number}"
+            yield f"{short} {measure[:4]} {number}"
 
     def _row_label(self, row: int) -> str:
         first = self.order[min(row * self.measured.heads, len(self.order) - 1)]
