@@ -8,7 +8,7 @@ from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.overlay import FOLLOWS, WRONG, marks
 from tui_transformer.explorer.main.whole.bands import Placement, place_bands
-from tui_transformer.explorer.main.whole.ladder import Lengths, Rung, ladder_columns, rungs
+from tui_transformer.explorer.main.whole.ladder import Lengths, Rung, ladder_columns, rung_of, rungs
 from tui_transformer.explorer.main.whole.moving import standing
 from tui_transformer.explorer.main.whole.pane import WholePane
 from tui_transformer.explorer.main.whole.pictures import Album, Drawing, Picture
@@ -74,8 +74,9 @@ class Whole:
     def _ladder(self, drawing: Drawing, found: Mapping[str, str]) -> Ladder:
         program = drawing.session.trace.program
         columns = ladder_columns(program, self._panes.whole_size.width)
-        layers = {program.by_name[name].layer: mark for name, mark in found.items() if mark == FOLLOWS}
-        layers |= {program.by_name[name].layer: mark for name, mark in found.items() if mark == WRONG}
+        steps = {name: mark for name, mark in found.items() if name in program.by_name}
+        layers = {rung_of(program, name): mark for name, mark in steps.items() if mark == FOLLOWS}
+        layers |= {rung_of(program, name): mark for name, mark in steps.items() if mark == WRONG}
         return Ladder(rungs(program) if columns else (), self._lengths, drawing.here, columns, layers)
 
     def _rungs(self, drawing: Drawing) -> tuple[Rung, ...]:

@@ -128,7 +128,7 @@ class HeadThumbnails(CursorWidget, can_focus=True):
         """The columns that each head takes."""
         if not self._tiles:
             return _SMALLEST_SLOT
-        widest = max(tile.shape[1] for tile in self._tiles)
+        widest: int = max(tile.shape[1] for tile in self._tiles)
         return max(min(widest + _GAP, self.size.width // len(self._tiles)), min(_NARROWEST, widest) + _SMALL_GAP)
 
     @property

@@ -277,6 +277,16 @@ async def test_a_wrong_dump_is_shown_at_its_first_wrong_cell_with_both_values(tm
         assert any("divide by √d_k" in each and "2 more steps differ and follow from it" in each for each in messages)
 
 
+async def test_the_whole_marks_the_first_wrong_box_of_a_dump_and_those_that_follow(tmp_path):
+    async with exploring(WIDE, whole=None) as explorer:
+        await compare(explorer, "a dump", str(dump_of(tmp_path, wrong=True)))
+        titles = [line for line in explorer.text.split("\n") if "softmax" in line]
+        assert "≠Q Kᵀ ÷ √" in titles[0]
+        assert "↳softmax" in titles[0]
+        assert "≠" not in titles[0].replace("≠", "", 1)
+        assert not any(mark in line for line in explorer.text.split("\n") for mark in "≠↳" if "embedding" in line)
+
+
 async def test_a_right_dump_is_said_to_agree(tmp_path):
     path = dump_of(tmp_path, wrong=False)
     async with exploring(WIDE) as explorer:

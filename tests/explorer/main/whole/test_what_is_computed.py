@@ -1,0 +1,84 @@
+"""The whole reads what it shows, band by band: nothing is computed before the first band is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from driving import WIDE, exploring
+
+from tui_transformer.engine.trace import Trace
+from tui_transformer.explorer.main.whole.bands import place_bands
+from tui_transformer.explorer.main.whole.pane import WholePane
+from tui_transformer.explorer.main.whole.pictures import Album, Drawing
+from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.model.options import ModelOptions
+
+DEEP = {"d_model": 32, "heads": 4, "layers": 30, "d_ff": 64}
+LONG = tuple(1 + i % 7 for i in range(500))
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The steps that were computed, in order."""
+    names: list[str] = []
+    run = Trace._run
+
+    def counted(trace: Trace, step: object, *rest: object) -> object:
+        names.append(step.name)  # type: ignore[attr-defined]
+        return run(trace, step, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Trace, "_run", counted)
+    return names
+
+
+def outside_embedding(names: list[str]) -> list[str]:
+    return [name for name in names if not name.startswith(("tokens", "embedding"))]
+
+
+def test_the_first_band_computes_what_it_shows_alone(computed: list[str]) -> None:
+    session = open_session(ModelOptions("decoder", device="cpu", sizes=DEEP), None, LONG)
+    position = Position("embedding.output")
+    placed = place_bands(session, position, 160, 30)
+    drawing = Drawing(session, position, Album(session.trace))
+    pictures = drawing.draw(placed[0])
+    assert len(pictures[1].rows) <= 12
+    assert not outside_embedding(computed)
+    drawing.draw(placed[1])
+    assert {name.split(".")[1] for name in outside_embedding(computed)} == {"0"}
+
+
+async def test_the_first_band_is_drawn_before_a_layer_is_computed(
+    computed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there: list[tuple[int, list[str]]] = []
+    show = WholePane.show
+
+    def shown(pane: WholePane, placed: tuple, pictures: dict, *rest: object) -> None:
+        there.append((len(pictures), outside_embedding(computed)))
+        show(pane, placed, pictures, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(WholePane, "show", shown)
+    async with exploring(WIDE, model="decoder", sizes=DEEP, ids=LONG, whole=None) as explorer:
+        with_first = next(names for count, names in there if count)
+        assert with_first == []
+        assert "rows 0–" in explorer.text
+        assert outside_embedding(computed)
+
+
+def test_a_picture_of_many_columns_is_the_largest_of_its_neighbours_in_every_head(computed: list[str]) -> None:
+    session = open_session(ModelOptions("decoder", device="cpu", sizes=DEEP), None, LONG)
+    position = Position("decoder.0.self_attention.weights")
+    drawing = Drawing(session, position, Album(session.trace))
+    placed = place_bands(session, position, 160, 30)
+    pictures = next(drawing.draw(each) for each in placed if position.stop in each.band.steps)
+    found = next(each for each in pictures if each.step == position.stop)
+    whole = session.trace[position.stop]
+    for head, tile in zip(found.heads, found.tiles.values, strict=True):
+        width = tile.shape[1]
+        for column in range(width):
+            cells = whole[head, found.rows.start, 500 * column // width : 500 * (column + 1) // width]
+            assert tile[0, column] == cells[np.argmax(np.abs(cells))]
+    assert computed
