@@ -53,6 +53,17 @@ def test_json_has_an_object_for_every_token(run: Run) -> None:
     assert all(0 < line["model_probability"] < 1 for line in found[3:])
 
 
+def test_json_tells_the_number_that_was_drawn_and_where_it_fell(run: Run) -> None:
+    options = ("--temperature", "1", "--max-new-tokens", "8", "--format", "json")
+    found = lines(run("generate", *GPT2, "--ids", "5,6", *options).out)
+    for line in found:
+        draw = line["draw"]
+        assert draw["from"] <= draw["r"] < draw["to"]
+        assert draw["to"] - draw["from"] == pytest.approx(line["probability"])
+    greedy = lines(run("generate", *GPT2, "--ids", "5,6", "--greedy", "--max-new-tokens", "2", "--format", "json").out)
+    assert [line["draw"] for line in greedy] == [None, None]
+
+
 def test_a_draw_is_the_same_with_the_same_seed(run: Run) -> None:
     def ids(*options: str) -> list[object]:
         ended = run("generate", *GPT2, "--ids", "5,6", "--max-new-tokens", "12", "--format", "json", *options)

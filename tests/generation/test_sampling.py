@@ -9,7 +9,8 @@ from tui_transformer.errors import UsageError
 from tui_transformer.generation.sampling import (
     Settings,
     chosen,
-    drawn,
+    draw,
+    fallen,
     leading,
     probabilities,
     softmax,
@@ -81,21 +82,23 @@ def test_a_large_vocabulary_is_cut_as_a_small_one() -> None:
 
 def test_draws_follow_the_shares_and_never_take_what_has_none() -> None:
     shares = np.array([0.0, 0.5, 0.0, 0.3, 0.2, 0.0])
-    counts = np.bincount([drawn(shares, 0, place) for place in range(4000)], minlength=6)
+    counts = np.bincount([draw(shares, 0, place).token for place in range(4000)], minlength=6)
     np.testing.assert_allclose(counts / 4000, shares, atol=0.03)
     assert counts[[0, 2, 5]].tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(("number", "token"), [(0.0, 1), (0.25, 2), (0.5, 4), (np.nextafter(0.5, 0), 2)])
-def test_a_draw_at_the_edge_of_a_share_is_of_the_next_one_that_is_not_empty(
-    monkeypatch: pytest.MonkeyPatch, number: float, token: int
-) -> None:
-    class Given:
-        def random(self) -> float:
-            return number
+def test_a_draw_at_the_edge_of_a_share_is_of_the_next_one_that_is_not_empty(number: float, token: int) -> None:
+    assert fallen(np.array([0.0, 0.25, 0.25, 0.0, 0.5]), number).token == token
 
-    monkeypatch.setattr(np.random, "default_rng", lambda _: Given())
-    assert drawn(np.array([0.0, 0.25, 0.25, 0.0, 0.5]), 0, 0) == token
+
+def test_a_draw_tells_the_number_and_the_cumulative_sums_that_it_fell_between() -> None:
+    shares = np.array([0.1, 0.4, 0.3, 0.2])
+    for place in range(50):
+        found = draw(shares, 7, place)
+        assert found.low <= found.number < found.high
+        assert found.low == pytest.approx(shares[: found.token].sum())
+        assert found.high == pytest.approx(shares[: found.token + 1].sum())
 
 
 def test_a_draw_depends_on_seed_and_place_alone() -> None:

@@ -238,10 +238,11 @@ class AsJson:
         return "".join(self._line(i, token, prompt=True) for i, token in enumerate(self._prompt))
 
     def token(self, state: State) -> str:
-        """The token, how likely it was, and the rules that acted."""
+        """The token, how likely it was, the number that fell into its share, and the rules that acted."""
         found = state.of(state.candidate)
         chance = {"probability": found.probability, "model_probability": found.alone, "rank": found.rank}
-        return self._line(len(state.ids), found.token, **chance, logit=found.logit, rules=state.rules)
+        drawn = None if state.draw is None else {"r": state.draw.number, "from": state.draw.low, "to": state.draw.high}
+        return self._line(len(state.ids), found.token, **chance, logit=found.logit, draw=drawn, rules=state.rules)
 
     def end(self) -> str:
         """Nothing."""

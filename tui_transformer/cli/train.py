@@ -22,6 +22,7 @@ from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.train_options import Given
 from tui_transformer.engine.keep import readable
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.learning.epochs import Epoch
 from tui_transformer.learning.log import Log
 from tui_transformer.learning.log import check_new as check_new_log
 from tui_transformer.learning.loop import Measured, Record, Trainer
@@ -106,6 +107,8 @@ def _see_through(begun: Run, log: Log, named: Path | None) -> None:
     with _stopping() as stop, contextlib.closing(progress):
         while not trainer.done:
             begun.step(log, progress.show)
+            if log.epoch is not None:
+                progress.end_epoch(log.epoch)
             if stop:
                 progress.close()
                 _stopped(begun, named, stop[0])
@@ -184,6 +187,7 @@ class Progress:
     first: int
     started: float = field(default_factory=time.monotonic)
     told: float = 0.0
+    told_epoch: float = 0.0
     open: bool = False
     last: tuple[Record, Measured | None] | None = None
 
@@ -203,6 +207,17 @@ class Progress:
         elif measured is not None or now - self.told > SECONDS_BETWEEN_LINES:
             note(line)
             self.told = now
+
+    def end_epoch(self, epoch: Epoch) -> None:
+        """Tell the means of an epoch; of many short ones, now and then."""
+        now = time.monotonic()
+        if now - self.told_epoch > SECONDS_BETWEEN_DRAWINGS or self.last is None or self.last[0].step == self.steps:
+            self.told_epoch = now
+            line = f"epoch {epoch.number:,}: loss {epoch.loss:.4f}, right answers {epoch.accuracy:.2%}"
+            if self.rewrites:
+                self._rewrite(line, end="\n")
+            else:
+                note(line)
 
     def _line(self, record: Record, measured: Measured | None) -> str:
         """The most important first: a narrow terminal cuts the rest."""

@@ -145,18 +145,38 @@ def probabilities(logits: Host, settings: Settings) -> Host:
     return softmax(top_p(top_k(scores, settings.top_k), settings.top_p))
 
 
-def drawn(shares: Host, seed: int, place: int) -> int:
-    """The token that a draw gives for a place of the sequence; the same whenever place, seed and shares are.
+@dataclass(frozen=True)
+class Draw:
+    """A number that fell into the share of a token; the shares lie side by side in order of ID and make up 1.
 
-    A number from [0, 1) falls into one of the shares, which lie side by side in order of ID.
+    Attributes:
+        number: r, from [0, 1).
+        low: The sum of the shares before the token's.
+        high: That sum with the token's share: low ≤ r < high.
+        token: Its ID.
     """
+
+    number: float
+    low: float
+    high: float
+    token: int
+
+
+def draw(shares: Host, seed: int, place: int) -> Draw:
+    """The draw for a place of the sequence; the same whenever place, seed and shares are."""
+    return fallen(shares, float(np.random.default_rng([seed, place]).random()))
+
+
+def fallen(shares: Host, number: float) -> Draw:
+    """The token into whose share a number from [0, 1) falls, by the cumulative sum of the shares."""
     ends = np.cumsum(shares)
-    number = np.random.default_rng([seed, place]).random() * ends[-1]
-    return int(min(np.searchsorted(ends, number, side="right"), shares.size - 1))
+    token = int(min(np.searchsorted(ends, number * ends[-1], side="right"), shares.size - 1))
+    low = float(ends[token - 1]) if token else 0.0
+    return Draw(number, low / float(ends[-1]), float(ends[token] / ends[-1]), token)
 
 
 def chosen(logits: Host, settings: Settings, place: int) -> int:
     """The next token for a place of the sequence: the most likely one, or a drawn one."""
     if not settings.draws:
         return int(logits.argmax())
-    return drawn(probabilities(logits, settings), settings.seed, place)
+    return draw(probabilities(logits, settings), settings.seed, place).token

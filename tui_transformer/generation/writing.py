@@ -20,7 +20,7 @@ from tui_transformer.generation.cache import LOGITS, Cache, cache_shapes, kept_s
 from tui_transformer.generation.defaults import defaults_of
 from tui_transformer.generation.one_token import OneToken, Rooms
 from tui_transformer.generation.rules import Ids, Moment, Rules, apply
-from tui_transformer.generation.sampling import Settings, chosen, leading, probabilities, softmax
+from tui_transformer.generation.sampling import Draw, Settings, chosen, draw, leading, probabilities, softmax
 from tui_transformer.model import Model
 from tui_transformer.text.encoding import Encoding, Token
 
@@ -88,6 +88,11 @@ class State:
     def probabilities(self) -> Host:
         """With which every token is chosen: after rules, temperature, top-k and top-p. Worked out when asked for."""
         return probabilities(self.scores, self.settings)
+
+    @property
+    def draw(self) -> Draw | None:
+        """The number that chose the candidate, and where it fell; None where the most likely token is taken."""
+        return draw(self.probabilities, self.settings.seed, len(self.ids)) if self.settings.draws else None
 
     def likely(self, count: int) -> tuple[Candidate, ...]:
         """The most likely tokens under the rules, most likely first; equal ones in order of ID."""

@@ -6,12 +6,13 @@ import csv
 import io
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import write_whole
+from tui_transformer.learning.epochs import Epoch, Epochs
 from tui_transformer.learning.loop import Measured, Record
 
 COLUMNS = (
@@ -25,27 +26,30 @@ COLUMNS = (
     "validation_loss",
     "validation_accuracy",
     "validation_perplexity",
+    "epoch_loss",
+    "epoch_accuracy",
 )
 
 
-def fields_of(record: Record, measured: Measured | None) -> dict[str, Any]:
-    """What a line says, by column; validation only where it was done."""
+def fields_of(record: Record, measured: Measured | None, epoch: Epoch | None = None) -> dict[str, Any]:
+    """The values of a line by column; validation only where it was done, an epoch's means where the step ends it."""
     values: dict[str, Any] = {name: getattr(record, name) for name in COLUMNS[:7]}
     validation = ("loss", "accuracy", "perplexity")
-    return values | {f"validation_{name}": getattr(measured, name) if measured else None for name in validation}
+    values |= {f"validation_{name}": getattr(measured, name) if measured else None for name in validation}
+    return values | {f"epoch_{name}": getattr(epoch, name) if epoch else None for name in ("loss", "accuracy")}
 
 
-def _csv_line(record: Record, measured: Measured | None) -> str:
+def _csv_line(record: Record, measured: Measured | None, epoch: Epoch | None) -> str:
     line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(fields_of(record, measured).values())
+    csv.writer(line, lineterminator="\n").writerow(fields_of(record, measured, epoch).values())
     return line.getvalue()
 
 
-def _json_line(record: Record, measured: Measured | None) -> str:
-    return json.dumps(fields_of(record, measured) | {"norms": dict(record.norms)}) + "\n"
+def _json_line(record: Record, measured: Measured | None, epoch: Epoch | None) -> str:
+    return json.dumps(fields_of(record, measured, epoch) | {"norms": dict(record.norms)}) + "\n"
 
 
-Write = Callable[[Record, "Measured | None"], str]
+Write = Callable[[Record, "Measured | None", "Epoch | None"], str]
 FORMATS: Mapping[str, tuple[str, Write]] = {
     ".csv": (",".join(COLUMNS) + "\n", _csv_line),
     ".jsonl": ("", _json_line),
@@ -66,17 +70,21 @@ class Log:
         _check_name(path)
         head, self._line = FORMATS[path.suffix]
         self.path = path
-        write_whole(path, (head + "".join(_before(path, head, step))).encode())
+        self.epoch: Epoch | None = None
+        before = _before(path, step)
+        self._epochs = _epochs_of(path, before)
+        write_whole(path, (head + "".join(before)).encode())
         self._file = path.open("ab", buffering=0)
         self._waiting = b""
 
     def write(self, record: Record, measured: Measured | None) -> None:
-        """Add a line. One that cannot be written is added with the next.
+        """Add a line; `epoch` is then the one that its step ended. One that cannot be written is added with the next.
 
         Raises:
             InputError: It cannot be written; the file ends with a whole line.
         """
-        self._waiting += self._line(record, measured).encode()
+        self.epoch = self._epochs.add(record.epoch, record.loss, record.accuracy)
+        self._waiting += self._line(record, measured, self.epoch).encode()
         try:
             self._add(self._waiting)
         except OSError as error:
@@ -119,13 +127,26 @@ def _check_name(path: Path) -> None:
         raise UsageError(f"--log {path}: a log is a file that ends in {' or '.join(FORMATS)}")
 
 
-def _before(path: Path, head: str, step: int) -> list[str]:
+def _before(path: Path, step: int) -> list[str]:
     """The whole lines of a log up to a step."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if step and path.exists() else []
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as a log: choose another --log") from error
-    return [line for line in lines if line.endswith("\n") and line != head and 0 < _step(line, path) <= step]
+    rows = (line for line in lines if line.endswith("\n") and not line.startswith(f"{COLUMNS[0]},"))
+    return [line for line in rows if 0 < _step(line, path) <= step]
+
+
+def _epochs_of(path: Path, lines: Iterable[str]) -> Epochs:
+    """The epoch that the steps of a log have left under way."""
+    epochs = Epochs()
+    for line in lines:
+        try:
+            named = json.loads(line) if path.suffix == ".jsonl" else dict(zip(COLUMNS, line.split(","), strict=False))
+            epochs.add(*(float(named[name]) for name in ("epoch", "loss", "accuracy")))
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
+            raise InputError(f"{path}: is no log of a run: choose another --log") from error
+    return epochs
 
 
 def _step(line: str, path: Path) -> int:

@@ -130,6 +130,15 @@ def facts(draft: Draft, choices: Choices) -> str:
     return " · ".join([*by_hand, first, *taken, *cut, *silent])
 
 
+def drawn(draft: Draft, name: str) -> str:
+    """The number that was drawn, and between which sums of shares, in order of ID, it fell; "" where none was."""
+    draw = draft.state.draw
+    if draw is None:
+        return ""
+    share = f"the share of {name}" + (f" ({draw.token})" if name != str(draw.token) else "")
+    return f"r = {draw.number:.4f} falls between {draw.low:.4f} and {draw.high:.4f}, Σ of shares by ID: {share}"
+
+
 def next_title(draft: Draft, name: str) -> str:
     """What the list is about: the next token, or the one that was written here."""
     place = len(draft.state.ids)

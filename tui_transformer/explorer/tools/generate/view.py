@@ -156,7 +156,9 @@ class GenerateView(Vertical):
         tokens.show(len(listed), entry)
         tokens.cursor = next(index for index, choice in enumerate(listed) if choice.token == draft.marked)
         self._written.write("columns", columns.heading(inks), grows=True)
-        self._written.write("facts", Text(lines.facts(draft, choices)), grows=True)
+        draw = lines.drawn(draft, token_name(model, before, draft.state.candidate))
+        facts = "\n".join(line for line in (lines.facts(draft, choices), visible(draw)) if line)
+        self._written.write("facts", Text(facts), grows=True)
         name = token_name(model, before, draft.marked)
         self.query_one("#next").border_title = Content(visible(lines.next_title(draft, name)))
 
