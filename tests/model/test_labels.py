@@ -71,6 +71,34 @@ def test_an_answer_has_a_start_and_an_end_and_no_shares_of_labels(classifier):
     assert "output.probabilities" not in trace.names
 
 
+def test_pad_ids_at_the_end_do_not_classify_in_an_opt(classifier):
+    model = classifier("opt", SENTENCE, {"score.weight": (3, 32)})
+    padded, alone = model.trace(ids=[*IDS, 1, 1]), model.trace(ids=IDS)
+    np.testing.assert_array_equal(padded["output.pooled"], padded["decoder.norm"][len(IDS) - 1])
+    np.testing.assert_allclose(padded["output.logits"], alone["output.logits"], atol=1e-12)
+
+
+def test_a_discriminator_says_of_every_token_whether_it_was_replaced():
+    folder = REFERENCES.parent / "classifiers" / "electra-discriminator"
+    with np.load(folder / "expected.npz") as file:
+        ids, wanted = file["input_ids"].tolist(), file["logits"]
+    model = Model.load(folder, device="cpu", dtype="float64")
+    trace = model.trace(ids=ids)
+    np.testing.assert_allclose(trace["output.logits"], wanted, atol=1e-12)
+    np.testing.assert_allclose(trace["output.probabilities"], 1 / (1 + np.exp(-wanted)), atol=1e-12)
+    assert trace.program.axes("output.logits")[-1].words == ("replaced",)
+    assert model.unread == ()
+    assert model.family.read(model.config.to_json()).to_json() == model.config.to_json()
+
+
+def test_a_discriminator_without_its_head_is_an_encoder(tmp_path):
+    shutil.copytree(REFERENCES.parent / "classifiers" / "electra-discriminator", tmp_path, dirs_exist_ok=True)
+    tensors = load_file(tmp_path / "model.safetensors")
+    kept = {name: tensor for name, tensor in tensors.items() if not name.startswith("discriminator_predictions")}
+    save_file(kept, tmp_path / "model.safetensors")
+    assert "output.logits" not in Model.load(tmp_path, device="cpu").trace(ids=IDS).names
+
+
 def test_the_last_real_token_classifies_in_a_decoder(classifier):
     model = classifier("llama", SENTENCE, {"score.weight": (3, 32)}, pad_token_id=5, eos_token_id=3)
     trace = model.trace(ids=[*IDS, 5, 5])

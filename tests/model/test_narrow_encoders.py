@@ -75,7 +75,7 @@ def test_distances_of_an_mpnet_count_every_token_but_places_only_those_that_are_
     [
         ("electra", {"embedding_size": 0}, "embedding_size 0 is not a whole number from 1"),
         ("electra", {"is_decoder": True}, "is_decoder True is not supported"),
-        ("albert", {"inner_group_num": 2}, "inner_group_num 2 is not supported: only 1 is"),
+        ("albert", {"inner_group_num": 0}, "inner_group_num 0 is not a whole number from 1"),
         ("albert", {"num_hidden_groups": 0}, "num_hidden_groups 0 is not a whole number from 1"),
         ("mpnet", {"relative_attention_num_buckets": 40}, "relative_attention_num_buckets 40 is not supported: only"),
         ("mpnet", {"max_position_embeddings": 2}, "max_position_embeddings 2 leaves no position"),

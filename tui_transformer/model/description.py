@@ -191,7 +191,7 @@ class Layer:
             "" where the feed-forward layer reads what the attention gave.
         residual_scale: What a sublayer says is multiplied by before it is added.
         cross: Attention to the encoder's output, between the two.
-        source: The number of the layer whose weights are used; None for its own.
+        source: The number of the layer whose weights are used, with numbers of layers inside it; None for its own.
     """
 
     attention: Attention
@@ -202,7 +202,7 @@ class Layer:
     parallel: str = ""
     residual_scale: float = 1.0
     cross: Attention | None = None
-    source: int | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True)

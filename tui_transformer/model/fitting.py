@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model.families import Family, ModelConfig
-from tui_transformer.model.families.labels import fitted_labels, table_of
+from tui_transformer.model.families.labels import fitted_labels, has_labels, table_of
 from tui_transformer.model.tensors import Tensor, Tensors
 
 BLOCK = 1 << 24
@@ -30,7 +30,8 @@ def fit(family: Family, config: ModelConfig, tensors: Tensors) -> tuple[ModelCon
         labels = getattr(config, "labels", None)
         if labels is None:
             return config, tensors
-        found = fitted_labels(labels, table_of(family.weights, config), names)
+        table = table_of(family.weights, config)
+        found = fitted_labels(labels, table, names) if has_labels(labels, table, names) else None
         return replace(cast("Any", config), labels=found), tensors
     except UsageError as error:
         raise InputError(f"{tensors.path}: {error}") from error

@@ -33,7 +33,7 @@ def run_stack(
     if stack.distances is not None:
         _distances(build, stack.distances, build.known[x][-1])
     for i, each in enumerate(stack.layers):
-        inner = build.within(str(i), None if each.source is None else str(each.source))
+        inner = build.within(str(i), each.source)
         x = _parallel(inner, x, each, tokens) if each.parallel else _layer(inner, x, each, tokens, memory, source)
         inner.alias("output", x)
     return x if stack.norm is None else norm(build, x, stack.norm, role="norm")

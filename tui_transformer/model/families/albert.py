@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tui_transformer.model.checks import Check
 from tui_transformer.model.description import Layer
@@ -21,7 +21,8 @@ class AlbertConfig(NarrowConfig, BertConfig):
     """Sizes and choices of an ALBERT.
 
     Attributes:
-        groups: Layers with weights of their own; those of a group share them.
+        groups: Groups of layers with weights of their own; the layers of a group share them.
+        inner: Layers that a group has one after the other, each with its own.
     """
 
     model_type: ClassVar[str] = "albert"
@@ -29,25 +30,51 @@ class AlbertConfig(NarrowConfig, BertConfig):
         **BertConfig.keys,
         "table_width": "embedding_size",
         "groups": "num_hidden_groups",
+        "inner": "inner_group_num",
     }
-    fixed: ClassVar[Mapping[str, Any]] = {**BertConfig.fixed, "inner_group_num": 1}
-    checks: ClassVar[Mapping[str, Check]] = {**NarrowConfig.checks, **BertConfig.checks, "groups": layers_count}
+    checks: ClassVar[Mapping[str, Check]] = {
+        **NarrowConfig.checks,
+        **BertConfig.checks,
+        **dict.fromkeys(("groups", "inner"), layers_count),
+    }
 
     vocab_size: int = 30000
     d_model: int = 4096
     heads: int = 64
     d_ff: int = 16384
     activation: str = "gelu_new"
+    segments: int = 2
     groups: int = 1
+    inner: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        layers_count(f"{self.key('layers')} · {self.key('inner')}", self.layers * self.inner)
 
     def layers_of_the_stack(self) -> tuple[Layer, ...]:
         """Every layer with the weights of its group (Lan et al. 2020, §3.1)."""
         layer = self.layer()
         groups = [int(i / (self.layers / self.groups)) for i in range(self.layers)]
-        return tuple(replace(layer, source=group) for group in groups)
+        if self.inner == 1:
+            return tuple(replace(layer, source=str(group)) for group in groups)
+        return tuple(replace(layer, source=f"{group}.{place}") for group in groups for place in range(self.inner))
 
 
-GROUP = "albert.encoder.albert_layer_groups.{}.albert_layers.0"
+def group_parts(layer: str, group: str) -> Mapping[str, str]:
+    """The tensors of a layer of a group."""
+    return {
+        f"{layer}.self_attention.query": f"{group}.attention.query",
+        f"{layer}.self_attention.key": f"{group}.attention.key",
+        f"{layer}.self_attention.value": f"{group}.attention.value",
+        f"{layer}.self_attention.output": f"{group}.attention.dense",
+        f"{layer}.self_attention.norm": f"{group}.attention.LayerNorm",
+        f"{layer}.feed_forward.hidden": f"{group}.ffn",
+        f"{layer}.feed_forward.output": f"{group}.ffn_output",
+        f"{layer}.feed_forward.norm": f"{group}.full_layer_layer_norm",
+    }
+
+
+GROUPS = "albert.encoder.albert_layer_groups.{}.albert_layers"
 EMBEDDINGS = "albert.embeddings"
 WEIGHTS = WeightTable(
     {
@@ -56,14 +83,8 @@ WEIGHTS = WeightTable(
         "embedding.segments": f"{EMBEDDINGS}.token_type_embeddings",
         "embedding.norm": f"{EMBEDDINGS}.LayerNorm",
         "embedding.projected": "albert.encoder.embedding_hidden_mapping_in",
-        "encoder.{}.self_attention.query": f"{GROUP}.attention.query",
-        "encoder.{}.self_attention.key": f"{GROUP}.attention.key",
-        "encoder.{}.self_attention.value": f"{GROUP}.attention.value",
-        "encoder.{}.self_attention.output": f"{GROUP}.attention.dense",
-        "encoder.{}.self_attention.norm": f"{GROUP}.attention.LayerNorm",
-        "encoder.{}.feed_forward.hidden": f"{GROUP}.ffn",
-        "encoder.{}.feed_forward.output": f"{GROUP}.ffn_output",
-        "encoder.{}.feed_forward.norm": f"{GROUP}.full_layer_layer_norm",
+        **group_parts("encoder.{}", f"{GROUPS}.0"),
+        **group_parts("encoder.{}.{}", f"{GROUPS}.{{}}"),
         "output.transform.hidden": "predictions.dense",
         "output.transform.norm": "predictions.LayerNorm",
         "output.logits": Part(("predictions.decoder", "predictions")),

@@ -24,6 +24,7 @@ class ElectraConfig(NarrowConfig, BertConfig):
     d_model: int = 256
     heads: int = 4
     d_ff: int = 1024
+    segments: int = 2
 
     @property
     def projected(self) -> bool:

@@ -13,11 +13,14 @@ from tui_transformer.model.description import ACTIVATION_NAMES, LabelHead, Norm,
 from tui_transformer.model.families.sentence import with_sentence
 from tui_transformer.model.weight_table import Part, WeightTable
 
-TASKS = ("SequenceClassification", "TokenClassification", "QuestionAnswering")
-"""Ends of the names of architectures: labels of the sentence, of every token, start and end of an answer."""
+TASKS = ("SequenceClassification", "TokenClassification", "QuestionAnswering", "PreTraining")
+"""Ends of the names of architectures: labels of the sentence, of every token, start and end of an answer, and whether
+a token was replaced."""
 
-SENTENCE, TOKEN, QUESTION = TASKS
+SENTENCE, TOKEN, QUESTION, REPLACED = TASKS
 SPAN = ("start", "end")
+FIXED: Mapping[str, tuple[str, ...]] = {QUESTION: SPAN, REPLACED: ("replaced",)}
+"""Labels that are the same in all files."""
 MOST = 1 << 16
 SHARES: Mapping[str, str] = {
     "regression": "",
@@ -67,7 +70,11 @@ LAYOUTS: Mapping[str, Mapping[str, Layout]] = {
     "roberta": ROBERTA,
     "xlm-roberta": ROBERTA,
     "mpnet": ROBERTA,
-    "electra": {**ENCODER, SENTENCE: replace(ROBERTA[SENTENCE], activation="gelu")},
+    "electra": {
+        **ENCODER,
+        SENTENCE: replace(ROBERTA[SENTENCE], activation="gelu"),
+        REPLACED: Layout(("discriminator_predictions.dense_prediction",), "discriminator_predictions.dense"),
+    },
     "albert": {**ENCODER, SENTENCE: Layout(hidden="albert.pooler", activation="tanh", pool="first")},
     "distilbert": {**ENCODER, SENTENCE: Layout(hidden="pre_classifier", activation="relu", pool="first")},
     "deberta-v2": {**ENCODER, SENTENCE: Layout(hidden="pooler.dense", activation="gelu", pool="first")},
@@ -131,11 +138,13 @@ def read_labels(raw: Mapping[str, Any], layouts: Mapping[str, Layout]) -> Labels
     task = head.rpartition("For")[2]
     if task not in layouts:
         return None
-    names = SPAN if task == QUESTION else _names(raw)
+    names = FIXED.get(task) or _names(raw)
     pool = raw.get("classifier_pooling") or ""
     if pool not in ("", "cls", "first", "mean"):
         raise UsageError(f"classifier_pooling {shown(pool)} is not known: use cls, mean")
     activation = raw.get("classifier_activation") or raw.get("pooler_hidden_act") or ""
+    if task == REPLACED:
+        activation = raw.get("hidden_act", "gelu")
     if activation and activation not in ACTIVATION_NAMES:
         raise UsageError(
             f"activation {shown(activation)} of the classifier is not known: use {', '.join(ACTIVATION_NAMES)}"
@@ -160,8 +169,8 @@ def _names(raw: Mapping[str, Any]) -> tuple[str, ...]:
 def _shares(raw: Mapping[str, Any], task: str, count: int) -> str:
     """The shares of the labels: none for the ends of an answer, and for one number alone."""
     problem = raw.get("problem_type")
-    if task == QUESTION:
-        return ""
+    if task in FIXED:
+        return "" if task == QUESTION else "sigmoid"
     if problem is None or task != SENTENCE:
         return "" if count == 1 and task == SENTENCE else "softmax"
     if problem not in SHARES:
@@ -201,3 +210,8 @@ def fitted_labels(labels: Labels, weights: WeightTable, names: frozenset[str]) -
     """With the biases that a file has."""
     bias, hidden_bias = (weights.has(f"{step}.bias", names) for step in (LOGITS, HIDDEN))
     return replace(labels, bias=bias, hidden_bias=hidden_bias)
+
+
+def has_labels(labels: Labels, weights: WeightTable, names: frozenset[str]) -> bool:
+    """Whether the head is to be read: that of an encoder that was only trained may have been left out of the file."""
+    return labels.task != REPLACED or weights.has(f"{LOGITS}.weight", names)

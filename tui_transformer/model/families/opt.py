@@ -67,8 +67,11 @@ class OptConfig(DecoderConfig):
 
     @property
     def end_is_padding(self) -> bool:
-        """A pad ID at the end is read: texts for OPT may end with it, and no token before sees it."""
-        return False
+        """A pad ID at the end is read: texts for OPT may end with it, and no token before sees it.
+
+        A classifier takes the last token that is none, as the published code does.
+        """
+        return self.labels is not None
 
     @property
     def max_length(self) -> int:
