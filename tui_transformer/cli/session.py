@@ -96,7 +96,7 @@ def _open(flags: Flags, otherwise: Inputs, *, whole: bool) -> Session:
         raise UsageError(f"--item {flags.item}: there are {len(batch.encodings)} sentences, from 0")
     item, words = slice(None) if whole else slice(flags.item, flags.item + 1), {SOURCE: batch.encodings[flags.item]}
     if model.has_decoder or flags.decoder_text is not None or given.decoder_ids is not None:
-        words[TARGET] = _target(model, flags, given.decoder_ids, otherwise.decoder_ids)
+        words[TARGET] = _target(model, flags, words[SOURCE], given.decoder_ids, otherwise.decoder_ids)
     mask = _mask(flags, given.mask, otherwise.mask, batch)
     trace = model.trace(
         ids=batch.ids[item],
@@ -137,9 +137,11 @@ def _sources(
     return [read(model, model.encode(sample_sentence(model.vocabulary, model.name), cut=flags.cut), "the sentence")]
 
 
-def _target(model: Model, flags: Flags, given: Ids | None, otherwise: Ids | None) -> Encoding:
-    """What the decoder beside an encoder has written; with a sentence alone, its start token."""
+def _target(model: Model, flags: Flags, source: Encoding, given: Ids | None, otherwise: Ids | None) -> Encoding:
+    """What the decoder beside an encoder has written; with a sentence alone, its start token or the same sentence."""
     ids = given if given is not None or flags.decoder_text is not None else otherwise
+    if ids is None and flags.decoder_text is None and model.reads_again:
+        ids = model.read_again(source.ids)
     if ids is not None:
         return _named(model, ids)
     text = flags.decoder_text

@@ -23,6 +23,8 @@ def fit(family: Family, config: ModelConfig, tensors: Tensors) -> tuple[ModelCon
     Raises:
         InputError: Tensors that the family has only once differ.
     """
+    if family.wrapped and getattr(config, "labels", None) is not None:
+        tensors = _unwrapped(tensors, family.wrapped)
     tensors = _without_copies(tensors, family.copies(config, tensors.names))
     names = frozenset((*tensors.names, *tensors.promised))
     try:
@@ -35,6 +37,12 @@ def fit(family: Family, config: ModelConfig, tensors: Tensors) -> tuple[ModelCon
         return replace(cast("Any", config), labels=found), tensors
     except UsageError as error:
         raise InputError(f"{tensors.path}: {error}") from error
+
+
+def _unwrapped(tensors: Tensors, prefix: str) -> Tensors:
+    """The tensors without what a classifier puts before the names of its layers."""
+    found = {name.removeprefix(prefix): tensor for name, tensor in tensors.found.items()}
+    return replace(tensors, found=found) if len(found) == len(tensors.found) else tensors
 
 
 def _without_copies(tensors: Tensors, copies: Mapping[str, str]) -> Tensors:

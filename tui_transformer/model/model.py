@@ -222,7 +222,7 @@ class Model:
         else:
             rows, mask = self._batch(text, mask, pair, cut=cut)
         visible = checked_mask(mask, rows)
-        target = self._decoder_givens(len(rows), decoder_text, decoder_ids, cut=cut)
+        target = self._decoder_givens(rows, decoder_text, decoder_ids, cut=cut)
         source = self._givens(rows, visible=visible) | segments_of(segments, rows, self.config)
         several = text is not None and not isinstance(text, str) if ids is None else np.ndim(ids[0]) > 0
         return self._trace(source | target, budget, batched=several)
@@ -238,13 +238,28 @@ class Model:
         ids, mask = padded([self.encode(text, cut=cut).ids for text in texts], self.config.pad_id)
         return self._ids(ids), mask
 
-    def _decoder_givens(self, batch: int, text: str | None, ids: Sequence[Any] | None, *, cut: bool) -> dict[str, Host]:
+    @property
+    def reads_again(self) -> bool:
+        """Whether the decoder reads the same sentence as the encoder: in a classifier of both stacks."""
+        return self.has_decoder and getattr(self.config, "labels", None) is not None
+
+    def read_again(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """What such a decoder reads: its start token, then the sentence without its last token."""
+        return (self.config.start_id or 0, *ids[:-1])
+
+    def _decoder_givens(self, source: Host, text: str | None, ids: Sequence[Any] | None, *, cut: bool) -> Givens:
         """The same for the decoder's tokens, as many rows of them as the source has."""
         if not self.has_decoder:
             return {}
+        batch = len(source)
+        if self.reads_again and text is None and ids is None:
+            ids = [self.read_again(row) for row in source.tolist()]
         if text is not None and ids is not None:
             raise UsageError("give the decoder either a text or token IDs")
         rows = self._ids(self.encode_target(text or "", cut=cut).ids if ids is None else ids)
+        if self.reads_again and rows.shape[1] != source.shape[1]:
+            wanted = f"as many tokens as its encoder, {source.shape[1]}"
+            raise InputError(f"{self.name} classifies: its decoder reads {wanted}")
         if len(rows) not in (1, batch):
             raise InputError(f"{len(rows)} rows of decoder IDs do not fit {batch}: give one, or one for each sentence")
         return self._givens(np.broadcast_to(rows, (batch, rows.shape[1])), DECODER)

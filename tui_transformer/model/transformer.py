@@ -14,9 +14,9 @@ from tui_transformer.model.stack import run_stack
 def transformer(what: Transformer, lengths: Lengths) -> Program:
     """The program of a model for sentences of these lengths (Vaswani et al. 2017, figure 1)."""
     build, vocabulary = Builder(), Axis("vocabulary", what.vocab_size)
-    x, tokens = _states(build, what, vocabulary, lengths)
+    x, tokens, source = _states(build, what, vocabulary, lengths)
     if isinstance(what.head, LabelHead):
-        label_head(build, x, tokens, what.head)
+        label_head(build, x, source, what.head)
     elif isinstance(what.head, SentenceHead):
         sentence_head(build, x, tokens, what.head)
     elif what.head is not None:
@@ -24,20 +24,20 @@ def transformer(what: Transformer, lengths: Lengths) -> Program:
     return build.program()
 
 
-def _states(build: Builder, what: Transformer, vocabulary: Axis, lengths: Lengths) -> tuple[str, Sequence]:
-    """What leaves the last stack, and the tokens that it is of."""
+def _states(build: Builder, what: Transformer, vocabulary: Axis, lengths: Lengths) -> tuple[str, Sequence, Sequence]:
+    """What leaves the last stack, the tokens that it is of, and those of the sentence."""
     model = Axis("model", what.d_model)
     if what.encoder is None or what.decoder is None:
         name, only = ("decoder", what.decoder) if what.encoder is None else ("encoder", what.encoder)
         assert only is not None  # noqa: S101 - a description without a stack describes nothing
         tokens = sequence(build, "tokens", lengths.tokens, lengths.past)
         x = embed(build, tokens, vocabulary, model, only.embedding)
-        return run_stack(build.within(name), x, only, tokens), tokens
+        return run_stack(build.within(name), x, only, tokens), tokens, tokens
     source, memory = _memory(build, what.encoder, vocabulary, model, lengths)
     inner = build.within("decoder")
     tokens = sequence(inner, "decoder tokens", lengths.decoder, lengths.past)
     x = embed(inner, tokens, vocabulary, model, what.decoder.embedding)
-    return run_stack(inner, x, what.decoder, tokens, memory, source), tokens
+    return run_stack(inner, x, what.decoder, tokens, memory, source), tokens, source
 
 
 def _memory(

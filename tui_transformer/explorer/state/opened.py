@@ -31,7 +31,7 @@ def open_session(
             ids = tuple(range(min(8, model.config.vocab_size)))
         else:
             text = sample_sentence(model.vocabulary, model.name)
-            if decoder_text is None and decoder_ids is None:
+            if decoder_text is None and decoder_ids is None and not model.reads_again:
                 decoder_text = sample_target(model.vocabulary, model.name)
     session = Session(
         model,

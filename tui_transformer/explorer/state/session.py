@@ -382,6 +382,8 @@ def _encode_target(session: Session) -> Encoding | None:
         return None
     if session.decoder_ids is not None:
         return _written(session, session.decoder_ids)
+    if session.model.reads_again and not session.decoder_text:
+        return _written(session, session.model.read_again(session.encoding.ids))
     return _written(session, session.model.encode_target(session.decoder_text, cut=session.cut).ids)
 
 

@@ -92,6 +92,7 @@ class Family:
         fitted: The configuration with what only the names in the file tell, such as whether there is an output head.
         copies: Tensors that the configuration calls copies of others, and those others. Where both are in a file and
             equal, the copy counts as not there; where they differ, it is a weight of its own.
+        wrapped: What classifiers have in front of the names of all layers.
     """
 
     model_type: str
@@ -101,3 +102,4 @@ class Family:
     places: Callable[[Host, int | None], Host] = counted
     fitted: Callable[[Any, frozenset[str]], ModelConfig] = as_read
     copies: Callable[[Any, frozenset[str]], Mapping[str, str]] = no_copies
+    wrapped: str = ""

@@ -65,7 +65,18 @@ ONE_STACK: Mapping[str, Layout] = {
 }
 """Decoders alone: the last token, which has seen all, stands for the sentence (Radford et al. 2018, §3.2)."""
 
+BOTH_STACKS: Mapping[str, Layout] = {
+    SENTENCE: Layout(("classification_head.out_proj",), "classification_head.dense", "tanh", pool="last"),
+    QUESTION: OF_SPANS,
+}
+"""An encoder and a decoder: the decoder reads the same sentence again, and its vector at the last token stands for it
+(Lewis et al. 2019, §3.1)."""
+
 LAYOUTS: Mapping[str, Mapping[str, Layout]] = {
+    "bart": BOTH_STACKS,
+    "mbart": BOTH_STACKS,
+    "t5": {**BOTH_STACKS, TOKEN: OF_TOKENS},
+    "mt5": {**BOTH_STACKS, TOKEN: OF_TOKENS},
     "bert": {**ENCODER, SENTENCE: Layout(hidden="bert.pooler.dense", activation="tanh", pool="first")},
     "roberta": ROBERTA,
     "xlm-roberta": ROBERTA,
@@ -84,7 +95,7 @@ LAYOUTS: Mapping[str, Mapping[str, Layout]] = {
         QUESTION: replace(MODERN, logits=("classifier", "qa_outputs")),
     },
 }
-"""Encoders by model type (Devlin et al. 2018, §4: the first token stands for the sentence)."""
+"""By model type; of encoders the first token stands for the sentence (Devlin et al. 2018, §4)."""
 
 
 @dataclass(frozen=True)
@@ -190,12 +201,13 @@ def label_head(labels: Labels, layout: Layout, norm: Norm | None) -> LabelHead:
 
 def with_labels(weights: WeightTable, layout: Layout) -> WeightTable:
     """The table of a family's weights, with those of the labels."""
+    layers = {step: part for step, part in weights.parts.items() if not step.startswith("output.")}
     parts: dict[str, str | Part] = {LOGITS: Part(layout.logits, turned=True)}
     if layout.hidden:
         parts[HIDDEN] = Part(layout.hidden, turned=True)
     if layout.norm:
         parts[NORM] = layout.norm
-    return replace(weights, parts={**weights.parts, **parts}, prefixes=(*weights.prefixes, OLD_PREFIX))
+    return replace(weights, parts={**layers, **parts}, prefixes=(*weights.prefixes, OLD_PREFIX))
 
 
 def table_of(weights: WeightTable, config: Any) -> WeightTable:

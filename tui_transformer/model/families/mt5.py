@@ -28,4 +28,4 @@ class MT5Config(T5Config):
         return super().from_json({"feed_forward_proj": "gated-gelu", **raw})
 
 
-MT5 = Family("mt5", MT5Config.from_json, described, WEIGHTS, fitted=fitted, copies=copies)
+MT5 = Family("mt5", MT5Config.from_json, described, WEIGHTS, fitted=fitted, copies=copies, wrapped="transformer.")

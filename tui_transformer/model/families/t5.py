@@ -220,7 +220,7 @@ def fitted(config: Configured, names: frozenset[str]) -> Configured:
     if not config.is_encoder_decoder or not any(name.startswith("decoder.") for name in names):
         return replace(config, encoder_alone=True, is_encoder_decoder=False)
     check_one_table(names, IN_FILES[:-1])
-    own = HEAD in names or MATRIX in repeated(names, IN_FILES)
+    own = config.labels is None and (HEAD in names or MATRIX in repeated(names, IN_FILES))
     if own and config.scale_decoder_outputs:
         raise UsageError(
             f"tensors {MATRIX} and {WEIGHTS.tensor(TABLE, names)} differ: logits of a matrix of their own are "
@@ -234,4 +234,4 @@ def copies(_: T5Config, names: frozenset[str]) -> Mapping[str, str]:
     return repeated(names, IN_FILES)
 
 
-T5 = Family("t5", T5Config.from_json, described, WEIGHTS, fitted=fitted, copies=copies)
+T5 = Family("t5", T5Config.from_json, described, WEIGHTS, fitted=fitted, copies=copies, wrapped="transformer.")
