@@ -18,7 +18,20 @@ class Ended:
 
 Run = Callable[..., Ended]
 
-OF_A_MODEL = ("ablate", "answer", "diff", "heads", "lens", "links", "patch", "rollout", "show", "trace")
+OF_A_MODEL = (
+    "ablate",
+    "answer",
+    "attribute",
+    "circuits",
+    "diff",
+    "heads",
+    "lens",
+    "links",
+    "patch",
+    "rollout",
+    "show",
+    "trace",
+)
 
 
 def of_the_encoder(run: Run) -> Run:

@@ -1,0 +1,76 @@
+"""`attribute` and `circuits`: the numbers of the analysis, in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from command_line import Run
+
+from tui_transformer.analysis.attribution import attribute
+from tui_transformer.analysis.circuits import circuits, words_of
+from tui_transformer.model import Model
+
+IDS = "5,6,7,8,9"
+STORY = ("--model", "story", "--ids", IDS)
+
+
+def test_terms_are_those_of_the_analysis_and_sum_to_the_logit(run: Run) -> None:
+    rows = json.loads(run("attribute", *STORY, "--tokens", "11,12", "--format", "json").out)
+    found = attribute(Model.load("story").trace(ids=[5, 6, 7, 8, 9]), 11, 12, position=4)
+    assert [row["value"] for row in rows] == [term.value for term in found.terms]
+    assert {row["kind"] for row in rows} == {"embedding", "head", "layer", "bias"}
+    assert abs(sum(row["value"] for row in rows) - found.logit) < 1e-4
+
+
+def test_words_are_found_with_and_without_their_space(run: Run) -> None:
+    out = run("attribute", *STORY, "--tokens", "Mira,the", "--top", "3").out
+    assert "logit of ĠMira less that of Ġthe at position 4" in out
+    assert len(out.splitlines()) == 6
+    assert "remainder" in out
+
+
+def test_the_most_likely_word_is_meant_where_none_is_named(run: Run) -> None:
+    assert "logit of question at position 0" in run("attribute", "--model", "question").out
+
+
+def test_neurons_come_one_by_one(run: Run) -> None:
+    rows = list(csv.DictReader(io.StringIO(run("attribute", *STORY, "--neurons", "--format", "csv").out)))
+    assert sum(row["kind"] == "neuron" for row in rows) == 960
+
+
+def test_circuits_are_those_of_the_analysis(run: Run) -> None:
+    rows = json.loads(run("circuits", "--model", "copy", "--sort", "copying", "--format", "json").out)
+    trace = Model.load("copy").trace(ids=[4])
+    words = words_of(trace)
+    scores = sorted((words.copying(each) for each in circuits(trace)), reverse=True)
+    assert [row["copying"] for row in rows] == scores
+    assert rows[0]["layer"] == 1
+
+
+def test_singular_values_come_largest_first(run: Run) -> None:
+    rows = json.loads(run("circuits", "--model", "copy", "--layer", "0", "--values", "ov", "--format", "json").out)
+    of_head = [row["singular value"] for row in rows if row["head"] == 0]
+    assert of_head == sorted(of_head, reverse=True)
+    assert {row["layer"] for row in rows} == {0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("attribute", *STORY, "--tokens", "xyzzy"), 1, "'xyzzy' is no word of the vocabulary and no ID"),
+        (("attribute", *STORY, "--tokens", "1,2,3"), 2, "--tokens takes a word, or two"),
+        (("attribute", *STORY, "--position", "all"), 2, "reads one position"),
+        (("attribute", *STORY, "--position", "9"), 1, "no position 9"),
+        (("attribute", "--model", "attention"), 1, "no logits of words"),
+        (("circuits", "--model", "attention"), 1, "no circuits"),
+        (("circuits", "--layer", "7"), 1, "there is no layer 7"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(run: Run, arguments: tuple[str, ...], code: int, says: str) -> None:
+    ended = run(*arguments)
+    assert ended.code == code
+    assert says in ended.err
+    assert len(ended.err.splitlines()) == 1

@@ -1,0 +1,207 @@
+"""Direct logit attribution: what every head, layer and embedding writes toward a logit.
+
+A logit is linear in the residual stream once the norms on the way are frozen: μ and σ of each norm are those of the
+forward pass, and only what they divide is taken apart. With the direction w = W_U[:, t] (or the difference of two such
+columns, for a logit difference) carried back through them, a term that is added to the stream counts term · w (Elhage
+et al. 2021, "A Mathematical Framework for Transformer Circuits", §"Residual stream"; nostalgebraist 2020 for the frozen
+final norm). Biases, β and what no term stands for are terms of their own, so that all of them sum to the logit; the
+remainder is what rounding leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.engine.axis import whole
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.ops import Add, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed
+from tui_transformer.engine.program import Step
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+
+LOGITS = "output.logits"
+NORMS = (LayerNorm, RmsNorm, NormOfSum)
+NEURONS = "feed-forward"
+"""The axis of the neurons."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """Part of a logit.
+
+    Attributes:
+        name: The step that writes it, or the weight that is added.
+        kind: "head", "neuron", "layer", "embedding" or "bias".
+        number: Which head or neuron; None where the whole step is meant.
+        value: What it adds to the logit.
+    """
+
+    name: str
+    kind: str
+    number: int | None
+    value: float
+
+    def __str__(self) -> str:
+        return self.name if self.number is None else f"{self.name}[{self.number}]"
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """A logit, or the difference of two, and its terms in the order of the data.
+
+    Attributes:
+        tokens: The token, and the one that is taken away; None where there is none.
+        position: Where it is read.
+        logit: As the forward pass has it, before a soft cap.
+    """
+
+    tokens: tuple[int, int | None]
+    position: int
+    logit: float
+    terms: tuple[Term, ...]
+
+    @property
+    def remainder(self) -> float:
+        """What the terms leave of the logit."""
+        return self.logit - sum(term.value for term in self.terms)
+
+
+def attribute(
+    trace: Trace,
+    token: int,
+    other: int | None = None,
+    *,
+    position: int = -1,
+    neurons: bool = False,
+    item: int = 0,
+) -> Attribution:
+    """The terms of the logit of a token at a position, or of the difference to another token's.
+
+    Args:
+        trace: The model on a sentence.
+        token: Its ID.
+        other: The token whose logit is taken away.
+        position: From 0, or from the end.
+        neurons: Every neuron apart, in place of the feed-forward layers.
+        item: Which sentence of a batch.
+
+    Raises:
+        InputError: The model has no logits of words, or there is no such token or position.
+    """
+    step = trace.program.by_name.get(LOGITS)
+    if step is None or not isinstance(step.op, Linear | Unembed) or step.axes[-1].name != "vocabulary":
+        raise InputError("the model has no logits of words: attribution reads these")
+    rows, words = step.shape[-2:]
+    if not -rows <= position < rows:
+        raise InputError(f"there is no position {position}: use 0 to {rows - 1}")
+    for each in (token, other):
+        if each is not None and not 0 <= each < words:
+            raise InputError(f"there is no token {each}: IDs go from 0 to {words - 1}")
+    walk = _Walk(trace, position % rows, item, neurons)
+    logit = walk.line(LOGITS)
+    chosen = (token,) if other is None else (token, other)
+    terms = tuple(walk.of_logits(step, chosen))
+    value = float(logit[token] - (0.0 if other is None else logit[other]))
+    return Attribution((token, other), position % rows, value, terms)
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """From the logits back to what is added to the residual stream, at one row; `direction` is ∂logit ÷ ∂row."""
+
+    trace: Trace
+    row: int
+    item: int
+    neurons: bool
+
+    def of_logits(self, step: Step, tokens: tuple[int, ...]) -> Iterator[Term]:
+        """The columns of the tokens, and their biases."""
+        signs = (1.0, -1.0)
+        columns = [self._column(step, token) for token in tokens]
+        direction = sum((sign * column for sign, column in zip(signs, columns, strict=False)), np.zeros(1))
+        yield from self.of(step.inputs[0], direction)
+        for bias in step.inputs[2:]:
+            values = [self.weight(bias, (range(token, token + 1),))[0] for token in tokens]
+            value = sum(sign * each for sign, each in zip(signs, values, strict=False))
+            yield Term(bias, "bias", None, float(value))
+
+    def of(self, name: str, direction: Host) -> Iterator[Term]:
+        """The terms of a step whose row is multiplied by a direction."""
+        step = self.trace.program.by_name.get(name)
+        if step is None:
+            yield Term(name, "bias", None, float(self.line(name) @ direction))
+        elif isinstance(step.op, Add):
+            for source in step.inputs:
+                yield from self.of(source, direction)
+        elif isinstance(step.op, Scale):
+            yield from self.of(step.inputs[0], direction * step.op.factor)
+        elif isinstance(step.op, NORMS) and len(step.axes) == 2:
+            yield from self._of_norm(step, direction)
+        elif isinstance(step.op, Linear) and step.name.endswith(".output") and step.name.count(".") > 2:
+            yield from self._of_sublayer(step, direction)
+        else:
+            kind = "embedding" if "embedding." in name else "layer"
+            yield Term(name, kind, None, float(self.line(name) @ direction))
+
+    def _of_norm(self, step: Step, direction: Host) -> Iterator[Term]:
+        """Through a norm whose μ and σ are held fast."""
+        op, parts = step.op, step.op.parts if isinstance(step.op, NormOfSum) else 1
+        x = sum((self.line(name) for name in step.inputs[:parts]), np.zeros(1))
+        weights = [self.line(name) for name in step.inputs[parts:]]
+        centred = not isinstance(op, RmsNorm)
+        epsilon = op.epsilon if isinstance(op, LayerNorm | RmsNorm | NormOfSum) else 0.0
+        spread = x - x.mean() if centred else x
+        toward = direction * weights[0] / np.sqrt(np.mean(spread * spread) + epsilon)
+        toward = toward - toward.mean() if centred else toward
+        for name in step.inputs[:parts]:
+            yield from self.of(name, toward)
+        if len(weights) > 1:
+            yield Term(step.inputs[-1], "bias", None, float(weights[1] @ direction))
+
+    def _of_sublayer(self, step: Step, direction: Host) -> Iterator[Term]:
+        """The heads of an attention; the neurons of a feed-forward layer, or all of it; and the bias."""
+        source, weight, *biases = step.inputs
+        before = self.trace.program.by_name.get(source)
+        heads = before.inputs[0] if before is not None and isinstance(before.op, MergeHeads) else None
+        written = None
+        if heads is not None:
+            toward = (self.weight(weight) @ direction).reshape(self.trace.program.shape(heads)[0], -1)
+            written, kind = (toward * self.heads(heads)).sum(axis=-1), "head"
+        elif self.neurons and before is not None and before.axes[-1].name == NEURONS:
+            written, kind = self.weight(weight) @ direction * self.line(source), "neuron"
+        if written is None:
+            yield Term(step.name, "layer", None, float(self.line(step.name) @ direction))
+            return
+        yield from (Term(heads or source, kind, i, float(value)) for i, value in enumerate(written))
+        yield from (Term(bias, "bias", None, float(self.line(bias) @ direction)) for bias in biases)
+
+    def line(self, name: str) -> Host:
+        """The row of a step, or a weight, in float64."""
+        shape = self.trace.program.shape(name)
+        if name in self.trace.program.weights:
+            return self.weight(name)
+        region = whole(shape) if len(shape) == 1 else (range(self.row, self.row + 1), range(shape[-1]))
+        return np.asarray(self.trace.window(name, region, self.item), np.float64).reshape(-1)
+
+    def heads(self, name: str) -> Host:
+        """The row of every head: heads × d_k."""
+        heads, _, width = self.trace.program.shape(name)
+        region = (range(heads), range(self.row, self.row + 1), range(width))
+        return np.asarray(self.trace.window(name, region, self.item), np.float64)[:, 0]
+
+    def weight(self, name: str, region: tuple[range, ...] | None = None) -> Host:
+        """A weight, or a part of it, in float64."""
+        part = whole(self.trace.program.shape(name)) if region is None else region
+        return np.asarray(self.trace.window(name, part), np.float64)
+
+    def _column(self, step: Step, token: int) -> Host:
+        """What the row before the logits is multiplied with for a token."""
+        weight, at = step.inputs[1], range(token, token + 1)
+        shape = self.trace.program.shape(weight)
+        if isinstance(step.op, Unembed):
+            row: Host = self.weight(weight, (at, range(shape[1])))[0]
+            return row * step.op.scale
+        return self.weight(weight, (range(shape[0]), at))[:, 0]

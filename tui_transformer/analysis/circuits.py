@@ -1,0 +1,165 @@
+"""Circuits of weights: what a head reads and writes, whatever the sentence.
+
+After Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
+
+- OV = W_V W_O (d × d): what a token that is attended to writes; QK = W_Q W_Kᵀ (d × d): which tokens attend to which.
+  Both have rank d_k, so their norms (Frobenius), singular values and eigenvalues come from d_k × d_k matrices. Norms of
+  layers, biases and rotations of positions are left out. Query heads that share keys and values read theirs.
+- Copying score: Σ λ ÷ Σ |λ| of the eigenvalues λ of W_E W_V W_O W_U (words × words): 1 where every word raises its own
+  logit. NaN where the model has no embedding and logits of the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tui_transformer.analysis.attentions import Attention, attentions
+from tui_transformer.engine.axis import whole
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.ops import Linear, Project, Unembed
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+
+PARTS = ("query", "key", "value", "output")
+EMBEDDING, LOGITS = "embedding.tokens", "output.logits"
+
+
+@dataclass(frozen=True, eq=False)
+class Circuit:
+    """The matrices of a head.
+
+    Attributes:
+        attention: Its attention.
+        head: Which one.
+        query: W_Q, d × d_k.
+        key: W_K, d × d_k.
+        value: W_V, d × d_v.
+        output: W_O, d_v × d.
+    """
+
+    attention: Attention
+    head: int
+    query: Host
+    key: Host
+    value: Host
+    output: Host
+
+    @property
+    def ov(self) -> Host:
+        """W_V W_O, d × d."""
+        product: Host = self.value @ self.output
+        return product
+
+    @property
+    def qk(self) -> Host:
+        """W_Q W_Kᵀ, d × d."""
+        product: Host = self.query @ self.key.T
+        return product
+
+    @cached_property
+    def ov_values(self) -> Host:
+        """Singular values of OV, the largest first."""
+        return _singular(self.value, self.output)
+
+    @cached_property
+    def qk_values(self) -> Host:
+        """Singular values of QK, the largest first."""
+        return _singular(self.query, self.key.T)
+
+    @cached_property
+    def ov_eigenvalues(self) -> Host:
+        """Eigenvalues of OV that are not 0 by its rank; complex."""
+        return np.linalg.eigvals(self.output @ self.value)
+
+    @cached_property
+    def qk_eigenvalues(self) -> Host:
+        """The same of QK."""
+        return np.linalg.eigvals(self.key.T @ self.query)
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """How words enter and leave: W_U W_E, d × d, of which the copying score is made; None where there is none."""
+
+    through: Host | None
+
+    def copying(self, circuit: Circuit) -> float:
+        """Σ λ ÷ Σ |λ| of the eigenvalues of W_E W_V W_O W_U; NaN where there are no words."""
+        if self.through is None or circuit.output.shape[1] != self.through.shape[0]:
+            return float("nan")
+        values = np.linalg.eigvals(circuit.output @ self.through @ circuit.value)
+        total = float(np.abs(values).sum())
+        return float(values.sum().real) / total if total else float("nan")
+
+
+def circuits(trace: Trace, layer: int | None = None) -> Iterator[Circuit]:
+    """The matrices of every head, in order; only the weights are read.
+
+    Raises:
+        InputError: The model has no attention with matrices of its own, or no such layer.
+    """
+    found = [each for each in attentions(trace.program) if all(_matrix(trace, each, part) for part in PARTS)]
+    if not found:
+        raise InputError("the model has no attention with matrices for Q, K and V: there are no circuits")
+    if layer is not None and all(each.layer != layer for each in found):
+        raise InputError(f"there is no layer {layer}: layers are 0 to {found[-1].layer}")
+    for attention in found:
+        if layer in (None, attention.layer):
+            yield from _heads(trace, attention)
+
+
+def words_of(trace: Trace) -> Words:
+    """How words enter and leave the model."""
+    program = trace.program
+    step, name = program.by_name.get(LOGITS), f"{EMBEDDING}.weight"
+    if step is None or name not in program.weights or step.axes[-1].name != "vocabulary":
+        return Words(None)
+    table, head = _weight(trace, name), _weight(trace, step.inputs[1])
+    leave = head.T if isinstance(step.op, Unembed) else head
+    same = leave.shape[1] == table.shape[0] and leave.shape[0] == table.shape[1]
+    return Words(leave @ table if same else None)
+
+
+def _heads(trace: Trace, attention: Attention) -> Iterator[Circuit]:
+    place, heads = _place(attention), attention.heads
+    query, key, value, output = (
+        _weight(trace, f"{place}.{part}.weight") for part in ("query", "key", "value", "output")
+    )
+    shared = heads // trace.program.shape(f"{place}.key")[0]
+    widths = query.shape[1] // heads, value.shape[1] * shared // heads
+    for head in range(heads):
+        own, of = head * widths[0], head // shared
+        yield Circuit(
+            attention,
+            head,
+            query[:, own : own + widths[0]],
+            key[:, of * widths[0] : (of + 1) * widths[0]],
+            value[:, of * widths[1] : (of + 1) * widths[1]],
+            output[head * widths[1] : (head + 1) * widths[1]],
+        )
+
+
+def _place(attention: Attention) -> str:
+    return attention.name.rpartition(".")[0]
+
+
+def _matrix(trace: Trace, attention: Attention, part: str) -> str:
+    """The weight that a part of an attention multiplies with, be it that of another layer; "" where there is none."""
+    step = trace.program.by_name.get(f"{_place(attention)}.{part}")
+    return step.inputs[1] if step is not None and isinstance(step.op, Linear | Project) else ""
+
+
+def _weight(trace: Trace, name: str) -> Host:
+    return np.asarray(trace.window(name, whole(trace.program.shape(name))), np.float64)
+
+
+def _singular(left: Host, right: Host) -> Host:
+    """Singular values of a product of d × r and r × d, by its r × r core."""
+    left_core, right_core = np.linalg.qr(left)[1], np.linalg.qr(right.T)[1]
+    core = left_core @ right_core.T
+    values: Host = np.linalg.svd(core, compute_uv=False)
+    return values

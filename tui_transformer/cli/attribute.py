@@ -1,0 +1,64 @@
+"""`attribute`: what every head, layer and embedding writes toward a logit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tui_transformer.analysis.attribution import LOGITS, Attribution, Term, attribute
+from tui_transformer.analysis.effects import answer_positions
+from tui_transformer.cli.answers import parse_positions
+from tui_transformer.cli.commands.attribute import Request
+from tui_transformer.cli.output import emit
+from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.tables import Table, Value, written
+from tui_transformer.cli.token_names import token_ids
+from tui_transformer.errors import InputError, UsageError
+
+COLUMNS = ("term", "kind", "number", "value")
+
+
+def run(request: Request) -> None:
+    """Print a line a term, and the logit that they sum to.
+
+    Raises:
+        InputError: The model has no logits of words, or there is no such word or position.
+    """
+    session = open_session(request)
+    trace, folder = session.trace, session.model.folder
+    if LOGITS not in trace.program.by_name:
+        raise InputError("the model has no logits of words: attribution reads these")
+    positions = answer_positions(trace, parse_positions(request.position, trace), folder=folder)
+    if len(positions) > 1:
+        raise UsageError("attribution reads one position: name it with --position")
+    found = attribute(
+        session.trace, *_tokens(session, request, positions[0]), position=positions[0], neurons=request.neurons
+    )
+    terms = found.terms if request.top is None else _largest(found, request.top)
+    rows: list[tuple[Value, ...]] = [(term.name, term.kind, term.number, term.value) for term in terms]
+    emit(written(Table(COLUMNS, rows, 4, _note(session, found)), request.format))
+
+
+def _tokens(session: Session, request: Request, position: int) -> tuple[int, ...]:
+    if request.tokens is not None:
+        chosen = token_ids(session.model, request.tokens)
+        if len(chosen) > 2:
+            raise UsageError("--tokens takes a word, or two for the difference of their logits")
+        return chosen
+    width = session.trace.program.shape(LOGITS)[-1]
+    row = session.trace.window(LOGITS, (range(position, position + 1), range(width)))
+    return (int(np.argmax(row[0])),)
+
+
+def _largest(found: Attribution, top: int) -> tuple[Term, ...]:
+    return tuple(sorted(found.terms, key=lambda term: -abs(term.value))[:top])
+
+
+def _note(session: Session, found: Attribution) -> str:
+    word, other = (None if each is None else session.labels.word(each) for each in found.tokens)
+    of = f"logit of {word}" if other is None else f"logit of {word} less that of {other}"
+    parts = (
+        f"{of} at position {found.position}: {found.logit:.4f}",
+        f"{len(found.terms)} terms, norms frozen",
+        f"remainder {found.remainder:.1e}",
+    )
+    return " · ".join(parts)

@@ -1,0 +1,67 @@
+"""`circuits`: what the weights of every head do by themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from tui_transformer.analysis.circuits import Circuit, Words, circuits, words_of
+from tui_transformer.cli.commands.circuits import Request
+from tui_transformer.cli.output import emit
+from tui_transformer.cli.session import open_session
+from tui_transformer.cli.tables import Table, Value, written
+
+HEADS = ("attention", "layer", "head", "copying", "ov", "ov largest", "qk", "qk largest")
+VALUES = ("attention", "layer", "head", "rank", "singular value", "eigenvalue", "imaginary part")
+SORTED = {"copying": 3, "ov": 4, "qk": 6}
+"""The column that an order goes by."""
+
+
+def run(request: Request) -> None:
+    """Print a line a head, or a line a singular value.
+
+    Raises:
+        InputError: The model has no attention with matrices, or no such layer.
+    """
+    session = open_session(request)
+    found = circuits(session.trace, request.layer)
+    if request.values is not None:
+        rows = [row for circuit in found for row in _values(circuit, request.values)]
+        emit(written(Table(VALUES, rows, 4), request.format))
+        return
+    words = words_of(session.trace)
+    heads = [_row(circuit, words) for circuit in found]
+    if request.sort is not None:
+        heads.sort(key=lambda row: _rank(row[SORTED[request.sort or "ov"]]))
+    note = (
+        "Frobenius norms and largest singular values of W_V W_O and W_Q W_Kᵀ · copying: Σ λ ÷ Σ |λ| of W_E W_V W_O W_U"
+    )
+    emit(written(Table(HEADS, heads, 4, note), request.format))
+
+
+def _row(circuit: Circuit, words: Words) -> tuple[Value, ...]:
+    sizes = (number for values in (circuit.ov_values, circuit.qk_values) for number in _sizes(values))
+    return (*_place(circuit), words.copying(circuit), *sizes)
+
+
+def _sizes(values: np.ndarray) -> tuple[float, float]:
+    return float(np.sqrt((values**2).sum())), float(values[0])
+
+
+def _values(circuit: Circuit, which: str) -> Iterator[tuple[Value, ...]]:
+    singular = circuit.ov_values if which == "ov" else circuit.qk_values
+    eigen = circuit.ov_eigenvalues if which == "ov" else circuit.qk_eigenvalues
+    eigen = eigen[np.argsort(-np.abs(eigen), kind="stable")]
+    for rank, (one, other) in enumerate(zip(singular, eigen, strict=True), 1):
+        yield (*_place(circuit), rank, float(one), float(other.real), float(other.imag))
+
+
+def _place(circuit: Circuit) -> tuple[Value, ...]:
+    return circuit.attention.group, circuit.attention.layer, circuit.head
+
+
+def _rank(value: Value) -> tuple[bool, float]:
+    number = float(value) if isinstance(value, int | float) else math.nan
+    return math.isnan(number), 0.0 if math.isnan(number) else -number
