@@ -18,15 +18,20 @@ from tui_transformer.views.chart_data import (
     MOST_BARS,
     chart,
     charts_for,
-    encoding_waves,
     entropy_bars,
     histogram_of,
     residual_norm_line,
     row_bars,
     value_histogram,
-    wave_dimensions,
 )
 from tui_transformer.views.charts import BarChart, Histogram, LineChart
+from tui_transformer.views.position_charts import (
+    all_dimensions,
+    encoding_waves,
+    first_dimensions,
+    sinusoid_by_distance,
+    wave_dimensions,
+)
 from tui_transformer.views.step_view import Labels, Place, view_of
 from tui_transformer.views.view import Axis, Values, View
 
@@ -71,9 +76,9 @@ def test_of_a_wide_row_the_columns_around_the_cursor_are_shown(
     assert bars.title.endswith(f"by feed-forward, {first} to {first + 39} of 128")
 
 
-def test_one_number_a_token_is_shown_as_a_column(trace: Trace) -> None:
-    bars = row_bars(view_of(trace, "tokens", LABELS), 2, 0)
-    assert bars == BarChart("tokens · by token", ("the", "waves", "crashed", "!"), (1.0, 2.0, 3.0, 7.0), 2)
+def test_token_ids_have_no_chart(trace: Trace) -> None:
+    with pytest.raises(InputError, match="tokens has no chart"):
+        chart("row", trace, view_of(trace, "tokens", LABELS), Place())
 
 
 def test_a_histogram_counts_every_visible_cell_and_notes_the_statistics(trace: Trace) -> None:
@@ -111,7 +116,7 @@ def test_waves_go_through_the_encoding_of_every_position() -> None:
     model = Model.load("encoder", device="cpu", dtype="float64")
     encoding = model.trace(ids=[1, 2, 3, 4, 5])["embedding.positions"]
     found = encoding_waves(Sinusoid(8), 5, (0, 3))
-    assert [series.label for series in found.series] == ["0 sin", "3 cos"]
+    assert [series.label for series in found.series] == ["sin 0", "cos 3"]
     for series, dimension in zip(found.series, (0, 3), strict=True):
         points = dict(zip(series.x, series.y, strict=True))
         assert (min(points), max(points)) == (0.0, 50.0)
@@ -131,7 +136,7 @@ def test_waves_of_a_long_sentence_are_drawn_around_the_cursor() -> None:
 
 @pytest.mark.parametrize(("width", "column"), [(8, 5), (512, 511), (1, 0), (7, 6), (2, 1)])
 def test_the_waves_hold_the_pair_of_the_cursor(width: int, column: int) -> None:
-    found = wave_dimensions(width, column)
+    found = wave_dimensions(Sinusoid(width), column)
     assert column in found
     assert all(0 <= dimension < width for dimension in found)
     assert list(found) == sorted(set(found))
@@ -176,14 +181,17 @@ def test_norms_are_a_line_with_the_step_marked(trace: Trace) -> None:
 @pytest.mark.parametrize(
     ("name", "kinds"),
     [
-        ("embedding.positions", ("waves", "row", "histogram")),
+        (
+            "embedding.positions",
+            ("waves", "sines", "cosines", "all waves", "positions by distance", "row", "histogram"),
+        ),
         (f"{ATTENTION}.weights", ("row", "entropy", "relative entropy", "histogram")),
         (f"{ATTENTION}.scores", ("row", "histogram")),
         (f"{ATTENTION}.residual", ("row", "histogram", "residual norms")),
         ("decoder.0.output", ("row", "histogram", "residual norms")),
         ("output.probabilities", ("row", "histogram")),
         ("embedding.tokens.weight", ("row", "histogram")),
-        ("tokens", ("row", "histogram")),
+        ("tokens", ()),
     ],
 )
 def test_only_charts_that_suit_a_step_are_offered(trace: Trace, name: str, kinds: tuple[str, ...]) -> None:
@@ -234,3 +242,40 @@ def test_charts_hold_plain_numbers(trace: Trace) -> None:
 def test_a_chart_that_does_not_suit_is_refused(trace: Trace) -> None:
     with pytest.raises(InputError, match="tokens has no chart of waves"):
         chart("waves", trace, view_of(trace, "tokens", LABELS), Place())
+
+
+@pytest.mark.parametrize("halves", [False, True])
+def test_curves_of_the_encoding_can_be_chosen(halves: bool) -> None:
+    sinusoid = Sinusoid(12, halves=halves)
+    names = [
+        [series.label for series in encoding_waves(sinusoid, 9, first_dimensions(sinusoid, cosines=cosines)).series]
+        for cosines in (False, True)
+    ]
+    if halves:
+        assert names == [["sin 0", "sin 1", "sin 2"], ["cos 6", "cos 7", "cos 8"]]
+    else:
+        assert names == [["sin 0", "sin 2", "sin 4"], ["cos 1", "cos 3", "cos 5"]]
+    assert all_dimensions(sinusoid) == tuple(range(12))
+    large = Sinusoid(512, halves=halves)
+    labels = [series.label for series in encoding_waves(large, 9, all_dimensions(large)).series]
+    assert len(labels) == 32
+    assert sum(label.startswith("sin") for label in labels) == 16
+
+
+def test_products_of_sines_and_cosines_depend_on_the_distance_alone() -> None:
+    found = sinusoid_by_distance(Sinusoid(32), 9)
+    (curve,) = found.series
+    rates = 10000.0 ** (-2 * np.arange(16) / 32)
+    assert curve.y == pytest.approx([float(np.cos(distance * rates).sum()) for distance in curve.x])
+    assert curve.x[-1] > 9
+    assert "the same for all pairs" in found.title
+
+
+def test_products_of_learned_positions_have_a_mean_and_ends() -> None:
+    trace = Model.load("encoder", device="cpu", positions="learned").trace(ids=[1, 2, 3, 4])
+    found = chart("positions by distance", trace, view_of(trace, "embedding.positions", LABELS), Place())
+    assert isinstance(found, LineChart)
+    rows = np.asarray(trace["embedding.positions"], dtype=np.float64)
+    mean, least, most = found.series
+    assert mean.y[1] == pytest.approx(np.mean([rows[i] @ rows[i + 1] for i in range(3)]), rel=1e-5)
+    assert least.y[1] <= mean.y[1] <= most.y[1]

@@ -141,7 +141,7 @@ def _page(request: Request) -> text.Page:
 
 def _explained(shown: Shown, view: View, request: Request) -> Iterator[str]:
     """The terms of the cell at ROW,COLUMN of the matrix."""
-    place = _place(view, request.explain or "")
+    place = place_of_cell(view, request.explain or "", "--explain")
     explanation = shown.explain(view, place)
     if request.format in ("csv", "svg"):
         raise UsageError(f"--explain has no {request.format} format: use text or json")
@@ -156,10 +156,15 @@ def _sides(view: View, place: Place) -> tuple[tuple[Axis, int], tuple[Axis, int]
     return (view.rows, place.row), (view.columns, place.column)
 
 
-def _place(view: View, cell: str) -> Place:
+def place_of_cell(view: View, cell: str, option: str) -> Place:
+    """The place that an option names as ROW,COLUMN.
+
+    Raises:
+        InputError: It is not a cell of the view.
+    """
     found = re.fullmatch(r"\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*", cell)
     if found is None:
-        raise UsageError(f"--explain: {cell[:40]!r} is not a cell: write ROW,COLUMN, as 4,1")
+        raise UsageError(f"{option}: {cell[:40]!r} is not a cell: write ROW,COLUMN, as 4,1")
     place = Place(view.head or 0, int(found[1]), int(found[2]))
     if place.row >= view.rows.size or place.column >= view.columns.size:
         last = f"{view.rows.size - 1},{view.columns.size - 1}"

@@ -95,7 +95,7 @@ def _dense(build: Builder, x: str, how: Dense) -> str:
 
 def _transform(build: Builder, x: str, how: Transform) -> str:
     """A matrix, an activation and a norm (Devlin et al. 2018, as published)."""
-    out = Axis("model", how.width) if how.width else build.known[x][-1]
+    out = Axis("dimension", how.width) if how.width else build.known[x][-1]
     x = build("hidden", Linear("x W"), x, *matrix(build, "hidden", x, out, frozenset({"hidden"} if how.bias else ())))
     if how.activation:
         x = build("activation", ACTIVATIONS[how.activation](), x)

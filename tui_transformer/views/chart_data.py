@@ -14,22 +14,36 @@ from tui_transformer.analysis.histogram import histogram
 from tui_transformer.analysis.residual_norm import StreamNorms, residual_norms, streams
 from tui_transformer.analysis.sample import CELLS, row_sample
 from tui_transformer.analysis.statistics import Statistics, statistics
-from tui_transformer.engine.backend import numpy_backend
 from tui_transformer.engine.ops import Sinusoid, Softmax
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series
-from tui_transformer.views.step_view import Place
+from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series, around
+from tui_transformer.views.position_charts import (
+    all_dimensions,
+    encoding_waves,
+    first_dimensions,
+    products_by_distance,
+    sinusoid_by_distance,
+    wave_dimensions,
+)
+from tui_transformer.views.step_view import Place, placed
 from tui_transformer.views.view import Axis, Values, View
 
-Kind = Literal["row", "waves", "entropy", "relative entropy", "histogram", "residual norms"]
+Kind = Literal[
+    "row",
+    "waves",
+    "sines",
+    "cosines",
+    "all waves",
+    "positions by distance",
+    "entropy",
+    "relative entropy",
+    "histogram",
+    "residual norms",
+]
 
 MOST_BARS = 40
-FEWEST_POSITIONS = 50
-MOST_POSITIONS = 200
-POINTS_A_POSITION = 4
-SPACED_WAVES = 3
 
 
 @dataclass(frozen=True)
@@ -78,7 +92,7 @@ def row_bars(view: View, row: int, column: int) -> BarChart:
     """
     upright = view.columns.size == 1 < view.rows.size
     axis, marked = (view.rows, row) if upright else (view.columns, column)
-    part = _around(marked, axis.size, MOST_BARS)
+    part = around(marked, axis.size, MOST_BARS)
     cells = view.window(part, range(1)) if upright else view.window(range(row, row + 1), part)
     values = np.where(np.isfinite(cells), cells, np.nan).ravel()
     return BarChart(
@@ -103,32 +117,6 @@ def histogram_of(values: Values, title: str, remark: str = "") -> Histogram:
     counts, edges = histogram(values)
     note = _title(_statistics_line(statistics(values)), remark)
     return Histogram(title, tuple(edges.tolist()), tuple(counts.tolist()), note)
-
-
-def encoding_waves(
-    sinusoid: Sinusoid, length: int, dimensions: Sequence[int], mark: Series | None = None, near: int = 0
-) -> LineChart:
-    """The positional encoding of some dimensions over position, also between and after the sentence's positions.
-
-    Args:
-        sinusoid: The encoding.
-        length: Tokens of the sentence; positions go on to `FEWEST_POSITIONS`, and of more than `MOST_POSITIONS` only
-            so many are drawn.
-        dimensions: Columns of the encoding.
-        mark: A series that is drawn as well.
-        near: The position that has to be among those drawn.
-    """
-    part = _around(near, max(length, FEWEST_POSITIONS) + 1, MOST_POSITIONS + 1)
-    positions = np.linspace(part.start, part.stop - 1, POINTS_A_POSITION * (len(part) - 1) + 1)
-    encoding = sinusoid.forward(numpy_backend("float64"), positions)
-    x = tuple(positions.tolist())
-    waves = tuple(Series(_wave_name(dimension), x, tuple(encoding[:, dimension].tolist())) for dimension in dimensions)
-    return LineChart(
-        title=f"Positional encoding · {len(waves)} of {sinusoid.width} dimensions",
-        x_label=f"position (the sentence: 0 to {length - 1})",
-        y_label="value",
-        series=waves if mark is None else (*waves, mark),
-    )
 
 
 def entropy_bars(
@@ -186,25 +174,25 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def _wave_name(dimension: int) -> str:
-    return f"{dimension} {'cos' if dimension % 2 else 'sin'}"
-
-
-def wave_dimensions(width: int, column: int) -> tuple[int, ...]:
-    """The dimensions whose waves are drawn: the cursor's pair of sine and cosine, and evenly spaced sines."""
-    pair = range(column - column % 2, min(column - column % 2 + 2, width))
-    return tuple(sorted({*pair, *(2 * (width * i // (2 * SPACED_WAVES)) for i in range(SPACED_WAVES))}))
-
-
-def _waves(request: Request) -> Chart:
+def _waves_of(request: Request, choose: Callable[[Sinusoid], tuple[int, ...]]) -> Chart:
     row, column = request.place.row, request.place.column
     sinusoid = request.step.op
     if not isinstance(sinusoid, Sinusoid):
         raise TypeError(f"{request.view.name} is not sinusoidal")
     value = float(request.view.window(range(row, row + 1), range(column, column + 1))[0, 0])
     mark = Series(f"{_named(request.view.rows, row)}: {_number(value)}", (float(row),), (value,))
-    dimensions = wave_dimensions(sinusoid.width, column)
-    return encoding_waves(sinusoid, request.view.rows.size, dimensions, mark, row)
+    return encoding_waves(sinusoid, request.view.rows.size, choose(sinusoid), mark, row)
+
+
+def _waves(request: Request) -> Chart:
+    return _waves_of(request, lambda sinusoid: wave_dimensions(sinusoid, request.place.column))
+
+
+def _distances(request: Request) -> Chart:
+    op = request.step.op
+    if isinstance(op, Sinusoid):
+        return sinusoid_by_distance(op, request.view.rows.size)
+    return products_by_distance(request.view)
 
 
 def _entropy(request: Request, *, relative: bool) -> Chart:
@@ -214,11 +202,24 @@ def _entropy(request: Request, *, relative: bool) -> Chart:
 _MAKERS: dict[Kind, Callable[[Request], Chart]] = {
     "row": lambda request: row_bars(request.view, request.place.row, request.place.column),
     "waves": _waves,
+    "sines": lambda request: _waves_of(request, lambda sinusoid: first_dimensions(sinusoid, cosines=False)),
+    "cosines": lambda request: _waves_of(request, lambda sinusoid: first_dimensions(sinusoid, cosines=True)),
+    "all waves": lambda request: _waves_of(request, all_dimensions),
+    "positions by distance": _distances,
     "entropy": lambda request: _entropy(request, relative=False),
     "relative entropy": lambda request: _entropy(request, relative=True),
     "histogram": lambda request: value_histogram(request.view),
     "residual norms": lambda request: residual_norm_line(request.trace, request.view.name, request.item),
 }
+
+
+def _has_numbers(_program: Program, step: Step | None) -> bool:
+    """Token IDs are names: they have no size."""
+    return step is None or not step.op.integer
+
+
+def _is_sinusoid(_program: Program, step: Step | None) -> bool:
+    return step is not None and isinstance(step.op, Sinusoid)
 
 
 def _is_attention(_program: Program, step: Step | None) -> bool:
@@ -230,19 +231,17 @@ def _is_on_stream(program: Program, step: Step | None) -> bool:
 
 
 _SUITS: dict[Kind, Callable[[Program, Step | None], bool]] = {
-    "waves": lambda _program, step: step is not None and isinstance(step.op, Sinusoid),
-    "row": lambda _program, _step: True,
+    "waves": _is_sinusoid,
+    "sines": _is_sinusoid,
+    "cosines": _is_sinusoid,
+    "all waves": _is_sinusoid,
+    "positions by distance": lambda _program, step: step is not None and step.name.endswith("embedding.positions"),
+    "row": _has_numbers,
     "entropy": _is_attention,
     "relative entropy": _is_attention,
-    "histogram": lambda _program, _step: True,
+    "histogram": _has_numbers,
     "residual norms": _is_on_stream,
 }
-
-
-def _around(index: int, size: int, most: int) -> range:
-    """At most so many of `size` indices, with `index` in the middle where there is room."""
-    start = max(0, min(index - most // 2, size - most))
-    return range(start, min(start + most, size))
 
 
 def _title(*parts: str) -> str:
@@ -254,9 +253,8 @@ def _subject(view: View) -> str:
 
 
 def _named(axis: Axis, index: int) -> str:
-    """One index of an axis: `query 1 waves`, or `model 5` where the label is the number; empty for an axis of none."""
-    label = axis.label(index)
-    return f"{axis.name} {index}" + (f" {label}" if label != str(index) else "") if axis.name else ""
+    """One index of an axis: `query waves @1`, or `dimension 5` where the label is the number; empty for one of none."""
+    return f"{axis.name} {placed(axis.label(index), index)}" if axis.name else ""
 
 
 def _extent(axis: Axis, part: range) -> str:

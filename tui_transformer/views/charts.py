@@ -54,3 +54,9 @@ class Histogram:
 
 
 Chart = LineChart | BarChart | Histogram
+
+
+def around(index: int, size: int, most: int) -> range:
+    """At most so many of `size` indices, with `index` in the middle where there is room."""
+    start = max(0, min(index - most // 2, size - most))
+    return range(start, min(start + most, size))

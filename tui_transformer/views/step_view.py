@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -45,10 +46,11 @@ class Labels:
     word: Callable[[int], str] = str
 
     def of(self, axis: ArrayAxis) -> Callable[[int], str]:
-        """How the indices of an axis are written; safe to show."""
+        """How the indices of an axis are written; safe to show. A word that occurs again has its position."""
         words = axis.words or self.sequences.get(axis.sequence)
         if words is not None and len(words) == axis.size:
-            return lambda index: token_label(words[index])
+            times = Counter(words)
+            return lambda index: token_label(words[index]) + f" @{index}" * (times[words[index]] > 1)
         return (lambda index: token_label(self.word(index))) if axis.name == "vocabulary" else str
 
 
@@ -62,6 +64,8 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
     _check_head(name, axes, head)
     rows, columns = _sides(axes)
     step = trace.program.by_name.get(trace.program.aliases.get(name, name))
+    is_names = step is not None and step.op.integer
+    single = "ID" if is_names else "value"
 
     def window(wanted_rows: range, wanted_columns: range) -> Values:
         values = trace.window(name, _region(axes, head, wanted_rows, wanted_columns), item)
@@ -71,14 +75,21 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
         name=name,
         title=name,
         rows=Axis(rows.name, rows.size, labels.of(rows), rows.sequence),
-        columns=Axis(columns.name, columns.size, labels.of(columns), columns.sequence),
+        columns=Axis(
+            columns.name, columns.size, (lambda _: single) if columns is ONE else labels.of(columns), columns.sequence
+        ),
         kind="diverging" if step is None or step.op.signed else "sequential",
         window=window,
         formula="" if step is None else step.op.formula,
         head=head if len(axes) == 3 else None,
         heads=axes[0].size if len(axes) == 3 else 0,
-        integer=step is not None and step.op.integer,
+        integer=is_names,
     )
+
+
+def placed(label: str, index: int) -> str:
+    """A label with its position: `the @2`; a number alone stands for itself."""
+    return label if label == str(index) or label.endswith(f" @{index}") else f"{label} @{index}"
 
 
 def gradient_of(view: View, axes: Axes, gradient: Host) -> View:

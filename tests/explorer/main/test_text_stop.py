@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, WIDE, exploring
 
+from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import TEXT
 
@@ -21,7 +22,7 @@ async def test_the_temperature_changes_the_table_and_nothing_else(size):
         for key, temperature in (("-", 0.9), ("-", 0.8), ("+", 0.9), ("=", 1), ("+", 1.2)):
             await explorer.press(key)
             scaled = np.exp(logits / temperature)
-            await explorer.shown(f"T = {temperature:g} ", f"{scaled.max() / scaled.sum():6.1%}")
+            await explorer.shown(f"T = {temperature:g} ", percent(scaled.max() / scaled.sum()))
         assert explorer.session is session
 
 
@@ -29,7 +30,7 @@ async def test_the_coldest_takes_the_most_likely_word_alone():
     async with exploring(NARROW, model="decoder") as explorer:
         explorer.parts.port.go(Position(TEXT))
         await explorer.press(*["-"] * 12)
-        await explorer.shown("T = 0 (limit)", "100.0%", "  0.0%")
+        await explorer.shown("T = 0 (limit)", "100.0 %", " 0 %")
 
 
 async def test_a_model_that_tells_lines_apart_has_one_answer():
@@ -37,3 +38,18 @@ async def test_a_model_that_tells_lines_apart_has_one_answer():
         explorer.parts.port.go(Position(TEXT))
         await explorer.shown("at the first token, where this model answers")
         assert explorer.text.count("statement") == 1
+
+
+GIRL = "Once there was a small girl"
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_a_model_that_writes_on_has_a_row_for_what_follows_each_word(size):
+    async with exploring(size, model="story", text=GIRL) as explorer:
+        explorer.parts.port.go(Position(TEXT))
+        await explorer.shown("a small girl”", "“ called”")
+        row = next(line for line in explorer.text.splitlines() if "small girl”" in line and "after" in line)
+        trace = explorer.session.trace
+        share = float(trace["output.probabilities"][-1].max())
+        assert percent(share) in row
+        assert row.index("“ called”") > row.index("girl”")

@@ -74,7 +74,7 @@ async def test_many_bars_on_a_log_scale_have_powers_of_ten_beside_them(screen_te
         (0.01, 0.87, 14, ["0.8", "0.6", "0.4", "0.2"]),
         (2.7, 4.7, 5, ["4", "3"]),
         (0.0, 0.9, 4, ["0"]),
-        (-1e-7, 3e-7, 8, ["3e-07", "2e-07", "1e-07", "0", "-1e-07"]),
+        (-1e-7, 3e-7, 8, ["3e-7", "2e-7", "1e-7", "0", "-1e-7"]),
         (1e-320, 2e-320, 8, None),
     ],
 )
@@ -137,9 +137,16 @@ async def test_curves_have_a_legend_and_axis_labels(screen_text: ScreenText) -> 
     assert lines[-1].split() == ["value", "position"]
 
 
-async def test_a_legend_without_room_ends_with_an_ellipsis(screen_text: ScreenText) -> None:
+async def test_a_legend_without_room_goes_on_in_the_next_line(screen_text: ScreenText) -> None:
     lines = await shown(WAVES, screen_text, size=(24, 12))
-    assert lines[0].split() == ["Waves", "──", "sine", "…"]
+    assert lines[0].split() == ["Waves", "──", "sine"]
+    assert lines[1].split() == ["──", "cosine"]
+
+
+async def test_all_curves_are_named(screen_text: ScreenText) -> None:
+    series = tuple(Series(f"curve {i}", (0.0, 1.0), (float(i), 0.0)) for i in range(12))
+    lines = await shown(LineChart("Many", "", "", series), screen_text, size=(50, 20))
+    assert all(f"curve {i}" in "\n".join(lines[:6]) for i in range(12))
 
 
 async def test_holes_in_a_curve_stay_holes(screen_text: ScreenText) -> None:
@@ -152,7 +159,7 @@ async def test_holes_in_a_curve_stay_holes(screen_text: ScreenText) -> None:
 async def test_histograms_leave_empty_bins_empty(screen_text: ScreenText) -> None:
     lines = await shown(COUNTS, screen_text)
     assert "mean 1.8" in lines[0]
-    lowest = next(line for line in lines if "0.0┤" in line).split("┤")[-1].strip("│")
+    lowest = next(line for line in lines if "0┤" in line).split("┤")[-1].strip("│")
     third = len(lowest) // 3
     assert lowest[third + 2 : 2 * third - 1].strip() == ""
     assert lowest[:third].strip()

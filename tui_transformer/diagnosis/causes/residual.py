@@ -47,7 +47,7 @@ def _others(program: Program, step: Step) -> list[str]:
 def centred(segment: Segment) -> Iterator[Cause]:
     """What is written to the residual stream has mean 0: some tools centre it when they load a model."""
     steps = [step for step in segment.steps if step.name == segment.target]
-    if steps and steps[0].axes and steps[0].axes[-1].name == "model":
+    if steps and steps[0].axes and steps[0].axes[-1].name == "dimension":
         change = changing([instead(steps[0], _without_mean(steps[0]))])
         says = "with the mean of each row taken off: load the model as it is (from_pretrained_no_processing)"
         yield Cause("residual-centred", change, says)

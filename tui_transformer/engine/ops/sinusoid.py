@@ -49,7 +49,7 @@ class Sinusoid(Op):
 
     def axes(self, *inputs: Axes) -> Axes:
         """Tokens × model width."""
-        return *inputs[0], Axis("model", self.width)
+        return *inputs[0], Axis("dimension", self.width)
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """Angles by broadcasting, then sine into even columns and cosine into odd ones."""

@@ -14,12 +14,16 @@ from tui_transformer.explorer.main.layout import PANES, Panes
 from tui_transformer.explorer.main.panes.chart import ChartPane
 from tui_transformer.explorer.shell.asking import Requests
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
+from tui_transformer.views.charts import Chart
 
 SOON = 0.04
 """Seconds after which they follow."""
 
-LIGHT_CHARTS = ("row", "waves")
+LIGHT_CHARTS = ("row", "waves", "sines", "cosines", "all waves")
 """Charts that read one row, whatever the size of the step."""
+
+
+NO_CHART = "Token IDs have no chart: they are names of words, and no sizes."
 
 
 class Details:
@@ -75,6 +79,10 @@ class Details:
     def _heads_pane(self) -> HeadThumbnails:
         return self._panes.screen.query_one(HeadThumbnails)
 
+    def chart(self) -> Chart | None:
+        """The chart that is drawn, if any is."""
+        return self._panes.screen.query_one(ChartPane).chart
+
     def show_chart(self) -> None:
         """The chart that was chosen, of those that fit the stop."""
         scene, pane = self._explored.scene, self._panes.screen.query_one(ChartPane)
@@ -83,6 +91,9 @@ class Details:
             return
         session, view = self._explored.session, scene.drawn
         kinds = kinds_of(session, view.name)
+        if not kinds:
+            pane.show(None, NO_CHART)
+            return
         kind = kinds[self._explored.view.chart % len(kinds)]
         cost = 0 if kind in LIGHT_CHARTS else 10 * view.rows.size * view.columns.size * (view.heads or 1)
         self._requests.ask("chart", cost, lambda _: chart_of(session, kind, view, scene.place), pane.show)

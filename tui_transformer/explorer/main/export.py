@@ -12,6 +12,7 @@ from tui_transformer.explorer.main.panes.cell_lines import number
 from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.views.charts import Chart
 
 EXPORTED_AT_ONCE = 200_000
 """Cells of a view that are written before the next key; more are written in the background."""
@@ -23,12 +24,17 @@ ROW_LIMIT = 100_000
 class Export:
     """Writes and copies what is shown."""
 
-    def __init__(self, explored: Exploration, port: Port, copy: Callable[[str], None]) -> None:
-        """Take out what is shown; `copy` puts a text into the clipboard."""
-        self._explored, self._port, self._clip = explored, port, copy
+    def __init__(
+        self, explored: Exploration, port: Port, copy: Callable[[str], None], chart: Callable[[], Chart | None]
+    ) -> None:
+        """Take out what is shown; `copy` puts a text into the clipboard, and `chart` is what is drawn as one."""
+        self._explored, self._port, self._clip, self._chart = explored, port, copy, chart
 
     def to_file(self) -> None:
-        """Ask for a name, and write what is drawn."""
+        """Ask for a name, and write what is drawn: the chart, where that has the keys."""
+        if self._explored.view.active == "chart" and (chart := self._chart()) is not None:
+            self._chart_to_file(chart)
+            return
         scene = self._explored.scene
         if scene is None:
             self._port.say("this stop is words: go to a step to export its numbers")
@@ -55,6 +61,21 @@ class Export:
             check=check_name if large else lambda name: export(view, check_name(name)),
         )
         self._port.open(prompt, finish)
+
+    def _chart_to_file(self, chart: Chart) -> None:
+        from tui_transformer.explorer.widgets.chart_text import CHART_SUFFIXES, export_chart
+
+        def written(name: str | None) -> None:
+            if name is not None:
+                self._port.say(f"written: {name}")
+
+        prompt = PromptScreen(
+            "Export the chart to",
+            value=f"{self._explored.position.stop}.chart.svg",
+            hint=f"the name decides the format: {', '.join(CHART_SUFFIXES)}",
+            check=lambda name: export_chart(chart, path_of(name)),
+        )
+        self._port.open(prompt, written)
 
     def _what(self) -> str:
         """What is drawn alone in place of a step's values, as the name of a file says it."""
@@ -89,10 +110,15 @@ def check_name(name: str) -> Path:
     """The path that a person names for an export; InputError where it can be none."""
     from tui_transformer.report.export import check_suffix
 
+    path = path_of(name)
+    check_suffix(path)
+    return path
+
+
+def path_of(name: str) -> Path:
+    """The path that a person writes, with ~ for their folder; InputError for an empty one."""
     if not name.strip():
         raise InputError("give the file a name")
     with suppress(RuntimeError, ValueError):
         name = str(Path(name.strip()).expanduser())
-    path = Path(name.strip())
-    check_suffix(path)
-    return path
+    return Path(name.strip())

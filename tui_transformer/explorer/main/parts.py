@@ -72,7 +72,7 @@ def assemble(
         navigation,
         Looking(explored, presenter, port),
         editing,
-        Export(explored, port, lambda text: screen.app.copy_to_clipboard(text)),
+        Export(explored, port, lambda text: screen.app.copy_to_clipboard(text), presenter.details.chart),
         tour,
         predicting,
         LookingInside(explored, panes, port),

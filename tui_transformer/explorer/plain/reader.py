@@ -311,6 +311,7 @@ WITHOUT_A_SCREEN: Mapping[str, str] = {
     "cuts": "vocab compare",
     "open": "--plain --model NAME",
     "exercises": "exercise",
+    "chart.next": "chart STEP",
 }
 """Commands that do what a key opens a screen for."""
 

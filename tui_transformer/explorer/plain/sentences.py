@@ -14,7 +14,7 @@ from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.text.display import token_label, visible
-from tui_transformer.views.step_view import Place, view_of
+from tui_transformer.views.step_view import Place, placed, view_of
 from tui_transformer.views.view import Axis, View
 
 DIGITS = 6
@@ -104,8 +104,7 @@ def _named(side: str, axis: Axis, index: int) -> str:
     """`row where @0`, and where the label is the number alone `row 0`; "" for a side of none."""
     if not axis.name:
         return ""
-    label = axis.label(index)
-    return f"{side} {index}" if label == str(index) else f"{side} {label} @{index}"
+    return f"{side} {placed(axis.label(index), index)}"
 
 
 def _row(explored: Exploration, size: int) -> int:

@@ -33,6 +33,8 @@ class Guess:
 
 def percent(share: float) -> str:
     """A share from 0 to 1: `99.9 %`, `<0.01 %`."""
+    if share == 0:
+        return "0 %"
     if 0 < share < LEAST:
         return f"<{LEAST:.2%}".replace("%", " %")
     return f"{share:.1%}".replace("%", " %") if share >= 10 * LEAST else f"{share:.2%}".replace("%", " %")

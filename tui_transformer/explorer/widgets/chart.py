@@ -18,12 +18,13 @@ from tui_transformer.views import charts
 
 _SMALLEST = (24, 5)
 _CURVE_GLYPH = "─"
-_LONGEST_NAME = 20
-_MORE = "  …"
+_LONGEST_NAME = 28
+_BETWEEN = " · "
+"""What stands between the parts of a remark, which goes on in the next line where there is no room."""
 
 
 class Chart(DrawnWidget):
-    """A chart with its title and legend in the first line."""
+    """A chart with its title and legend in the first lines."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"chart--title", "chart--axis", "chart--marked"}
 
@@ -41,22 +42,29 @@ class Chart(DrawnWidget):
         """Make a chart that shows nothing yet."""
         super().__init__(name=name, id=id, classes=classes)
         self._chart: charts.Chart | None = None
+        self._why = ""
 
-    def show(self, chart: charts.Chart | None) -> None:
-        """Show a chart, or nothing."""
-        self._chart = chart
+    def show(self, chart: charts.Chart | None, why: str = "") -> None:
+        """Show a chart, or say why there is none."""
+        self._chart, self._why = chart, why
         self.redraw()
+
+    @property
+    def chart(self) -> charts.Chart | None:
+        """What is shown."""
+        return self._chart
 
     def draw(self) -> list[Strip]:
         """Title and chart, or as much of it as there is room for."""
         width, height = self.size
         if self._chart is None:
-            return []
-        title = self._title_line(self._chart)
+            return [Strip([Segment(fit_label(self._why, width), self._axis_style())])] if self._why and height else []
+        heading = self._heading(self._chart)
         if width < _SMALLEST[0] or height < _SMALLEST[1]:
-            return [title, Strip([Segment("A chart needs more room.", self._axis_style())])][:height]
-        text = draw(self._chart, width, height - 1, self._inks())
-        return [title, *ansi_strips(text, self._axis_style())]
+            return [heading[0], Strip([Segment("A chart needs more room.", self._axis_style())])][:height]
+        heading = heading[: max(height - _SMALLEST[1] + 1, 1)]
+        text = draw(self._chart, width, height - len(heading), self._inks())
+        return [*heading, *ansi_strips(text, self._axis_style())]
 
     def _inks(self) -> Inks:
         surface = Surface.of(self.app)
@@ -66,24 +74,24 @@ class Chart(DrawnWidget):
         series = tuple(color.get_truecolor() for color in series_colors(surface))
         return Inks(series, bar_color(surface).get_truecolor(), marked.get_truecolor() if marked else None)
 
-    def _title_line(self, chart: charts.Chart) -> Strip:
+    def _heading(self, chart: charts.Chart) -> list[Strip]:
+        """The title, and behind it, in as many lines as it takes, the names of all curves or a remark."""
         room = self.size.width
         title = fit_label(chart.title, min(label_width(chart.title), room))
-        segments = [Segment(title, self.get_component_rich_style("chart--title"))]
+        lines = [[Segment(title, self.get_component_rich_style("chart--title"))]]
         for note in self._notes(chart):
-            taken = Segment.get_line_length(segments)
-            if taken + Segment.get_line_length(list(note)) > room:
-                more = [Segment(_MORE, self._axis_style())] if room - taken >= len(_MORE) else []
-                return Strip([*segments, *more])
-            segments += note
-        return Strip(segments)
+            if Segment.get_line_length([*lines[-1], *note]) > room:
+                lines.append([])
+            lines[-1] += note
+        return [Strip(line).crop(0, room) for line in lines]
 
     def _notes(self, chart: charts.Chart) -> list[tuple[Segment, ...]]:
         """Notes after the title: the names of the curves in their colours, or a histogram's statistics."""
         if isinstance(chart, charts.LineChart):
             return [self._legend_entry(series.label, index) for index, series in enumerate(chart.series)]
         note = chart.note if isinstance(chart, charts.Histogram) else ""
-        return [(Segment("  " + fit_label(note, label_width(note)), self._axis_style()),)] if note else []
+        parts = [part for part in note.split(_BETWEEN) if part]
+        return [(Segment("  " + fit_label(part, label_width(part)), self._axis_style()),) for part in parts]
 
     def _legend_entry(self, label: str, index: int) -> tuple[Segment, ...]:
         inks, axis = self._inks(), self._axis_style()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,6 +16,7 @@ from rich.color_triplet import ColorTriplet
 from tui_transformer.explorer.widgets.labels import fit_label, label_width
 from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series
+from tui_transformer.views.ticks import tick_texts, ticks
 
 SERIES_GLYPHS = "*+ox#@%&"
 """Markers of the curves where there is no colour."""
@@ -78,9 +79,11 @@ def _draw_lines(canvas: _Canvas, chart: LineChart) -> None:
     figure.axes(style="rounded")
     if chart.logarithmic:  # of more than one value
         _mark_powers(canvas, [value for series in chart.series for value in series.y if 0 < value < math.inf])
-    if chart.counted:
-        _mark_round(canvas, [value for series in chart.series for value in series.x])
-        _mark_values(canvas, chart)
+    x = [_drawable(value) for series in chart.series for value in series.x if math.isfinite(value)]
+    if x:
+        _mark_x(canvas, min(x), max(max(x), min(x) + 1) if chart.counted else max(x), whole=chart.counted)
+    if not chart.logarithmic:
+        _mark_values(canvas, [value for series in chart.series for value in series.y])
     _label_axes(figure, chart.x_label, chart.y_label)
 
 
@@ -102,28 +105,23 @@ def _mark_powers(canvas: _Canvas, values: list[float]) -> None:
     _mark_y(canvas, low, high if high > low else low + 1, labels)
 
 
-def _mark_round(canvas: _Canvas, values: list[float]) -> None:
-    """Mark the x axis at round whole numbers, as many as there is room for."""
-    if not values:
-        return
-    low, high = min(values), max(max(values), min(values) + 1)
-    wanted = (high - low) / max(canvas.width // (_TICK_CELLS + 3), 1)
-    power = 10 ** max(math.floor(math.log10(wanted)), 0)
-    each = next(power * digit for digit in (1, 2, 5, 10, 20, 50) if power * digit >= wanted)
-    places = range(math.ceil(low / each) * each, math.floor(high) + 1, each)
-    canvas.figure.ruler("x").lim(low, high).ticks(list(places), [f"{place:,}" for place in places])
+def _mark_x(canvas: _Canvas, low: float, high: float, *, whole: bool = False) -> None:
+    """Mark the x axis at round numbers, as many as there is room for."""
+    places = ticks(low, high, max(canvas.width // (_TICK_CELLS + 3), 1), whole=whole)
+    canvas.figure.ruler("x").lim(low, high if high > low else low + 1).ticks(list(places), list(tick_texts(places)))
 
 
-def _mark_values(canvas: _Canvas, chart: LineChart) -> None:
+def _mark_values(canvas: _Canvas, values: Sequence[float], *, whole: bool = False) -> None:
     """Mark the y axis at round values; a curve that is all of one value lies over an axis from 0."""
-    values = {value for series in chart.series for value in series.y if math.isfinite(value)}
-    if len(values) == 1:
-        (value,) = values
-        canvas.figure.ruler("y").lim(min(value, 0.0), max(value, 0.0) or 1.0)
-    elif values and not chart.logarithmic and 1 / _LARGEST < (max(values) - min(values)) < _LARGEST:
-        low, high, lines = min(values), max(values), canvas.height - _AXIS_LINES
-        places = _round_places(low, high, max(lines, 1) if lines < _MANY_LINES else lines // 2 + 1)
-        _mark_y(canvas, low, high, {place: f"{place:g}" for place in places})
+    found = [_drawable(value) for value in values if math.isfinite(value)]
+    if not found:
+        return
+    low, high = min(found), max(found)
+    if not 1 / _LARGEST < high - low < _LARGEST:
+        low, high = min(low, 0.0), max(high, 0.0) or 1.0
+    lines = canvas.height - _AXIS_LINES
+    places = ticks(low, high, max(lines, 1) if lines < _MANY_LINES else lines // 2 + 1, whole=whole)
+    _mark_y(canvas, low, high, dict(zip(places, tick_texts(places), strict=True)))
 
 
 def _mark_y(canvas: _Canvas, low: float, high: float, labels: dict[float, str]) -> None:
@@ -132,15 +130,6 @@ def _mark_y(canvas: _Canvas, low: float, high: float, labels: dict[float, str]) 
     by_line = {round((place - low) / (high - low) * last): place for place in sorted(labels, reverse=True)}
     places = sorted(by_line.values())
     canvas.figure.ruler("y").lim(low, high).ticks(places, [labels[place] for place in places])
-
-
-def _round_places(low: float, high: float, most: int) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten, about as many as asked for at most."""
-    wanted = (high - low) / most
-    power = math.floor(math.log10(wanted))
-    digit = next((digit for digit in (1, 2, 5) if digit * 10.0**power >= wanted), 10)
-    first, last = math.ceil(low / (digit * 10.0**power)), math.floor(high / (digit * 10.0**power))
-    return [float(f"{place * digit}e{power}") for place in range(first, last + 1)]
 
 
 def _draw_bars(canvas: _Canvas, chart: BarChart) -> None:
@@ -161,6 +150,8 @@ def _draw_labelled_bars(canvas: _Canvas, chart: BarChart) -> None:
     figure.axes(active=False)
     figure.ruler("x").lim(low, high + span * _VALUE_CELLS / room).ticks([], [])
     figure.ruler("y").lim(-0.5, len(values) - 0.5).ticks(list(lines), labels)
+    if low < 0:
+        _draw_baseline(canvas, (0, 0), (-0.5, len(values) - 0.5), "│")
     for index, (line, value) in enumerate(zip(lines, values, strict=True)):
         if abs(value) * room >= span / 2:
             marker = _bar_marker(chart.marked == index, canvas.inks)
@@ -177,6 +168,8 @@ def _draw_many_bars(canvas: _Canvas, chart: BarChart) -> None:
     if chart.logarithmic:
         powers = list(range(math.ceil(max(heights)) + 1))
         figure.ruler("y").ticks(powers, [f"1e{_floor(chart.values) + power}" for power in powers])
+    else:
+        _mark_values(canvas, [0.0, *heights])
 
 
 def _drawn(heights: list[float], lines: int) -> list[float]:
@@ -203,7 +196,8 @@ def _draw_histogram(canvas: _Canvas, chart: Histogram) -> None:
     if not chart.counts:
         return
     _draw_steps(canvas, list(chart.edges), list(map(float, chart.counts)))
-    canvas.figure.ruler("x").ticks(*_some_edges(chart.edges, canvas.width))
+    _mark_x(canvas, chart.edges[0], chart.edges[-1])
+    _mark_values(canvas, [0.0, *map(float, chart.counts)], whole=True)
 
 
 def _draw_steps(canvas: _Canvas, edges: list[float], heights: list[float], marked: int | None = None) -> None:
@@ -212,6 +206,8 @@ def _draw_steps(canvas: _Canvas, edges: list[float], heights: list[float], marke
     figure.axes(style="rounded")
     figure.ruler("x").lim(edges[0], edges[-1])
     figure.ruler("y").lim(min(0.0, min(heights)), max(0.0, max(heights)) or 1.0)
+    if min(heights) < 0:
+        _draw_baseline(canvas, (edges[0], edges[-1]), (0, 0), "─")
     samples = np.linspace(edges[0], edges[-1], _SAMPLES_PER_CELL * canvas.width, endpoint=False)
     bars = np.clip(np.searchsorted(edges, samples, side="right") - 1, 0, len(heights) - 1)
     tops = np.array(heights)[bars]
@@ -220,6 +216,11 @@ def _draw_steps(canvas: _Canvas, edges: list[float], heights: list[float], marke
         if chosen.any():
             marker = _bar_marker(is_marked, canvas.inks, fine=True)
             figure.draw(figure.signal(samples[chosen].tolist(), tops[chosen].tolist(), marker=marker).fillx())
+
+
+def _draw_baseline(canvas: _Canvas, x: tuple[float, float], y: tuple[float, float], glyph: str) -> None:
+    """The line of 0, from which bars go both ways."""
+    canvas.figure.draw(canvas.figure.segment(x, y, marker=glyph))
 
 
 _DRAW: dict[type[Any], Callable[[_Canvas, Any], None]] = {
@@ -256,14 +257,13 @@ def _bar_label(label: str, marked: bool) -> str:  # noqa: FBT001
 
 def _some_labels(chart: BarChart, width: int) -> tuple[list[int], list[str]]:
     step = max(math.ceil(len(chart.labels) * (_TICK_CELLS + 1) / width), 1)
-    places = list(range(0, len(chart.labels), step))
+    if chart.labels[0].isdecimal():
+        first, power = int(chart.labels[0]), 10 ** math.floor(math.log10(step))
+        step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= step)
+        places = list(range(-first % step, len(chart.labels), step))
+    else:
+        places = list(range(0, len(chart.labels), step))
     return places, [_short(chart.labels[place]) for place in places]
-
-
-def _some_edges(edges: tuple[float, ...], width: int) -> tuple[list[float], list[str]]:
-    step = max(math.ceil(len(edges) * _TICK_CELLS / width), 1)
-    places = list(edges[::step])
-    return places, [short_number(place) for place in places]
 
 
 def _short(label: str) -> str:

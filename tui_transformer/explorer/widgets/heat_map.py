@@ -18,7 +18,7 @@ from tui_transformer.explorer.widgets.cursor import ACROSS, CHOOSE, DOWN, ROW_EN
 from tui_transformer.explorer.widgets.drawing import Drawing, Labels
 from tui_transformer.explorer.widgets.grid import SMALLEST_NUMBER_CELL, WIDTHS, Cell, choose_grid
 from tui_transformer.explorer.widgets.numbers import BRACKETS, NumberFormat, number_format, shortest_width
-from tui_transformer.explorer.widgets.palette import Surface, palette
+from tui_transformer.explorer.widgets.palette import Surface, palette, uncolored
 from tui_transformer.views.view import Scale, Tile, View
 
 _FIRST_EXACT_WIDTH = 9
@@ -194,7 +194,7 @@ class HeatMap(GridWidget, can_focus=True):
             label_width=self._label_width,
             number_width=number_width,
             cell_width=self._wanted_width,
-            always=self.always_numbers,
+            always=self.always_numbers or self._view.integer,
         )
         self._drawing = None
         self.lay_out(grid, start)
@@ -206,7 +206,8 @@ class HeatMap(GridWidget, can_focus=True):
 
     def _make_drawing(self) -> Drawing:
         style, page = self.ink, self.ink()
-        colors = palette(self._scale.kind, Surface.of(self.app), page)
+        names = self._view is not None and self._view.integer
+        colors = uncolored(page) if names else palette(self._scale.kind, Surface.of(self.app), page)
         marks = Marks(style("heat-map--masked"), style("heat-map--missing"), style("heat-map--cursor"))
         table = CellTable(colors, marks, self.grid.cell_width, self._number_format())
         plain, marked = style("heat-map--label"), style("heat-map--cursor-label")

@@ -11,7 +11,7 @@ import numpy as np
 from tui_transformer.engine.axis import Axes, Axis, shape_of
 from tui_transformer.engine.explanation import Explanation, Floats, Index, Source, Sum, Value
 from tui_transformer.engine.ops import Op
-from tui_transformer.views.step_view import Labels
+from tui_transformer.views.step_view import Labels, placed
 
 MOST = 12
 """Terms and rows that are drawn one by one."""
@@ -55,7 +55,7 @@ class Cell:
     def short(self, axis: Axis, index: int) -> str:
         """The same in as few characters: `where 0`, `3`."""
         label = self.labels.of(axis)(index)
-        return f"{label} {index}" if label != str(index) else label
+        return placed(label, index)
 
     @property
     def words(self) -> str:

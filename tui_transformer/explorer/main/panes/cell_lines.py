@@ -19,7 +19,7 @@ from tui_transformer.engine.explanation import Explanation, Factor, Operand, Sum
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Program
 from tui_transformer.text.display import visible
-from tui_transformer.views.step_view import Labels
+from tui_transformer.views.step_view import Labels, placed
 
 COLUMN = 8
 """Cells of a number in a table of terms."""
@@ -222,8 +222,7 @@ class CellLines:
         return " ".join(self.labels.of(axes[i])(place[i]) for i in varying or [len(axes) - 1])
 
     def _named(self, axis: Axis, index: int) -> str:
-        label = self.labels.of(axis)(index)
-        return label if label == str(index) else f"{label} {index}"
+        return placed(self.labels.of(axis)(index), index)
 
 
 def short_name(name: str) -> str:

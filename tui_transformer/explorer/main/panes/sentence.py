@@ -163,7 +163,7 @@ class SentencePane(CarefulWidget, can_focus=True):
         return shown.append(visible(text[at : at + self.size.width]), plain)
 
     def _chips(self, sentence: Sentence, shown: Text, quiet: Style) -> Text:
-        """The tokens with their IDs after what is shown already, as far as the line goes."""
+        """The tokens with their IDs and positions after what is shown already, as far as the line goes."""
         chip = self.get_component_rich_style("sentence--chip")
         unknown = chip + self.get_component_rich_style("sentence--unknown", partial=True)
         marked = {sentence.column: "sentence--column", sentence.row: "sentence--row"}
@@ -172,7 +172,7 @@ class SentencePane(CarefulWidget, can_focus=True):
         for place, token in sentence.since(first):
             style = self.get_component_rich_style(marked[place]) if place in marked else chip
             shown.append(f" {_written_token(token)} ", unknown if token.unknown and place not in marked else style)
-            shown.append(f"{token.id}  ", quiet)
+            shown.append(f"{token.id} @{place}  ", quiet)
             if shown.cell_len > self.size.width:
                 break
         return shown
@@ -183,7 +183,7 @@ class SentencePane(CarefulWidget, can_focus=True):
         current = sentence.row if sentence.row is not None else sentence.column or 0
         first, room = min(current, max(len(tokens) - 1, 0)), self.size.width - 6
         while first > 0:
-            room -= cell_len(_written_token(tokens[first])) + len(str(tokens[first].id)) + 4
+            room -= cell_len(_written_token(tokens[first])) + len(f"{tokens[first].id} @{first}") + 4
             if room < 0:
                 return min(first + 1, current)
             first -= 1

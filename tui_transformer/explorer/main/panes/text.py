@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -18,20 +19,31 @@ from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.shell.actions import TEMPERATURE
 from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.state.session import LOSS, PROBABILITIES, TEXT, Session
+from tui_transformer.explorer.tools.generate.wording import WINDOW, token_text
 from tui_transformer.learning.answering import answers_first
-from tui_transformer.text.display import fit, visible
+from tui_transformer.model import Model
+from tui_transformer.model.targets import looks_ahead
+from tui_transformer.text.display import cells, fit, token_label, visible
+from tui_transformer.text.encoding import Encoding
 
-WORD_WIDTH, LIKELY_WIDTH = 12, 10
-"""Cells of a token, and of one that is likely in its place."""
+WORD_WIDTH, LIKELY_WIDTH, AFTER_WIDTH = 12, 14, 26
+"""Cells of a token, of one that is likely in its place or after it, and of the text up to there."""
 
-MOST_LIKELY = 3
+MOST_LIKELY = 5
+"""Words a row, of which a narrow screen shows the first."""
+
+TAIL = 16
+"""Characters of the text that are shown up to a place."""
+
 MOST_ROWS = 200
 SORTING = 20
 """Operations that sorting takes, per cell."""
 
 MOST_LIKELY_WORDS = "The most likely word at every place"
 AT_THE_FIRST = "The most likely word at the first token, where this model answers"
+NEXT_WORDS = "The most likely next token after every place, the last place first"
 EDITED = "\nbefore: without the edits"
 
 TEMPERATURES = (0.0, *(tenth / 10 for tenth in range(1, 11)), 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0)
@@ -39,7 +51,7 @@ TEMPERATURES = (0.0, *(tenth / 10 for tenth in range(1, 11)), 1.2, 1.5, 2.0, 3.0
 
 @dataclass(frozen=True)
 class Guess:
-    """A token of the sentence, and what the output head finds most likely in its place: words and probabilities.
+    """A place: its token, or the text up to it where the model goes on from there; the most likely words, with shares.
 
     `before` says the same without the edits, where that is not the same to the last digit that is shown.
     """
@@ -51,7 +63,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Ending:
-    """What the last stop shows.
+    """What the last stop shows: the text, what is most likely, and a row for every place where the model answers.
 
     `first` says that the model was trained to answer at its first token alone, and only that is in the lists.
     """
@@ -70,24 +82,29 @@ def ending(session: Session, report: Report, temperature: float = 1.0) -> Ending
     tokenizer, trace = session.model.tokenizer, session.trace
     if tokenizer is None:
         raise ValueError("this stop is only there where the model has words")
-    word, first = session.model.word, answers_first(session.model.folder)
-    rows = 1 if first else MOST_ROWS
-    found = _likely(trace, rows, temperature, report)
-    before = _likely(session.base, rows, temperature, report) if session.edits else found
+    first, ahead = answers_first(session.model.folder), looks_ahead(trace.program)
+    size = trace.program.shape(PROBABILITIES)[0]
+    places = range(max(size - MOST_ROWS, 0), size) if ahead else range(1 if first else min(size, MOST_ROWS))
+    found = _likely(trace, places, temperature, report)
+    before = _likely(session.base, places, temperature, report) if session.edits else found
     written = session.decoder_encoding or session.encoding
+    how = _after if ahead else _word
+    named = [partial(how, session.model, written.ids[: place + 1]) for place in places]
+    labels = _texts_so_far(tokenizer.decode, written.ids, places) if ahead else _tokens(written, places)
     guesses = tuple(
-        Guess(token.text, now, then if then != now else "")
-        for token, now, then in zip(written.tokens, _shown(found, word), _shown(before, word), strict=False)
+        Guess(label, now, then if then != now else "")
+        for label, now, then in zip(labels, _shown(found, named), _shown(before, named), strict=True)
     )
+    if ahead:
+        guesses = guesses[::-1]
     best = (row[0].token for row in found if row)
     likely = tokenizer.decode([token for token in best if token < tokenizer.vocabulary.size])
-    return Ending(tokenizer.decode(written.ids), likely, guesses, first)
+    return Ending(tokenizer.decode(written.ids), "" if ahead else likely, guesses, first)
 
 
-def _likely(trace: Trace, rows: int, temperature: float, report: Report) -> list[tuple[Likely, ...]]:
-    """The most likely tokens at the first positions."""
+def _likely(trace: Trace, places: range, temperature: float, report: Report) -> list[tuple[Likely, ...]]:
+    """The most likely tokens at some positions."""
     trace.compute((PROBABILITIES,), before=lambda step: report(step.name))
-    places = range(min(rows, trace.program.shape(PROBABILITIES)[0]))
     found = []
     for place in places:
         report(f"position {place:,}")
@@ -95,13 +112,42 @@ def _likely(trace: Trace, rows: int, temperature: float, report: Report) -> list
     return found
 
 
-def _shown(found: Sequence[tuple[Likely, ...]], word: Callable[[int], str]) -> list[str]:
+def _texts_so_far(decode: Callable[[list[int]], str], ids: Sequence[int], places: range) -> list[str]:
+    """`after “… small girl”` for every place."""
+    texts = []
+    for place in places:
+        text = decode([*ids[max(place + 1 - WINDOW, 0) : place + 1]])
+        cut = place + 1 > WINDOW or len(text) > TAIL
+        texts.append(f"after “{'… ' if cut else ''}{visible(text[-TAIL:].lstrip() if cut else text)}”")
+    return texts
+
+
+def _tokens(written: Encoding, places: range) -> list[str]:
+    """`where @0` for every place."""
+    return [f"{token_label(written.tokens[place].text)} @{place}" for place in places]
+
+
+def _after(model: Model, before: Sequence[int], token: int) -> str:
+    """What a token adds to the text, in quotes with the space that it begins with."""
+    return f"“{visible(token_text(model, before[-WINDOW:], token))}”" if token < _size(model) else model.word(token)
+
+
+def _size(model: Model) -> int:
+    return model.vocabulary.size if model.vocabulary is not None else 0
+
+
+def _word(model: Model, before: Sequence[int], token: int) -> str:  # noqa: ARG001 - named as the other
+    return model.word(token)
+
+
+def _shown(found: Sequence[tuple[Likely, ...]], named: Sequence[Callable[[int], str]]) -> list[str]:
     """Words and probabilities in columns, a line a position."""
-    return ["".join(_column(word(each.token), each.probability) for each in row) for row in found]
+    rows = zip(found, named, strict=True)
+    return ["".join(_column(name(each.token), each.probability) for each in row) for row, name in rows]
 
 
 def _column(word: str, share: float) -> str:
-    return f" {fit(word, LIKELY_WIDTH)} {share:6.1%}"
+    return f" {fit(word, LIKELY_WIDTH)}{percent(share):>8} "
 
 
 def ending_cost(session: Session) -> int:
@@ -115,14 +161,18 @@ def written_ending(session: Session, report: Report, temperature: float = 1.0) -
     """Detokenized text and guesses."""
     end, quiet, strong = ending(session, report, temperature), Style(dim=True), Style(bold=True)
     text = Text().append("The token IDs as text again\n", quiet).append(f"{visible(end.sentence)}\n\n", strong)
-    text.append(f"{AT_THE_FIRST if end.first else MOST_LIKELY_WORDS}\n", quiet)
-    text.append(f"{visible(end.most_likely)}\n\n", strong)
+    if end.most_likely:
+        text.append(f"{AT_THE_FIRST if end.first else MOST_LIKELY_WORDS}\n", quiet)
+        text.append(f"{visible(end.most_likely)}\n\n", strong)
+    else:
+        text.append(f"{NEXT_WORDS}\n", quiet)
     text.append(f"{_formula(temperature)}{EDITED if session.edits else ''}\n", quiet)
+    width = min(max((cells(guess.token) for guess in end.guesses), default=0), AFTER_WIDTH) + 1
     for guess in end.guesses:
-        text.append(fit(guess.token, WORD_WIDTH), strong)
-        text.append(f"{guess.likely}\n", Style())
+        text.append(fit(guess.token, width), strong)
+        text.append(f"{guess.likely.rstrip()}\n", Style())
         if guess.before:
-            text.append(f"{fit('  before', WORD_WIDTH)}{guess.before}\n", quiet)
+            text.append(f"{fit('  before', width)}{guess.before.rstrip()}\n", quiet)
     return text
 
 
@@ -174,7 +224,8 @@ def written_loss(session: Session, report: Report, temperature: float = 1.0) -> 
             continue
         text.append(fit(miss.target, WORD_WIDTH) + "  ", Style())
         text.append(
-            f"{miss.share:10.2%}{-np.log(miss.share):9.3f}\n" if miss.share else f"{0:10.2%}{'∞':>9}\n", Style()
+            f"{percent(miss.share):>10}{-np.log(miss.share):9.3f}\n" if miss.share else f"{'0 %':>10}{'∞':>9}\n",
+            Style(),
         )
     return text.append("\nspace goes back, step by step, to the embedding · B sets other targets", quiet)
 

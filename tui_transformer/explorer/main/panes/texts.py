@@ -188,7 +188,8 @@ def summary(session: Session, stop: str, scene: Scene | None, inks: Inks) -> Tex
 def _cell_line(session: Session, scene: Scene, inks: Inks) -> Text:
     """Row → column, value, formula, difference."""
     view, place = scene.view, scene.place
-    row, column = view.rows.label(place.row), view.columns.label(place.column)
+    sides = ((view.rows, place.row), (view.columns, place.column))
+    row, column = (axis.label(index) if axis.name else "" for axis, index in sides)
     line = Text("", inks.plain).append(
         f"{row} → {column}" if row and column else row or column, inks.plain + Style(bold=True)
     )

@@ -14,6 +14,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
+from tui_transformer.views.step_view import placed
 from tui_transformer.views.view import Scale
 
 TOP = 5
@@ -119,7 +120,7 @@ class LensScreen(Overview):
         row, column = self.query_one(WordTable).cursor
         found = self.words.get((row, column))
         axis = self.lens.steps[-1].axes[0]
-        where = f"{self.lens.depths[row].title} · token {self.session.labels.of(axis)(column)} {column}"
+        where = f"{self.lens.depths[row].title} · token {placed(self.session.labels.of(axis)(column), column)}"
         if found is None:
             return where, "not yet computed"
         words = "   ".join(f"{self.session.labels.word(word)} {share:.3f}" for word, share in found)

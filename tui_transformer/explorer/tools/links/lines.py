@@ -12,7 +12,7 @@ from rich.text import Text
 from tui_transformer.analysis.attentions import Attention
 from tui_transformer.analysis.links import Link
 from tui_transformer.text.display import fit
-from tui_transformer.views.step_view import Labels
+from tui_transformer.views.step_view import Labels, placed
 
 BAR = 10
 WORD, SHORT_WORD, ROOMY = 16, 10, 80
@@ -52,7 +52,7 @@ class LinkLines:
 
     @staticmethod
     def _word(label: str, index: int) -> str:
-        return f"{label} {index}" if label != str(index) else label
+        return placed(label, index)
 
     @cached_property
     def _by_name(self) -> dict[str, Attention]:

@@ -22,6 +22,7 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.views.rollout_view import rollout_view
+from tui_transformer.views.step_view import placed
 from tui_transformer.views.view import Scale, View
 
 
@@ -120,7 +121,7 @@ class RolloutScreen(Overview):
         value = float(self.view.window(range(row, row + 1), range(column, column + 1))[0, 0])
         who, whom = self.view.rows.label(row), self.view.columns.label(column)
         return (
-            f"{value:.4f} of {who} {row} comes from the input token {whom} {column}",
+            f"{value:.4f} of {placed(who, row)} comes from the input token {placed(whom, column)}",
             "Ã = (mean of the heads + I) ÷ 2, multiplied from layer to layer; values and feed-forward are not in it",
         )
 
