@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -134,6 +133,8 @@ async def take(scene: Scene) -> str:
         await _press(pilot, scene.keys)
         if scene.steps:
             await _train(pilot, scene.steps)
+        from tui_transformer.explorer.recording import self_contained
+
         return self_contained(app.export_screenshot())
 
 
@@ -182,12 +183,6 @@ async def _settle(pilot: Pilot[Any]) -> None:
     await pilot.pause(SETTLED)
     while pilot.app.worker.busy:  # type: ignore[attr-defined]
         await pilot.pause(SETTLED)
-
-
-def self_contained(svg: str) -> str:
-    """The picture without the web fonts and the addresses that the exporter writes into it."""
-    svg = re.sub(r"@font-face\s*\{[^}]*\}\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
-    return svg.replace("font-family: Fira Code, monospace", "font-family: 'DejaVu Sans Mono', Menlo, monospace")
 
 
 def write(path: Path, svg: str) -> None:

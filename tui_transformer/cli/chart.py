@@ -6,10 +6,10 @@ import shutil
 import sys
 
 from tui_transformer.cli.commands.chart import Request
-from tui_transformer.cli.names import find, listed
 from tui_transformer.cli.output import deliver, note
 from tui_transformer.cli.session import Session, open_session
 from tui_transformer.cli.show import place_of_cell
+from tui_transformer.engine.names import find, listed
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.widgets.chart_text import HEIGHT, WIDTH, chart_text, export_chart
@@ -38,7 +38,7 @@ def run(request: Request) -> None:
 
 def _chart(session: Session, request: Request) -> Chart:
     program = session.trace.program
-    names = find(program, request.step)
+    names = find((*program.names, *program.weights), request.step)
     if len(names) > 1:
         raise UsageError(f"a chart is of one step, and {len(names)} match: {listed(names)}")
     kind = _kind(program, names[0], request.kind)

@@ -22,6 +22,7 @@ from tui_transformer import __version__
 from tui_transformer.cli.lazy import Commands
 from tui_transformer.cli.options import Flags, takes_request
 from tui_transformer.cli.terminal import check_terminal
+from tui_transformer.cli.themes import check_theme
 from tui_transformer.errors import InputError, UsageError
 
 app = typer.Typer(cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -118,6 +119,10 @@ def explore(
     ] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="Glyphs instead of colours.")] = False,
     theme: Annotated[str | None, typer.Option("--theme", metavar="NAME", help="Colours of the explorer.")] = None,
+    tour: Annotated[
+        str | None,
+        typer.Option("--tour", metavar="FILE|NAME", help="Begin with a tour of the program, or with your own lecture."),
+    ] = None,
     plain: Annotated[
         bool,
         typer.Option(
@@ -134,14 +139,14 @@ def explore(
     if context.invoked_subcommand is not None:
         _refuse_misplaced(flags, context.invoked_subcommand)
         return
-    given = _given(flags, plain=plain)
+    given = _given(flags, plain=plain, tour=tour)
     options = flags.options()
     if not plain:
         check_terminal()
     if no_color:
         os.environ["NO_COLOR"] = "1"
     if theme is not None:
-        _check_theme(theme)
+        check_theme(theme)
     gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
     from tui_transformer.explorer.run import run
 
@@ -159,11 +164,11 @@ def _sentence(flags: Flags) -> tuple[str | None, tuple[int, ...] | None]:
     return flags.text[flags.item] if flags.text else None, None if rows is None else rows[flags.item]
 
 
-def _given(flags: Flags, *, plain: bool) -> dict[str, Any]:
+def _given(flags: Flags, *, plain: bool, tour: str | None) -> dict[str, Any]:
     """What else the explorer begins with, as its arguments."""
     given: dict[str, Any] = {"decoder_text": flags.decoder_text, "decoder_ids": flags.decoder_token_ids()}
     batch: Sequence[str | tuple[int, ...]] = flags.token_rows() or flags.text or ()
-    more: dict[str, Any] = {"pair": flags.text_pair, "mask": flags.token_mask(), "plain": plain or None}
+    more: dict[str, Any] = {"pair": flags.text_pair, "mask": flags.token_mask(), "plain": plain or None, "tour": tour}
     if len(batch) > 1:
         more |= {"batch": tuple(batch), "item": flags.item}
     return given | {name: value for name, value in more.items() if value is not None}
@@ -174,13 +179,3 @@ def _refuse_misplaced(flags: Flags, command: str) -> None:
     if flags.given():
         option = flags.given()[0]
         raise UsageError(f"{option} belongs after the command: {NAME} {command} {option} …")
-
-
-def _check_theme(theme: str) -> None:
-    from textual.theme import BUILTIN_THEMES
-
-    from tui_transformer.explorer.shell.themes import THEMES
-
-    names = [*(own.name for own in THEMES), *BUILTIN_THEMES]
-    if theme not in names:
-        raise UsageError(f"no theme is called {theme[:40]!r}: use {', '.join(names)}")

@@ -42,6 +42,7 @@ from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.explorer.widgets.cursor import CursorWidget
+from tui_transformer.guide.lecture import Lecture
 
 ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -70,8 +71,15 @@ class ExplorerApp(App[None]):
             super().__init__()
             self.function, self.arguments = function, arguments
 
-    def __init__(self, session: Session, preferences: Preferences, at: Position | None = None, says: str = "") -> None:
-        """Explore a session from a position (by default the first), and say something about it."""
+    def __init__(
+        self,
+        session: Session,
+        preferences: Preferences,
+        at: Position | None = None,
+        says: str = "",
+        told: Lecture | None = None,
+    ) -> None:
+        """Explore a session from a position (by default the first), and say something about it, or lead through it."""
         super().__init__()
         self.worker = Worker(self.post)
         self.in_turn = InTurn(self, super().on_event)
@@ -81,7 +89,7 @@ class ExplorerApp(App[None]):
         self.failures = Undrawn(self)
         self.frame = Frame(self.console._color_system or ColorSystem.TRUECOLOR)
         self._session, self._preferences = session, preferences
-        self._at, self._says = at, says
+        self._at, self._says, self._told = at, says, told
         for theme in THEMES:
             self.register_theme(theme)
         wanted = (preferences.theme, os.environ.get("TEXTUAL_THEME"), THEMES[0].name)
@@ -120,7 +128,7 @@ class ExplorerApp(App[None]):
     def get_driver_class(self) -> type[Driver]:
         """Our driver for a terminal."""
         found = super().get_driver_class()
-        if sys.platform == "win32":
+        if sys.platform == "win32" or "web_driver" in found.__module__:
             return found
         from tui_transformer.explorer.shell.driver import driver_for
 
@@ -173,7 +181,10 @@ class ExplorerApp(App[None]):
         loop.set_default_executor(ThreadPoolExecutor(1, "background"))  # asyncio's own makes a thread for each work
         self.set_keymap(dict(self.keymap))
         look = ViewState(whole=None if self._preferences.whole and self._at is None else False)
-        self.push_screen(MainScreen(self._session, self.worker, self.background, look, self._at))
+        main = MainScreen(self._session, self.worker, self.background, look, self._at)
+        self.push_screen(main)
+        if self._told is not None:
+            self.call_after_refresh(main.parts.tour.follow, self._told)
         if self._says:
             self.notify(self._says, markup=False)
         for message in self._preferences.problems:

@@ -11,6 +11,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.explorer.state.dumped import of_dump
 from tui_transformer.explorer.state.opened import open_session
 from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.tour_stop import suitable
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.text.display import visible
 
@@ -29,6 +30,7 @@ def run(
     decoder_ids: tuple[int, ...] | None = None,
     dump: str | None = None,
     plain: bool = False,
+    tour: str | None = None,
     stop: Callable[[Program], str | None] = lambda _: None,
     batch: Sequence[str | tuple[int, ...]] = (),
     item: int = 0,
@@ -48,6 +50,7 @@ def run(
         decoder_ids: The same, as token IDs.
         dump: The path of a dump.
         plain: Without a screen.
+        tour: The tour to begin with: a name, or the path of a lecture.
         stop: The step to begin at; None for the first, or that of the dump.
         batch: Several sentences instead, or the token IDs of several.
         item: Which of them is shown.
@@ -66,20 +69,22 @@ def run(
     if dump is not None:
         dumped = of_dump(session, dump)
         session, at, says = session.with_overlay(dumped.overlay), dumped.at, visible(dumped.says)
+    told = None if tour is None else suitable(session, tour)
     if plain:
         from tui_transformer.explorer.plain.run import run_plain
 
         if says:
             print(f"{says}.")  # noqa: T201 - the first sentence of what is told
-        return run_plain(session, at)
-    for name in ("COLUMNS", "LINES"):
+        return run_plain(session, at, told)
+    in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
+    for name in () if in_browser else ("COLUMNS", "LINES"):  # a browser says its size so
         os.environ.pop(name, None)  # where a shell exports them, Textual would not follow a resize
     os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms
     from tui_transformer.explorer.app import ExplorerApp
     from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
 
     preferences = read_preferences(preferences_path())
-    app = ExplorerApp(session, replace(preferences, theme=theme or preferences.theme), at, says)
+    app = ExplorerApp(session, replace(preferences, theme=theme or preferences.theme), at, says, told)
     app.run()
     if app.failure is not None:
         print(f"tui-transformer: {app.failure}", file=sys.stderr)  # noqa: T201 - the terminal is restored by now

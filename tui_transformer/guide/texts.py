@@ -55,7 +55,7 @@ class Stop:
     What the text asks the reader to do, the stop does: it sets the targets in `ablate`, such as
     "head:encoder.0.self_attention:2", to 0, or replaces words of the sentence (`change`, what and by what); the panel
     says what the answer becomes, at the position `answer` where that is not the model's own. `cell` is "largest" where
-    the stop leads to the cell of the largest gradient, in a backward pass.
+    the stop leads to the cell of the largest gradient, in a backward pass. `notes` are for who gives the lecture.
 
     With `predict` the reader is asked before the stop shows anything: which word the row looks at, which shape the step
     has, what the row sums to, which sign the cell has, which column is largest.
@@ -78,6 +78,7 @@ class Stop:
     answer: int | None = None
     cell: Literal["largest"] | None = None
     predict: Literal["word", "shape", "sum", "sign", "largest"] | None = None
+    notes: str = ""
 
 
 def languages() -> tuple[str, ...]:

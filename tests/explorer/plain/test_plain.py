@@ -194,7 +194,7 @@ def test_in_a_terminal_a_key_is_answered_at_once_and_words_are_asked_for():
         assert "row old @3" in until(keeper, "changed: row")
         os.write(keeper, b"q")
         until(keeper, "The end.")
-        assert program.wait(20) == 0
+        assert program.wait(120) == 0
     finally:
         program.kill()
         program.wait()
@@ -203,9 +203,16 @@ def test_in_a_terminal_a_key_is_answered_at_once_and_words_are_asked_for():
 
 def until(terminal: int, wanted: str) -> str:
     """What the program writes, until it has written something."""
-    text, end = "", time.monotonic() + 60
+    text, end = "", time.monotonic() + 240
     while wanted not in text:
         assert time.monotonic() < end, text
         if select.select([terminal], [], [], 1)[0]:
             text += os.read(terminal, 65536).decode("utf-8", "replace")
     return text
+
+
+def test_a_tour_is_told_stop_by_stop(reader):
+    first, second = typed(reader, "t"), typed(reader, "tour")
+    assert "Stop 1 of " in first
+    assert "Stop 2 of " in second
+    assert typed(reader, "tour back").split(": ")[0] == first.partition("? ")[2].split(": ")[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tui_transformer.explorer.main.bookmark import Bookmark
 from tui_transformer.explorer.main.editing import Editing
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.export import Export
@@ -38,6 +39,7 @@ class Parts:
     editing: Editing
     export: Export
     tour: Tour
+    bookmark: Bookmark
     predicting: Predicting
     inside: LookingInside
 
@@ -74,6 +76,7 @@ def assemble(
         editing,
         Export(explored, port, lambda text: screen.app.copy_to_clipboard(text), presenter.details.chart),
         tour,
+        Bookmark(explored, port, tour),
         predicting,
         LookingInside(explored, panes, port),
     )

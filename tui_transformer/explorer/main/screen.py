@@ -198,6 +198,10 @@ class MainScreen(ExplorerScreen[None]):
         export = self.parts.export
         {"cell": export.copy_cell, "row": export.copy_row}[what]()
 
+    def action_bookmark(self) -> None:
+        """The place, as a stop of a lecture."""
+        self.parts.bookmark.keep()
+
     # Screens of their own
 
     def action_open(self, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.layout import Panes
@@ -25,7 +26,8 @@ from tui_transformer.explorer.state.tour_stop import (
 )
 from tui_transformer.explorer.state.tours import BACKWARD, tour_of
 from tui_transformer.explorer.state.view_state import ViewState
-from tui_transformer.guide.texts import Stop, tour, tour_question
+from tui_transformer.guide.lecture import Lecture, lecture
+from tui_transformer.guide.texts import Stop
 
 PANE_OF: dict[str, str] = {"explain": "cell", "chart": "chart"}
 """The pane that a stop is about, where one is shown at a time."""
@@ -54,6 +56,7 @@ class Tour:
         self._predicting = predicting
         self._asked: set[str] = set()
         self._stops: tuple[Stop, ...] = ()
+        self._lecture: Lecture | None = None
         self._place = 0
         self._begun: Begun | None = None
         self._base = explored.session
@@ -71,7 +74,11 @@ class Tour:
         self.begin(name)
 
     def begin(self, name: str) -> None:
-        """Begin a tour; one that goes on is left first."""
+        """Begin a tour of the program; one that goes on is left first."""
+        self.follow(lecture(name))
+
+    def follow(self, told: Lecture) -> None:
+        """Begin a tour, of the program or from a file; one that goes on is left first."""
         self.leave()
         explored, history = self._explored, self._explored.history
         self._begun = Begun(
@@ -79,14 +86,14 @@ class Tour:
         )
         if explored.view.zoom is not None:
             self._panes.zoom(None)
-        self._stops, self._place = tour(name), 0
+        self._lecture, self._stops, self._place = told, told.stops, 0
         self._asked = set()
         self._base = explored.session.with_breaks() if explored.session.breaks else explored.session
         self._shown = (explored.session, self._base)
         screen = self._panes.screen
-        screen.mount(TourPanel(tour_question(name), id="tour"), after="#body")
+        screen.mount(TourPanel(told.question, id="tour"), after="#body")
         screen.add_class("-touring")
-        if name == BACKWARD:
+        if told.path is None and told.name == BACKWARD:
             program = self._base.trace.program
             cost = 3 * sum(map(program.flops, program.steps))
             base = self._base
@@ -109,7 +116,7 @@ class Tour:
 
     def leave(self) -> None:
         """End the tour, and go back to what was explored before; what the reader changed meanwhile, redo brings."""
-        begun, self._begun, self._stops = self._begun, None, ()
+        begun, self._begun, self._stops, self._lecture = self._begun, None, (), None
         if begun is None:
             return
         explored = self._explored
@@ -125,6 +132,18 @@ class Tour:
         self._panes.focus(begun.view.active)
         if own:
             self._port.say("the tour has ended: U brings back what you changed")
+
+    @property
+    def file(self) -> Path | None:
+        """The file of the lecture that goes on, if it is from one."""
+        return None if self._lecture is None else self._lecture.path
+
+    @property
+    def stop(self) -> tuple[int, int, str] | None:
+        """The number of the stop that is shown, from 1, of how many, and its name; None without a tour."""
+        if self._begun is None:
+            return None
+        return self._place + 1, len(self._stops), self._stops[self._place].name
 
     # A stop
 

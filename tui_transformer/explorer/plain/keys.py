@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, str] = {
     "backward": "backward",
     "weights": "weights",
     "vocabulary": "vocabulary.open",
+    "tour": "tour",
     "help": "help",
     "quit": "quit",
 }

@@ -24,6 +24,9 @@ from tui_transformer.explorer.state.going import destination
 from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING, Shown
 from tui_transformer.explorer.state.position import Position, next_stop
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.explorer.state.tour_stop import backwards, has_outcome, outcome, scenery
+from tui_transformer.explorer.state.tours import BACKWARD, tour_of
+from tui_transformer.guide.lecture import Lecture, lecture
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import index_of
 from tui_transformer.views.view import Values
@@ -41,9 +44,10 @@ Doing = Callable[["Reader", Typed], str]
 class Reader:
     """Answers what is typed with a sentence."""
 
-    def __init__(self, explored: Exploration) -> None:
-        """Begin where the exploration is."""
+    def __init__(self, explored: Exploration, told: Lecture | None = None) -> None:
+        """Begin where the exploration is; `told` is the tour that is led, by default that of the model."""
         self.explored = explored
+        self._told, self._stop, self._base = told, -1, explored.session
         self.ended = False
 
     def begin(self) -> str:
@@ -195,6 +199,32 @@ class Reader:
         turned = session.with_overlay(NOTHING if session.backward else GRADIENT)
         self._replace(turned)
         return "backward, with gradients" if turned.backward else "forward again"
+
+    def tour(self, typed: Typed) -> str:
+        """The next stop of the tour: what it says, and where it leads."""
+        told = self._told or self._own_tour()
+        back = typed.words.startswith("b")
+        place = self._stop + (-1 if back else 1)
+        if not 0 <= place < len(told.stops):
+            raise InputError(f"the tour has {len(told.stops)} stops; this was the {'first' if back else 'last'}")
+        stop = told.stops[place]
+        shown = scenery(self._base, stop, lambda _: None)
+        if shown.after is not self.explored.session:
+            self._replace(shown.after)
+        self.explored.position, self._stop = shown.position, place
+        done = [outcome(shown, stop, lambda _: None)] if has_outcome(stop) else []
+        notes = [f"notes: {stop.notes}"] if stop.notes else []
+        about = [told.question] if place == 0 and told.question else []
+        head = f"Stop {place + 1} of {len(told.stops)}, {stop.title}: {stop.text}"
+        return visible(" ".join([*about, head, *done, *notes, f"{said(self.explored).sentence()}."]))
+
+    def _own_tour(self) -> Lecture:
+        name = tour_of(self._base)
+        if name is None:
+            raise InputError(f"there is no tour of {self._base.model.name}: --tour FILE gives one")
+        self._told = lecture(name)
+        self._base = self._base if name != BACKWARD else backwards(self._base, lambda _: None)
+        return self._told
 
     # Telling
 
@@ -348,6 +378,7 @@ DOING: Mapping[str, Doing] = {
 }
 
 TELLING: Mapping[str, Callable[[Reader, Typed], str]] = {
+    "tour": Reader.tour,
     "where": Reader.where,
     "cursor.choose": Reader.explain,
     "line": Reader.line,

@@ -15,16 +15,17 @@ from tui_transformer.explorer.shell.preferences import preferences_path, read_pr
 from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.guide.lecture import Lecture
 from tui_transformer.text.display import visible
 
 LONGEST = 100_000
 """Characters of a line; what is behind them is not read."""
 
 
-def run_plain(session: Session, at: Position | None = None) -> int:
+def run_plain(session: Session, at: Position | None = None, told: Lecture | None = None) -> int:
     """Answer what is typed until it ends; the exit code is 1 where a line of a pipe could not be done."""
     preferences = read_preferences(preferences_path())
-    reader = Reader(Exploration(History(session), at or Position(session.stops[0])))
+    reader = Reader(Exploration(History(session), at or Position(session.stops[0])), told)
     known = meanings(preferences.keys)
     _say(*preferences.problems, reader.begin())
     if sys.stdin is None:

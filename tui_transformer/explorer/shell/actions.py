@@ -60,6 +60,7 @@ ACTIONS = (
     Action("train", "open('train')", "Train a model, and watch it learn", "train", "^l"),
     Action("checkpoints", "open('checkpoints')", "Step through the checkpoints of a training run"),
     Action("tour", "tour", "Guided tour", "tour", "t"),
+    Action("bookmark", "bookmark", "Bookmark: append this place to a lecture, which --tour opens", "bookmark", "^b"),
     Action("exercises", "open('exercises')", "Exercises: write a transformer, step by step"),
     Action("open", "open('open')", "Open another model: trained, recent, on this computer, a path", "open", "o"),
     Action("go", "go", "Go to a step, a layer or a number", "go to", ":"),

@@ -86,6 +86,7 @@ KEYS: Mapping[str, str] = {
     "explore": "E",
     "open": "o",
     "tour": "t",
+    "bookmark": "ctrl+b",
     "exercises": "C",
     "whole": "0",
     "zoom": "Z",

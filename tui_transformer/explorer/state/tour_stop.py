@@ -10,10 +10,12 @@ import numpy as np
 
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.targets import parse
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.state.answer import BLANKS, answer, answer_cost, answer_position, answers
 from tui_transformer.explorer.state.overlay import BEFORE
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.guide.lecture import Lecture, lecture
 from tui_transformer.guide.texts import Stop
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place, place_of
@@ -34,6 +36,36 @@ class Scenery:
     before: Session
     after: Session
     position: Position
+
+
+def suitable(session: Session, where: str) -> Lecture:
+    """The tour of a name or a file, which suits a model.
+
+    Raises:
+        InputError: There is none, or it leads where the model has nothing.
+    """
+    told = lecture(where)
+    check_lecture(session, told)
+    return told
+
+
+def check_lecture(session: Session, told: Lecture) -> None:
+    """Refuse a lecture that does not suit the model, at the first stop that leads nowhere.
+
+    Raises:
+        InputError: A step, or what is to be ablated, is not in the model; the line names file, section and field.
+    """
+    program = session.trace.program
+    names = (*session.stops, *session.forward_stops, *program.weights, *program.by_name)
+    for stop in told.stops:
+        where = f"{told.path or told.name}: [{stop.name}]"
+        if not any(fnmatchcase(name, stop.step) for name in names):
+            raise InputError(f"{where} step {stop.step[:80]!r} is no step of {session.model.name}")
+        for target in stop.ablate:
+            try:
+                parse(target).edits(program)
+            except InputError as error:
+                raise InputError(f"{where} ablate: {error}") from error
 
 
 def backwards(session: Session, report: Report) -> Session:

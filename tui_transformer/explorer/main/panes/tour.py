@@ -45,7 +45,8 @@ class TourPanel(VerticalScroll, can_focus=True):
         Static { height: auto; padding: 0 1; }
         #question { color: $foreground 70%; text-style: italic; }
         #outcome { color: $accent; text-style: bold; }
-        #question.-empty, #outcome.-empty { display: none; }
+        #notes { color: $foreground 70%; }
+        #question.-empty, #notes.-empty, #outcome.-empty { display: none; }
     }
     """
 
@@ -70,6 +71,7 @@ class TourPanel(VerticalScroll, can_focus=True):
         """Question, text and outcome; title, number and keys are in the border."""
         yield Static(plain(self._question), id="question", classes="" if self._question else "-empty")
         yield Static(id="words")
+        yield Static(id="notes", classes="-empty")
         yield Static(id="outcome", classes="-empty")
 
     def on_mount(self) -> None:
@@ -82,6 +84,9 @@ class TourPanel(VerticalScroll, can_focus=True):
         self.border_title = Content(f"{number} of {total} · {visible(stop.title)}")
         self.border_subtitle = key_line(KEYS)
         self.query_one("#words", Static).update(plain(stop.text))
+        notes = self.query_one("#notes", Static)
+        notes.update(plain(f"notes: {stop.notes}"))
+        notes.set_class(not stop.notes, "-empty")
         self.say("")
         self.scroll_home(animate=False)
 

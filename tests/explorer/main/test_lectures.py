@@ -1,0 +1,87 @@
+"""Lectures in the explorer: opened from a file, bookmarked, read again."""
+
+import pytest
+from driving import MEDIUM, NARROW, WIDE, exploring
+
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.main.bookmark import stop_at
+from tui_transformer.explorer.main.panes.tour import TourPanel
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.tour_stop import scenery, suitable
+from tui_transformer.guide.lecture import read_lecture
+from tui_transformer.views.step_view import Place
+
+WEIGHTS = "encoder.0.self_attention.weights"
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
+async def test_a_place_is_bookmarked_and_the_lecture_leads_back_to_it(size, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with exploring(size, model="question") as explorer:
+        explorer.parts.port.go(Position(WEIGHTS, Place(2, 0, 8)))
+        await explorer.settled()
+        await explorer.press("ctrl+b")
+        await explorer.answer("mine.toml")
+        await explorer.answer("Ask first.")
+        assert explorer.messages == ["stop 1 of mine.toml: Attention weights"]
+        explorer.parts.port.go(Position("output.logits", Place(0, 0, 3)))
+        await explorer.press("ctrl+b")
+        await explorer.press("enter")
+        await explorer.press("enter")
+        told = suitable(explorer.session, "mine.toml")
+        assert [stop.notes for stop in told.stops] == ["Ask first.", ""]
+        places = [scenery(explorer.session, stop, lambda _: None).position for stop in told.stops]
+        assert places == [Position(WEIGHTS, Place(2, 0, 8)), Position("output.logits", Place(0, 0, 3))]
+        explorer.parts.port.go(Position("tokens"))
+        explorer.parts.tour.follow(told)
+        await explorer.settled()
+        await explorer.shown("1 of 2 · Attention weights")
+        assert explorer.position == places[0]
+        assert "notes: Ask first." in str(explorer.main.query_one(TourPanel).query_one("#notes").render())
+        await explorer.press("space")
+        assert explorer.position == places[1]
+        await explorer.press("escape")
+        assert explorer.stop == "tokens"
+
+
+async def test_a_bookmark_goes_into_no_file_that_is_no_lecture(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other.toml").write_text("a = 3\n")
+    async with exploring(NARROW, model="question") as explorer:
+        await explorer.press("ctrl+b")
+        await explorer.answer("other.toml")
+        await explorer.shown("[a] is not a section")
+        await explorer.answer("other.txt")
+        await explorer.shown("has to end in .toml")
+        assert (tmp_path / "other.toml").read_text() == "a = 3\n"
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ('step = "decoder.0.nothing"', r"\[a\] step 'decoder.0.nothing' is no step of question"),
+        ('step = "tokens"\nablate = ["head:nowhere:1"]', r"\[a\] ablate: "),
+        ('step = "tokens"\nablate = ["nonsense"]', r"\[a\] ablate: "),
+    ],
+)
+async def test_a_lecture_of_another_model_is_refused(fields, says, tmp_path):
+    path = tmp_path / "other.toml"
+    path.write_text(f'[a]\ntitle = "A"\ntext = "a"\n{fields}\n')
+    async with exploring(NARROW, model="question") as explorer:
+        with pytest.raises(InputError, match=says):
+            suitable(explorer.session, str(path))
+
+
+@pytest.mark.parametrize("model", ["question", "dates", "story"])
+async def test_every_stop_of_a_model_can_be_bookmarked(model, tmp_path):
+    from tui_transformer.guide.lecture import with_stop
+
+    path = tmp_path / "all.toml"
+    async with exploring(NARROW, model=model) as explorer:
+        session = explorer.session
+        stops = session.forward_stops[:40]
+        for stop in stops:
+            with_stop(path, stop_at(session, Position(stop)))
+        told = suitable(session, str(path))
+        assert [stop.step for stop in read_lecture(path).stops] == list(stops)
+        assert [scenery(session, stop, lambda _: None).position.stop for stop in told.stops] == list(stops)

@@ -1,0 +1,33 @@
+"""Show the explorer in a browser; on this computer alone unless --host says otherwise.
+
+Example: tui-transformer serve --model question --port 8000
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from tui_transformer.cli.options import Flags
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Flags):
+    """What is served, and where."""
+
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Where visitors come in; 0.0.0.0 for every network.")
+    ] = "127.0.0.1"
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="The port.")] = 8000
+    url: Annotated[
+        str | None, typer.Option("--url", metavar="URL", help="How visitors see it, where that is another address.")
+    ] = None
+    visitors: Annotated[
+        int, typer.Option("--visitors", min=1, max=1000, help="Sessions at a time: each visitor has a process.")
+    ] = 8
+    tour: Annotated[str | None, typer.Option("--tour", metavar="FILE|NAME", help="Every session begins with it.")] = (
+        None
+    )
+    theme: Annotated[str | None, typer.Option("--theme", metavar="NAME", help="Colours of the explorer.")] = None

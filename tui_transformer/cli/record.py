@@ -1,0 +1,50 @@
+"""`record`: the stops of a tour as pictures."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+from tui_transformer.cli.commands.record import Request
+from tui_transformer.cli.output import note
+from tui_transformer.cli.terminal_size import parse_terminal_size
+from tui_transformer.cli.themes import check_theme
+from tui_transformer.explorer.state.opened import open_session
+from tui_transformer.explorer.state.tour_stop import suitable
+from tui_transformer.trained import HERE
+
+
+def run(request: Request) -> None:
+    """Record what is asked for; a tour of the program that is named after a model is of that one.
+
+    Raises:
+        InputError: The tour does not suit the model, or a picture cannot be written.
+    """
+    size = parse_terminal_size(request.size)
+    if request.theme is not None:
+        check_theme(request.theme)
+    if request.model is None and not request.options().sizes and (HERE / request.tour / "config.json").is_file():
+        request = dataclasses.replace(request, model=request.tour)
+    session = open_session(
+        request.options(),
+        request.sentence,
+        request.token_ids(),
+        decoder_text=request.decoder_text,
+        decoder_ids=request.decoder_token_ids(),
+    )
+    told = suitable(session, request.tour)
+    os.environ.setdefault("COLORTERM", "truecolor")
+    os.environ["TEXTUAL_COLOR_SYSTEM"] = "truecolor"
+    from tui_transformer.explorer.recording import file_name, png_drawing, record, write_picture
+
+    request.out.mkdir(parents=True, exist_ok=True)
+    png = png_drawing()
+    if png is None:
+        note("PNG pictures need the extra record: pip install 'tui-transformer[record]'; SVG alone is written")
+
+    def take(number: int, name: str, svg: str) -> None:
+        path = request.out / file_name(number, name)
+        write_picture(path, svg, png)
+        note(f"wrote {path}.svg" + (" and .png" if png is not None else ""))
+
+    record(session, told, size, request.theme, take)

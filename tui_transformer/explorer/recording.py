@@ -1,0 +1,105 @@
+"""Every stop of a tour or lecture as a picture: SVG, and PNG where the library for it is installed."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.app import ExplorerApp
+from tui_transformer.explorer.main.screen import MainScreen
+from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.files import write_whole
+from tui_transformer.guide.lecture import Lecture
+
+FONT = "DejaVu Sans Mono"
+SETTLED = 0.15
+"""Seconds after which nothing moves: heads and chart follow the cell after a moment."""
+
+PATIENCE = 600.0
+"""Seconds that a stop may take."""
+
+Picture = Callable[[int, str, str], None]
+"""Takes the number of a stop, from 1, its name and its picture as SVG."""
+
+
+def record(session: Session, told: Lecture, size: tuple[int, int], theme: str | None, take: Picture) -> None:
+    """Lead through a tour without a terminal, and take a picture of every stop.
+
+    Raises:
+        InputError: A stop could not be shown.
+    """
+    told = replace(told, stops=tuple(replace(stop, predict=None) for stop in told.stops))  # nobody is there to answer
+    app = ExplorerApp(session, Preferences(theme), told=told)
+
+    async def lead(pilot: Pilot[Any]) -> None:
+        main = next(screen for screen in app.screen_stack if isinstance(screen, MainScreen))
+        tour = main.parts.tour
+        for number, stop in enumerate(told.stops, start=1):
+            await _until(app, pilot, lambda number=number: tour.stop is not None and tour.stop[0] == number)  # type: ignore[misc]
+            if app.failure is not None:
+                return
+            take(number, stop.name, self_contained(app.export_screenshot(title=stop.title)))
+            tour.go(1)
+        app.exit()
+
+    problem: list[InputError] = []
+
+    async def led(pilot: Pilot[Any]) -> None:
+        try:
+            await lead(pilot)
+        except InputError as error:
+            problem.append(error)
+            app.exit()
+
+    app.run(headless=True, size=size, auto_pilot=led)
+    if problem:
+        raise problem[0]
+    if app.failure is not None:
+        raise InputError(app.failure)
+
+
+async def _until(app: ExplorerApp, pilot: Pilot[Any], arrived: Callable[[], bool]) -> None:
+    """Wait until a stop is there, and everything that it shows."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + PATIENCE
+    await pilot.pause(SETTLED)
+    while app.failure is None and not (arrived() and app.settled):
+        if loop.time() > end:
+            raise InputError(f"a stop was not there after {PATIENCE:.0f} seconds")
+        await pilot.pause(SETTLED)
+    await pilot.pause(SETTLED)
+
+
+def self_contained(svg: str) -> str:
+    """A picture without the web fonts and the addresses that the exporter writes into it."""
+    svg = re.sub(r"@font-face\s*\{[^}]*\}\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    return svg.replace("font-family: Fira Code, monospace", f"font-family: '{FONT}', Menlo, monospace")
+
+
+def file_name(number: int, name: str) -> str:
+    """`03-softmax`: in order, of letters, digits and dashes."""
+    return f"{number:02}-{re.sub(r'[^A-Za-z0-9_]+', '-', name).strip('-')[:60] or 'stop'}"
+
+
+def write_picture(path: Path, svg: str, png: Callable[[str], bytes] | None) -> None:
+    """Write PATH.svg, and PATH.png where it can be drawn."""
+    write_whole(path.with_name(f"{path.name}.svg"), svg.encode("utf-8", errors="replace"))
+    if png is not None:
+        write_whole(path.with_name(f"{path.name}.png"), png(svg))
+
+
+def png_drawing() -> Callable[[str], bytes] | None:
+    """What makes a PNG of an SVG; None where it is not installed."""
+    try:
+        import resvg_py
+    except ImportError:
+        return None
+    return lambda svg: bytes(resvg_py.svg_to_bytes(svg_string=svg, monospace_family=FONT))
