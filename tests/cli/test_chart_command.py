@@ -20,7 +20,7 @@ def test_a_chart_is_text_with_all_curves_named(run):
 def test_a_row_is_that_of_the_cell(run):
     out = run("chart", "weights", "--head", "2", "--cell", "0,8", *QUESTION).out
     assert "▸" in next(line for line in out.splitlines() if "?" in line)
-    assert "query 0 where" in out
+    assert "query where @0" in out
 
 
 def test_a_chart_is_written_as_a_figure(run, tmp_path):

@@ -61,7 +61,7 @@ def test_a_row_is_bars_named_by_tokens_with_masked_cells_left_open(trace: Trace)
     assert bars.values[:2] == pytest.approx(trace[f"{ATTENTION}.masked"][2, 1, :2])
     assert all(map(math.isnan, bars.values[2:]))
     assert bars.marked == 3
-    assert bars.title == f"{ATTENTION}.masked · head 2 · query 1 waves · by key"
+    assert bars.title == f"{ATTENTION}.masked · head 2 · query waves @1 · by key"
 
 
 @pytest.mark.parametrize(("column", "first", "marked"), [(0, 0, 0), (60, 40, 20), (127, 88, 39)])
@@ -149,7 +149,7 @@ def test_the_cursor_is_marked_on_the_waves_with_the_value_of_the_trace(trace: Tr
     view = view_of(edited, "embedding.positions", LABELS)
     found = chart("waves", edited, view, Place(0, 1, 4))
     assert isinstance(found, LineChart)
-    assert (found.series[-1].label, found.series[-1].x, found.series[-1].y) == ("token 1 waves: 0.25", (1.0,), (0.25,))
+    assert (found.series[-1].label, found.series[-1].x, found.series[-1].y) == ("token waves @1: 0.25", (1.0,), (0.25,))
 
 
 def test_entropy_has_a_bar_for_every_head(trace: Trace) -> None:

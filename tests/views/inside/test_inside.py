@@ -113,7 +113,7 @@ def test_the_division_of_the_softmax_is_spelled_out():
     assert isinstance(last, Equation)
     assert re.fullmatch(rf"e\^\({NUMBER} − {NUMBER}\) ÷ {NUMBER} = {NUMBER} ÷ {NUMBER} = 0.98\d+", last.text)
     (bars,) = of_kind(found, Bars)
-    assert [bar.label for bar in bars.bars if bar.marked] == ["? 8"]
+    assert [bar.label for bar in bars.bars if bar.marked] == ["? @8"]
     assert sum(bar.values[-1] for bar in bars.bars) == pytest.approx(1)
 
 
