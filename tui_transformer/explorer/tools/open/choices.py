@@ -55,7 +55,9 @@ def at_once(recent: Sequence[str], sentences: Sequence[str] = ()) -> tuple[Choic
 
 def with_found(choices: Iterable[Choice], found: Iterable[Found]) -> tuple[Choice, ...]:
     """The same, and the checkpoints that are on this computer."""
-    return _each_once((*choices, *(Choice(each.name, each.source, str(each.folder)) for each in found)))
+    return _each_once(
+        (*choices, *(Choice(each.name, each.source, _tour(each.name) or str(each.folder)) for each in found))
+    )
 
 
 def vocabularies(recent: Sequence[str], in_use: str) -> tuple[Choice, ...]:
