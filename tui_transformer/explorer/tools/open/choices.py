@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tui_transformer.explorer.state.tours import OF_A_PACKAGE
 from tui_transformer.guide.texts import tour_question, tours
 from tui_transformer.model.found import Found, trained_models
 from tui_transformer.model.loading import BUILT_IN
@@ -55,9 +57,7 @@ def at_once(recent: Sequence[str], sentences: Sequence[str] = ()) -> tuple[Choic
 
 def with_found(choices: Iterable[Choice], found: Iterable[Found]) -> tuple[Choice, ...]:
     """The same, and the checkpoints that are on this computer."""
-    return _each_once(
-        (*choices, *(Choice(each.name, each.source, _tour(each.name) or str(each.folder)) for each in found))
-    )
+    return _each_once((*choices, *(Choice(each.name, each.source, str(each.folder)) for each in found)))
 
 
 def vocabularies(recent: Sequence[str], in_use: str) -> tuple[Choice, ...]:
@@ -76,9 +76,10 @@ def matching(choices: Sequence[Choice], typed: str) -> list[int]:
 
 
 def _told() -> list[str]:
-    """Tours, those of the trained models first."""
+    """Tours, those of the trained models first; those of packages only where they are installed."""
     trained = trained_models()
-    return sorted(tours(), key=lambda name: (name not in trained, name))
+    there = [name for name in tours() if name not in OF_A_PACKAGE or importlib.util.find_spec(name) is not None]
+    return sorted(there, key=lambda name: (name not in trained, name))
 
 
 def _known(name: str) -> str:
