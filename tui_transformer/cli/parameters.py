@@ -35,3 +35,16 @@ HideSpecial = Annotated[
 ]
 HideFirst = Annotated[bool, typer.Option("--hide-first", help="The same with the first token.")]
 TableFormat = Annotated[Literal["text", "json", "csv"], typer.Option("--format", help="How to write it.")]
+Metric = Annotated[
+    Literal["divergence", "logit", "log-probability", "difference", "loss"] | None,
+    typer.Option("--metric", help="What is measured; by default by how many tokens are named: none, one or two."),
+]
+Tokens = Annotated[
+    str | None,
+    typer.Option(
+        "--tokens",
+        metavar="WORD[,WORD]",
+        help="The words or IDs that are measured; of two, the difference of their logits.",
+    ),
+    SEVERAL,
+]

@@ -28,6 +28,15 @@ def run(request: Request) -> None:
     if (request.from_text is None) == (request.from_ids is None):
         raise UsageError("give either --from-text or --from-ids: the sentence that the values come from")
     session = open_session(request)
+    if request.each is not None:
+        from tui_transformer.cli import patch_table
+
+        patch_table.run(session, _other(session, request), request)
+        return
+    if request.step is None:
+        raise UsageError("name a step, or a table with --each position, head or layer")
+    if request.format == "svg" or request.metric is not None or request.tokens is not None:
+        raise UsageError("--metric, --tokens and svg are of --each")
     program = session.trace.program
     names = find((*program.names, *program.weights), request.step)
     if len(names) > 1:

@@ -1,4 +1,4 @@
-"""Give a step the values that it has for another sentence, and show what changes.
+"""Give a step the values that it has for another sentence, and show what changes; with --each, a table of all places.
 
 Example: tui-transformer patch weights --ids 6,7,8 --from-ids 9,7,8
 """
@@ -6,20 +6,31 @@ Example: tui-transformer patch weights --ids 6,7,8 --from-ids 9,7,8
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from tui_transformer.cli import completion
 from tui_transformer.cli.options import SEVERAL, Flags
-from tui_transformer.cli.parameters import Position, TableFormat
+from tui_transformer.cli.parameters import Metric, Position, Tokens
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request(Flags):
     """What is patched, and from where."""
 
-    step: Annotated[str, typer.Argument(metavar="STEP", autocompletion=completion.steps, help="A step.")]
+    step: Annotated[
+        str | None,
+        typer.Argument(metavar="STEP", autocompletion=completion.steps, help="A step; not with --each."),
+    ] = None
+    each: Annotated[
+        Literal["position", "head", "layer"] | None,
+        typer.Option(
+            "--each", help="Every position behind every layer, every head, or every layer, each patched alone."
+        ),
+    ] = None
+    metric: Metric = None
+    tokens: Tokens = None
     from_text: Annotated[
         str | None, typer.Option("--from-text", metavar="SENTENCE", help="The sentence that the values come from.")
     ] = None
@@ -35,4 +46,6 @@ class Request(Flags):
         str | None, typer.Option("--head", metavar="0,2", help="Only these heads; may be given again."), SEVERAL
     ] = None
     position: Position = None
-    format: TableFormat = "text"
+    format: Annotated[
+        Literal["text", "json", "csv", "svg"], typer.Option("--format", help="How to write it; svg with --each alone.")
+    ] = "text"

@@ -1,0 +1,98 @@
+"""Tables of patches and metrics, beside whole runs by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tui_transformer.analysis.metrics import METRICS, Metric
+from tui_transformer.analysis.patching import KINDS, START, sweep, table_of
+from tui_transformer.engine.edits import Patch
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model import Model
+
+IDS, OTHER = [5, 6, 7, 8, 9], [5, 10, 7, 8, 9]
+
+
+@pytest.fixture(scope="module")
+def traces():
+    model = Model.load("copy", dtype="float64", device="cpu")
+    return model.trace(ids=IDS), model.trace(ids=OTHER)
+
+
+def shares(logits):
+    found = np.exp(logits - logits.max())
+    return found / found.sum()
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_is_its_formula(traces, name):
+    trace, other = traces
+    new, old = (np.array(each["output.logits"])[4] for each in (other, trace))
+    p, q = shares(old), shares(new)
+    expected = {
+        "divergence": (p * np.log(p / q)).sum(),
+        "logit": new[11],
+        "log-probability": np.log(q[11]),
+        "difference": new[11] - new[12],
+        "loss": -np.log(q[11]),
+    }
+    metric = Metric(name, (11, 12)[: METRICS[name][0]])
+    assert metric.measure(other, trace, range(4, 5)) == pytest.approx(expected[name], abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_place_is_patched_alone(traces, kind):
+    trace, other = traces
+    table = table_of(trace.program, kind)
+    metric = Metric("difference", (11, 12))
+    found = list(sweep(trace, other, table, metric, range(4, 5)))
+    assert [each.place for each in found] == list(table.places)
+    for each in found[:: max(len(found) // 5, 1)]:
+        patch = Patch.between(trace, other, each.place.step, each.place.rows, each.place.heads)
+        logits = trace.edited([patch])["output.logits"][4]
+        assert each.value == pytest.approx(logits[11] - logits[12], abs=1e-12)
+
+
+def test_a_table_has_every_layer_and_position_or_head(traces):
+    program = traces[0].program
+    places = table_of(program, "position").places
+    assert {(each.row, each.column) for each in places} == {(row, i) for row in (-1, 0, 1) for i in range(5)}
+    assert places[0].step == program.step(START).name
+    assert {(each.row, each.column) for each in table_of(program, "head").places} == {
+        (row, i) for row in (0, 1) for i in range(4)
+    }
+
+
+def test_what_enters_the_first_layer_decides_everything_before_the_rest(traces):
+    trace, other = traces
+    metric = Metric("difference", (11, 12))
+    found = {
+        (each.place.row, each.place.column): each.value
+        for each in sweep(trace, other, table_of(trace.program, "position"), metric, range(4, 5))
+    }
+    whole = metric.measure(other, trace, range(4, 5))
+    own = metric.measure(trace, trace, range(4, 5))
+    assert found[-1, 1] == pytest.approx(whole, abs=1e-12)  # only that token differs
+    assert found[-1, 3] == pytest.approx(own, abs=1e-12)
+    assert found[1, 4] == pytest.approx(whole, abs=1e-12)  # the last layer's last position is all that is read
+
+
+def test_what_cannot_be_measured_is_refused(traces):
+    trace, other = traces
+    with pytest.raises(UsageError, match="no metric is called 'x'"):
+        Metric("x")
+    with pytest.raises(UsageError, match="about 2 tokens, not 1"):
+        Metric("difference", (1,))
+    with pytest.raises(InputError, match="no token 99999"):
+        Metric("logit", (99_999,)).measure(trace, other, range(4, 5))
+    with pytest.raises(UsageError, match="no kind is called"):
+        table_of(trace.program, "word")
+    longer = Model.load("copy", device="cpu").trace(ids=[*IDS, 4])
+    with pytest.raises(InputError, match="name rows that both have"):
+        list(sweep(trace, longer, table_of(trace.program, "layer"), Metric("logit", (1,)), range(4, 5)))
+    attention = Model.load("attention").trace()
+    with pytest.raises(InputError, match="no layers"):
+        table_of(attention.program, "position")
+    with pytest.raises(InputError, match="no logits of words"):
+        Metric("divergence").measure(attention, attention, range(1))

@@ -1,0 +1,137 @@
+"""Patching tables: one sentence with values of another, a place at a time.
+
+After Meng et al. 2022, "Locating and Editing Factual Associations in GPT", §2, and Wang et al. 2022, "Interpretability
+in the Wild", §3.
+
+A cell is the metric after the patch. Beside it stand the metric of the sentence itself and of the other one, so that
+(cell − own) ÷ (other − own) is the share that the patch brings over. What a patch does not reach is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tui_transformer.analysis.attentions import attentions
+from tui_transformer.analysis.metrics import Metric
+from tui_transformer.engine.edits import Patch
+from tui_transformer.engine.keep import layer_outputs
+from tui_transformer.engine.program import Program
+from tui_transformer.engine.trace import Trace, Watch
+from tui_transformer.errors import InputError, UsageError
+
+START = "embedding.output"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell of a table: what is patched.
+
+    Attributes:
+        step: The step that takes the other sentence's values.
+        row: Of the table: the layer; −1 is what enters the first.
+        column: The position or head; 0 where the whole step is patched.
+        rows: The rows of the step that are patched; None for all.
+        heads: The heads; None for all.
+    """
+
+    step: str
+    row: int
+    column: int
+    rows: range | None = None
+    heads: range | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """The places of a kind, and what its rows and columns are."""
+
+    places: tuple[Place, ...]
+    rows: str
+    columns: str
+
+
+def _stream(program: Program) -> dict[int, str]:
+    """What enters the first layer, and what leaves each, of the last stack."""
+    outputs = layer_outputs(program)
+    stack = program.steps[program.places[outputs[-1]]].name.partition(".")[0] if outputs else ""
+    found = dict(enumerate(name for name in outputs if name.startswith(f"{stack}.")))
+    if not found:
+        raise InputError("the model has no layers whose values could be patched")
+    entrance = next((name for name in (f"{stack}.{START}", START) if name in program.names), None)
+    return ({} if entrance is None else {-1: program.step(entrance).name}) | found
+
+
+def _positions(program: Program) -> Table:
+    places = (
+        Place(step, layer, row, rows=range(row, row + 1))
+        for layer, step in _stream(program).items()
+        for row in range(program.shape(step)[0])
+    )
+    return Table(tuple(places), "layer", "position")
+
+
+def _layers(program: Program) -> Table:
+    return Table(tuple(Place(step, layer, 0) for layer, step in _stream(program).items()), "layer", "whole")
+
+
+def _heads(program: Program) -> Table:
+    found = [each for each in attentions(program) if f"{each.name.rpartition('.')[0]}.context" in program.by_name]
+    group = found[-1].group if found else ""
+    places = (
+        Place(f"{each.name.rpartition('.')[0]}.context", each.layer, head, heads=range(head, head + 1))
+        for each in found
+        if each.group == group
+        for head in range(each.heads)
+    )
+    return Table(tuple(places), "layer", "head")
+
+
+KINDS: Mapping[str, Callable[[Program], Table]] = {"position": _positions, "head": _heads, "layer": _layers}
+"""What is patched: the residual stream at a position behind each layer, a head's output, all that leaves a layer."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A place and the metric with it patched."""
+
+    place: Place
+    value: float
+
+
+def table_of(program: Program, kind: str) -> Table:
+    """The places of a kind.
+
+    Raises:
+        UsageError: There is no such kind.
+        InputError: The model has no such places.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"no kind is called {kind[:40]!r}: use {', '.join(KINDS)}")
+    found = KINDS[kind](program)
+    if not found.places:
+        raise InputError(f"the model has no {kind}s whose values could be patched")
+    return found
+
+
+def sweep(
+    trace: Trace, other: Trace, table: Table, metric: Metric, positions: range, before: Watch | None = None
+) -> Iterator[Measured]:
+    """The metric with every place patched alone, one at a time as it is found.
+
+    Args:
+        trace: The sentence.
+        other: The one that values come from, with as many tokens.
+        table: The places.
+        metric: What is measured.
+        positions: Where the answer is read.
+        before: As in `Trace.compute`.
+
+    Raises:
+        InputError: The sentences have different lengths.
+    """
+    for each in (trace, other):
+        each.compute(before=before)
+    for place in table.places:
+        patch = Patch.between(trace, other, place.step, place.rows, place.heads)
+        yield Measured(place, metric.measure(trace.edited((patch,), budget=0), trace, positions))

@@ -1,0 +1,88 @@
+"""`patch --each`: a table of what every position, head or layer brings over from another sentence."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tui_transformer.analysis.effects import answer_positions
+from tui_transformer.analysis.metrics import Metric
+from tui_transformer.analysis.patching import Measured, Table, sweep, table_of
+from tui_transformer.cli import tables
+from tui_transformer.cli.answers import parse_positions, where
+from tui_transformer.cli.commands.patch import Request
+from tui_transformer.cli.output import emit
+from tui_transformer.cli.progress import counted
+from tui_transformer.cli.session import Session
+from tui_transformer.cli.token_names import token_ids
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import UsageError
+from tui_transformer.report import as_svg
+from tui_transformer.views.view import Axis, Values, View
+
+START = "embedding"
+
+
+def run(session: Session, other: Trace, request: Request) -> None:
+    """Patch every place alone, and show the metric with it.
+
+    Raises:
+        InputError: The sentences have different lengths, or the model has no such places or words.
+    """
+    if request.step is not None or request.rows is not None or request.head is not None:
+        raise UsageError("--each names the places itself: leave out STEP, --rows and --head")
+    trace = session.trace
+    table = table_of(trace.program, request.each or "")
+    metric = Metric.of(request.metric, () if request.tokens is None else token_ids(session.model, request.tokens))
+    positions = answer_positions(trace, parse_positions(request.position, trace), folder=session.model.folder)
+    own, others = (metric.measure(each, trace, positions) for each in (trace, other))
+    names = (f"{place.step} {place.column}" for place in table.places)
+    found = list(counted(sweep(trace, other, table, metric, positions), names))
+    if request.format == "svg":
+        emit([as_svg.render(_view(session, table, found, metric))])
+        return
+    note = f"{metric.name} at {where(session, positions)}: {own:.4g} as it is, {others:.4g} of the other sentence"
+    columns = ("step", "layer", table.columns, "token", metric.name, "share of the way")
+    rows = [_row(session, table, each, own, others) for each in found]
+    emit(tables.written(tables.Table(columns, rows, 4, note), request.format))
+
+
+def _row(session: Session, table: Table, each: Measured, own: float, others: float) -> tuple[tables.Value, ...]:
+    place, way = each.place, others - own
+    share = (each.value - own) / way if way else math.nan
+    token = _label(session, table, place.step, place.column) if table.columns == "position" else None
+    return place.step, _layer(place.row), place.column, token, each.value, share
+
+
+def _layer(row: int) -> str:
+    return START if row < 0 else str(row)
+
+
+def _label(session: Session, table: Table, step: str, column: int) -> str:
+    if table.columns != "position":
+        return str(column)
+    return session.labels.of(session.trace.program.axes(step)[-2])(column)
+
+
+def _view(session: Session, table: Table, found: list[Measured], metric: Metric) -> View:
+    """Layers × positions or heads, as a heat map."""
+    rows = sorted({each.place.row for each in found})
+    columns = range(1 + max(each.place.column for each in found))
+    values = np.full((len(rows), len(columns)), np.nan)
+    for each in found:
+        values[rows.index(each.place.row), each.place.column] = each.value
+
+    def window(down: range, across: range) -> Values:
+        part: Values = values[down.start : down.stop, across.start : across.stop]
+        return part
+
+    step = found[-1].place.step
+    return View(
+        f"patch each {table.columns}",
+        f"{metric.name} with each {table.columns} patched",
+        Axis(table.rows, len(rows), lambda i: _layer(rows[i])),
+        Axis(table.columns, len(columns), lambda i: _label(session, table, step, i)),
+        "diverging" if np.nanmin(values) < 0 else "sequential",
+        window,
+    )
