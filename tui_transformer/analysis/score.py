@@ -14,11 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tui_transformer.analysis.effects import LOGITS, log_shares
+from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.loss import NOT_COUNTED
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.generation.sampling import LARGEST_TEMPERATURE
+from tui_transformer.model.targets import default_targets, looks_ahead
 
 
 @dataclass(frozen=True)
@@ -107,3 +109,17 @@ def _token(position: int, target: int, shares: Host, smoothing: float) -> TokenS
     rank = 1 + int((shares > shares[target]).sum())
     entropy = -(1.0 - smoothing) * own - (smoothing * float(shares.mean()) if smoothing else 0.0)
     return TokenScore(position, target, rank, own, entropy)
+
+
+def text_targets(trace: Trace, ids: Sequence[int]) -> list[int]:
+    """The tokens of a text as targets, −1 where the position, or the token that it predicts, is padding.
+
+    Args:
+        trace: A trace with logits.
+        ids: The tokens at whose positions predictions are made.
+    """
+    program = trace.program
+    real = real_tokens(trace, program.axes(LOGITS)[0]).tolist()
+    predicted = [*real[1:], False] if looks_ahead(program) else real
+    targets = zip(default_targets(program, ids), real, predicted, strict=True)
+    return [target if here and there else NOT_COUNTED for target, here, there in targets]

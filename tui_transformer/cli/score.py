@@ -6,8 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 
-from tui_transformer.analysis.real_tokens import real_tokens
-from tui_transformer.analysis.score import Score, TokenScore, score
+from tui_transformer.analysis.score import Score, TokenScore, score, text_targets
 from tui_transformer.cli.commands.score import Request
 from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import emit
@@ -17,7 +16,7 @@ from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.loss import NOT_COUNTED
 from tui_transformer.engine.program import LABEL
 from tui_transformer.errors import InputError
-from tui_transformer.model.targets import default_targets, looks_ahead
+from tui_transformer.model.targets import looks_ahead
 from tui_transformer.report.explained import finite
 
 COLUMNS = ("position", "of", "id", "word", "rank", "probability", "log_probability", "cross_entropy", "perplexity")
@@ -47,8 +46,7 @@ def _targets(session: Session, request: Request) -> Sequence[int]:
         raise InputError(f"{session.model.name} gives words no probability: it has no {LOGITS} of words")
     positions, words = program.shape(LOGITS)
     if request.targets is None:
-        real = real_tokens(session.trace, program.axes(LOGITS)[0]).tolist()
-        return _counted(default_targets(program, session.predicted), real, ahead=looks_ahead(program))
+        return text_targets(session.trace, session.predicted)
     targets = parse_ids(request.targets.replace("−", "-"), "--targets")
     if len(targets) != positions:
         raise InputError(f"--targets: {len(targets)} for {positions} positions: give one for each, -1 for none")
@@ -56,14 +54,6 @@ def _targets(session: Session, request: Request) -> Sequence[int]:
         if not NOT_COUNTED <= target < words:
             raise InputError(f"--targets: there is no token {target}: IDs go from 0 to {words - 1}, -1 for none")
     return targets
-
-
-def _counted(targets: Sequence[int], real: Sequence[bool], *, ahead: bool) -> list[int]:
-    """−1 where the position, or the token that it predicts, is padding."""
-    predicted = [*real[1:], False] if ahead else real
-    return [
-        target if here and there else NOT_COUNTED for target, here, there in zip(targets, real, predicted, strict=True)
-    ]
 
 
 def _rows(session: Session, tokens: Sequence[TokenScore]) -> Iterator[tuple[Value, ...]]:

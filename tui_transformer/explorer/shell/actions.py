@@ -49,6 +49,11 @@ ACTIONS = (
     Action("rollout", "open('rollout')", "Attention rollout: what reached which token"),
     Action("lens", "open('lens')", "Logit lens: which word each layer spells", "lens", "L"),
     Action("similar", "open('similar')", "Compare with another sentence: cosine, and what every pair of tokens gives"),
+    Action("nearest", "open('nearest')", "Words nearest to a word, or to king - man + woman"),
+    Action("score", "open('score')", "How likely the text is: surprise of every token, perplexity"),
+    Action("softmax", "open('softmax')", "Softmax of this row, naive and safe; break the naive one"),
+    Action("item.next", "open('item-next')", "Next sentence of the batch"),
+    Action("item.back", "open('item-back')", "Sentence of the batch before"),
     Action("chart.next", "next_chart", "Next chart", "chart", "c"),
     Action("scale", "scale", "One colour scale for all layers, or one a step", "scale", "m"),
     Action("hide.special", "hide('special')", "Hide special tokens in attention, the rest renormalised"),
@@ -246,6 +251,11 @@ BREAKING = (
     Action("mend", "mend", "Mend everything"),
 )
 CUTS = (Action("vocabulary.open", "add", "Add another vocabulary", "add a vocabulary", "v"),)
+SOFTMAX = (
+    Action("cursor.wider", "raise(1)", "Raise all scores by 10", "raise", "+"),
+    Action("cursor.narrower", "raise(-1)", "Lower all scores by 10", "lower", "-"),
+    Action("breaks", "break", "Raise the scores until the naive softmax breaks, and back", "break it", "!"),
+)
 PATCH = (HELP,)
 PART = (Action("cursor.choose", "screen.submit", "Patch"),)
 DIALOG = (Action("back", "leave", "Leave without a change", "leave", "esc"),)
@@ -328,6 +338,7 @@ SCREENS: Mapping[str, tuple[Action, ...]] = {
     "exercises": EXERCISES,
     "breaks": BREAKING,
     "cuts": CUTS,
+    "softmax": SOFTMAX,
     "patch": PATCH,
     "part": PART,
     "dialog": DIALOG,

@@ -80,6 +80,8 @@ KEYS: Mapping[str, str] = {
     "rollout": "R",
     "lens": "L",
     "similar": "J",
+    "item.next": "full_stop",
+    "item.back": "greater_than_sign",
     "generate": "W",
     "train": "ctrl+l",
     "checkpoints": "F",

@@ -76,6 +76,25 @@ def _links(port: Port) -> None:
     screen.open_from(port)
 
 
+def _item(by: int) -> Callable[[Port], None]:
+    """Another sentence of the batch, going round."""
+
+    def other(port: Port) -> None:
+        session = port.session
+        if not session.batch:
+            port.say("one sentence is open: begin with several, as --text A --text B")
+            return
+        port.change(session.with_batch(session.batch, (session.item + by) % len(session.batch)))
+
+    return other
+
+
+def _nearest(port: Port) -> None:
+    from tui_transformer.explorer.tools.nearest import screen
+
+    screen.open_from(port)
+
+
 def _open(port: Port) -> None:
     from tui_transformer.explorer.tools.open import screen
 
@@ -90,6 +109,18 @@ def _patch(port: Port) -> None:
 
 def _rollout(port: Port) -> None:
     from tui_transformer.explorer.tools.rollout import screen
+
+    screen.open_from(port)
+
+
+def _score(port: Port) -> None:
+    from tui_transformer.explorer.tools.score import screen
+
+    screen.open_from(port)
+
+
+def _softmax(port: Port) -> None:
+    from tui_transformer.explorer.tools.softmax import screen
 
     screen.open_from(port)
 
@@ -137,13 +168,18 @@ TOOLS: Mapping[str, Callable[[Port], None]] = {
     "exercises": _exercises,
     "generate": _generate,
     "heads": _heads,
+    "item-back": _item(-1),
+    "item-next": _item(1),
     "lens": _lens,
     "links": _links,
+    "nearest": _nearest,
     "open": _open,
     "patch": _patch,
     "rollout": _rollout,
+    "score": _score,
     "settings": _settings,
     "similar": _similar,
+    "softmax": _softmax,
     "targets": _targets,
     "train": _train,
     "vocabulary": _vocabulary,

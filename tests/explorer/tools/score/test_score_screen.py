@@ -1,0 +1,29 @@
+"""The screen that scores the text: shaded tokens, sums, a line a token."""
+
+from __future__ import annotations
+
+from driving import WIDE, exploring
+
+
+async def test_a_text_is_scored_as_the_command_scores_it():
+    async with exploring(WIDE, model="story", text="Once there was a small girl") as explorer:
+        await explorer.app.screen.run_action("open('score')")
+        await explorer.shown("How likely the text is", "perplexity")
+        assert "Once there was a small girl" in explorer.text
+        assert "ln p of the text" in explorer.text
+        assert "Ġthere" in explorer.text
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.main
+
+
+async def test_a_model_without_words_is_said_to_have_nothing_to_score():
+    async with exploring(WIDE, model="attention") as explorer:
+        await explorer.app.screen.run_action("open('score')")
+        await explorer.settled()
+        assert "gives words no probability" in explorer.text
+
+
+async def test_a_text_of_one_token_is_said_to_predict_nothing():
+    async with exploring(WIDE, model="story", text="Once") as explorer:
+        await explorer.app.screen.run_action("open('score')")
+        await explorer.shown("no token is predicted")

@@ -1,0 +1,37 @@
+"""The screen that shows the naive and the safe softmax of a row, and breaks the naive one."""
+
+from __future__ import annotations
+
+import pytest
+from driving import NARROW, WIDE, exploring
+
+
+async def opened(explorer) -> None:
+    await explorer.go("encoder.0.self_attention.weights")
+    await explorer.app.screen.run_action("open('softmax')")
+    await explorer.settled()
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_the_row_under_the_cursor_is_shown_both_ways_and_the_naive_one_breaks(size):
+    async with exploring(size, text="the waves crashed") as explorer:
+        await opened(explorer)
+        assert "Softmax, naive and safe" in explorer.text
+        assert "Both are the same to" in explorer.text
+        await explorer.press("!")
+        assert "The naive softmax is broken: e^s overflows" in explorer.text
+        assert "nan" in explorer.text
+        await explorer.press("!")
+        assert "Both are the same to" in explorer.text
+        await explorer.press("+", "+")
+        assert "all scores + 20" in explorer.text
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.main
+
+
+async def test_a_step_without_a_softmax_is_said():
+    async with exploring(WIDE, text="the waves") as explorer:
+        await explorer.go("embedding.tokens")
+        await explorer.app.screen.run_action("open('softmax')")
+        await explorer.settled()
+        assert "there is no softmax here" in explorer.text

@@ -1,0 +1,65 @@
+"""The softmax as it is written, e^s ÷ Σ e^s, beside the one that is computed, e^(s − max) ÷ Σ e^(s − max).
+
+Both are the same number as long as no exponential overflows: in float32 e^s is infinite above 88.72, and ∞ ÷ ∞ is no
+number; where every e^s is 0, below −103.97, nor is 0 ÷ 0 (Goodfellow et al. 2016, §4.1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.engine.backend import Host
+
+
+@dataclass(frozen=True, eq=False)
+class Softmaxes:
+    """A row of scores and both ways to its shares, all in the precision of the scores.
+
+    Attributes:
+        scores: s.
+        powers: e^s.
+        naive: e^s ÷ Σ e^s.
+        shifted: s − max.
+        safe_powers: e^(s − max).
+        safe: e^(s − max) ÷ Σ e^(s − max).
+    """
+
+    scores: Host
+    powers: Host
+    naive: Host
+    shifted: Host
+    safe_powers: Host
+    safe: Host
+
+    @property
+    def breaks(self) -> bool:
+        """Whether the naive shares are no numbers where the safe ones are."""
+        return bool((np.isnan(self.naive) & ~np.isnan(self.safe)).any())
+
+    @property
+    def apart(self) -> float:
+        """The largest difference of the two."""
+        return float(np.abs(self.naive - self.safe).max())
+
+
+@np.errstate(all="ignore")
+def softmaxes(scores: Host, raised: float = 0.0) -> Softmaxes:
+    """Both softmaxes of a row, all of whose scores are raised by a number."""
+    scores = scores + scores.dtype.type(raised)
+    powers = np.exp(scores)
+    shifted = scores - scores.max()
+    safe = np.exp(shifted)
+    return Softmaxes(scores, powers, powers / powers.sum(), shifted, safe, safe / safe.sum())
+
+
+def breaking_point(scores: Host) -> float:
+    """The smallest whole number by which scores have to be raised for the naive softmax to break."""
+    largest = float(scores[np.isfinite(scores)].max())
+    limit = math.log(float(np.finfo(scores.dtype).max))
+    raised = float(math.ceil(limit - largest))
+    while not softmaxes(scores, raised).breaks:
+        raised += 1.0
+    return raised

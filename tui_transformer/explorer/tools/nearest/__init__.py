@@ -1,0 +1,1 @@
+"""The words nearest to a word, or to a sum of words."""

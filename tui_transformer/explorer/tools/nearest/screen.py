@@ -1,0 +1,76 @@
+"""The nearest words: a list of cosines for a word, or for a sum such as king - man + woman."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Static
+
+from tui_transformer.analysis.similar import Term, similar, table_name, terms_of
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.reader import Reader
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.text.display import fit, visible
+
+TOP = 30
+WORD = 24
+COST = 4
+"""Operations for every number of the table."""
+
+
+def open_from(port: Port) -> None:
+    """Ask for the words; says so where the model has no table of words."""
+    session = port.session
+    try:
+        rows, width = session.trace.program.shape(table_name(session.trace))
+    except InputError as error:
+        port.say(str(error))
+        return
+
+    def ask(text: str | None) -> None:
+        if text is None:
+            return
+        terms = terms_of(session.model, text)
+        cost = COST * rows * width
+        port.ask("nearest", cost, lambda _: similar(session.trace, terms, TOP), lambda found: show(terms, found))
+
+    def show(terms: Sequence[Term], found: Sequence[tuple[int, float]]) -> None:
+        port.open(NearestScreen(session, terms, found))
+
+    hint = "by the cosine of their rows of the embedding; the words of a sum are left out"
+    prompt = PromptScreen(
+        "Words near to",
+        value=_under_cursor(port),
+        placeholder="a word, or king - man + woman",
+        hint=hint,
+        check=lambda text: terms_of(session.model, text),
+    )
+    port.open(prompt, ask)
+
+
+def _under_cursor(port: Port) -> str:
+    """The word of the cursor's row, where it is one."""
+    tokens, row = port.session.encoding.tokens, port.position.place.row
+    return tokens[row].text.strip() if row < len(tokens) and tokens[row].text.strip().isalnum() else ""
+
+
+class NearestScreen(Reader):
+    """A line a word, the nearest first."""
+
+    def __init__(self, session: Session, terms: Sequence[Term], found: Sequence[tuple[int, float]]) -> None:
+        """Show what was found for a sum."""
+        said = " ".join(f"{'+' if term.sign > 0 else '−'} {session.model.word(term.token)}" for term in terms)
+        super().__init__(f"Words near to {visible(said.removeprefix('+ '))}")
+        self.session, self.found = session, found
+
+    def page(self) -> ComposeResult:
+        """The list."""
+        lines = [Content.styled(f"{'':>4} {fit('word', WORD)} {'ID':>8}  cosine", "$foreground 65%")]
+        for rank, (token, cosine) in enumerate(self.found, 1):
+            word = fit(visible(self.session.model.word(token)), WORD)
+            lines.append(Content(f"{rank:>4} {word} {token:>8}  {cosine:.4f}"))
+        yield Static(Content("\n").join(lines), markup=False)

@@ -1,0 +1,1 @@
+"""How likely the text is, token by token."""

@@ -1,0 +1,102 @@
+"""The text with every token shaded by how much it surprises the model, and what each adds to the perplexity."""
+
+from __future__ import annotations
+
+import math
+
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Static
+
+from tui_transformer.analysis.score import Score, TokenScore, score, text_targets
+from tui_transformer.engine.gradient import LOGITS
+from tui_transformer.engine.program import LABEL
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.reader import Reader
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.tools.generate.wording import token_texts
+from tui_transformer.model.targets import looks_ahead
+from tui_transformer.text.display import fit, visible
+
+MOST = 500
+"""Tokens that have a line of their own."""
+
+WORD = 16
+STRONGEST = 10.0
+"""Bits of surprise from which on a token is shaded most."""
+
+UNLIKELY = 0.1
+"""Below this share a token is underlined too."""
+
+
+def open_from(port: Port) -> None:
+    """The score of the text; says so where the model gives words no probability."""
+    session = port.session
+    program = session.trace.program
+    if LOGITS not in program.by_name or program.axes(LOGITS)[-1].name == LABEL:
+        port.say("this model gives words no probability: there is nothing to score")
+        return
+    targets = text_targets(session.trace, session.predicted)
+
+    def work(_: object) -> Score | InputError:
+        try:
+            return score(session.trace, targets)
+        except InputError as error:
+            return error
+
+    def show(found: Score | InputError) -> None:
+        if isinstance(found, InputError):
+            port.say(str(found))
+        else:
+            port.open(ScoreScreen(session, found))
+
+    port.ask("score", sum(map(program.flops, program.steps)), work, show)
+
+
+class ScoreScreen(Reader):
+    """The shaded text, the sums, and a line a token."""
+
+    def __init__(self, session: Session, scored: Score) -> None:
+        """Show the score of a session's text."""
+        super().__init__("How likely the text is")
+        self.session, self.scored = session, scored
+
+    def page(self) -> ComposeResult:
+        """The text, the sums, the list."""
+        yield Static(Content("\n").join([self._text(), Content(""), *self._sums(), Content(""), *self._lines()]))
+
+    def _text(self) -> Content:
+        ids, ahead = self.session.predicted, looks_ahead(self.session.trace.program)
+        known = {token.position + ahead: token for token in self.scored.tokens}
+        parts = zip(token_texts(self.session.model, ids), map(known.get, range(len(ids))), strict=True)
+        return Content("").join(Content.styled(visible(text), _shade(token)) for text, token in parts)
+
+    def _sums(self) -> list[Content]:
+        scored, count = self.scored, len(self.scored.tokens)
+        sees = "" if looks_ahead(self.session.trace.program) else " · the model sees each token that it is scored on"
+        lines = (
+            f"ln p of the text {scored.log_probability:.4f} nats · {count:,} tokens{sees}",
+            f"cross-entropy {scored.cross_entropy:.4f} nats, {scored.cross_entropy / math.log(2):.4f} bits a token",
+            f"perplexity {scored.perplexity:.4g}: as lost as among so many equally likely tokens",
+            f"shaded: −log₂ p, up to {STRONGEST:g} bits; underlined: p below {UNLIKELY:.0%}",
+        )
+        return [Content.styled(line, "$foreground 80%") for line in lines]
+
+    def _lines(self) -> list[Content]:
+        lines = [Content.styled(f"{fit('token', WORD)} {'p':>9} {'−ln p':>9} {'rank':>7}", "$foreground 65%")]
+        for token in self.scored.tokens[:MOST]:
+            word = fit(visible(self.session.model.word(token.token)), WORD)
+            lines.append(Content(f"{word} {token.probability:>9.4f} {-token.log_probability:>9.4f} {token.rank:>7,}"))
+        more = len(self.scored.tokens) - MOST
+        return [*lines, *([Content(f"and {more:,} more")] if more > 0 else [])]
+
+
+def _shade(token: TokenScore | None) -> str:
+    """The style of a token; one that nothing predicts is quiet."""
+    if token is None:
+        return "$foreground 60%"
+    bits = -token.log_probability / math.log(2)
+    shade = round(70 * min(bits / STRONGEST, 1.0))
+    ground = f"on $error {shade}%" if shade else ""
+    return f"{'underline ' if token.probability < UNLIKELY else ''}$foreground {ground}".strip()

@@ -1,0 +1,1 @@
+"""The naive and the safe softmax of a row, side by side."""

@@ -1,0 +1,141 @@
+"""The softmax of the cursor's row twice: as the formula has it, and as it is computed; a key breaks the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widgets import Static
+
+from tui_transformer.analysis.naive_softmax import Softmaxes, breaking_point, softmaxes
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.ops import Softmax
+from tui_transformer.engine.program import Program, Step
+from tui_transformer.explorer.shell.actions import SOFTMAX
+from tui_transformer.explorer.shell.dialog import Keys
+from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.reader import Reader
+from tui_transformer.text.display import cells, fit
+
+MOST = 60
+"""Columns of the row that are listed: the largest scores."""
+
+RAISED = 10.0
+LABEL, NUMBER = 11, 10
+HEADINGS = ("s", "e^s", "naive", "s − max", "e^(s−max)", "safe")
+
+
+def open_from(port: Port) -> None:
+    """The softmax of the step that is shown, or of its attention; says so where there is none."""
+    trace, place = port.session.trace, port.position.place
+    step = softmax_near(trace.program, port.position.stop)
+    if step is None:
+        port.say("there is no softmax here: go to the weights of an attention, or to the probabilities")
+        return
+    axes = trace.program.axes(step.inputs[0])
+    *heads, rows, columns = axes
+    row = min(place.row, rows.size - 1)
+    head = [range(min(place.head, axis.size - 1), min(place.head, axis.size - 1) + 1) for axis in heads]
+    region = (*head, range(row, row + 1), range(columns.size))
+    label = port.session.labels.of(columns)
+
+    def show(scores: Host) -> None:
+        where = f"{step.name} · row {row} {port.session.labels.of(rows)(row)}"
+        port.open(SoftmaxScreen(where, scores, [label(int(i)) for i in largest(scores)]))
+
+    port.ask("softmax", columns.size, lambda _: np.array(trace.window(step.inputs[0], region)).reshape(-1), show)
+
+
+def softmax_near(program: Program, stop: str) -> Step | None:
+    """The softmax that is looked at, or that of the same sublayer or head."""
+    scope = stop.rpartition(".")[0]
+    found = [step for step in program.steps if type(step.op) is Softmax]
+    own = (step for step in found if step.name == program.aliases.get(stop, stop))
+    near = (step for step in found if step.name.rpartition(".")[0] == scope)
+    return next(own, next(near, None))
+
+
+def largest(scores: Host) -> Host:
+    """The columns that are listed, in their order."""
+    best = np.argsort(-np.nan_to_num(scores, neginf=-np.inf), kind="stable")[:MOST]
+    return np.sort(best)
+
+
+class SoftmaxScreen(Reader):
+    """A line a score, with every number on the way to its share."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(SOFTMAX)
+
+    def __init__(self, where: str, scores: Host, labels: Sequence[str]) -> None:
+        """Show a row of scores as it is."""
+        super().__init__("Softmax, naive and safe")
+        self.where, self.scores, self.labels = where, scores, labels
+        self.raised = 0.0
+
+    @property
+    def keys(self) -> Keys:
+        """The keys that are named in the border."""
+        return {"+ -": "raise, lower the scores", "!": "break it, mend it", "esc": "leave"}
+
+    def page(self) -> ComposeResult:
+        """The table."""
+        yield Static(id="softmax", markup=False)
+
+    def on_mount(self) -> None:
+        """Show the row."""
+        self._show()
+
+    def action_raise(self, times: int) -> None:
+        """Raise all scores; the safe shares stay as they are."""
+        self.raised += times * RAISED
+        self._show()
+
+    def action_break(self) -> None:
+        """Raise the scores just so far that the naive softmax breaks, or mend it."""
+        self.raised = 0.0 if softmaxes(self.scores, self.raised).breaks else breaking_point(self.scores)
+        self._show()
+
+    def _show(self) -> None:
+        found = softmaxes(self.scores, self.raised)
+        quiet = "$foreground 65%"
+        heading = fit("", LABEL) + "".join(f"{name:>{NUMBER}}" for name in HEADINGS)
+        lines = [
+            Content.styled(f"all scores + {self.raised:g} · {self.scores.dtype} · {self.where}", quiet),
+            Content.styled(heading, "bold"),
+            *(self._line(found, int(i), label) for i, label in zip(largest(self.scores), self.labels, strict=True)),
+            Content(fit("Σ", LABEL) + _sums(found)),
+            Content(""),
+            Content.styled(_said(found, self.raised), "bold $error" if found.breaks else "$foreground"),
+        ]
+        self.query_one("#softmax", Static).update(Content("\n").join(lines))
+
+    @staticmethod
+    def _line(found: Softmaxes, i: int, label: str) -> Content:
+        columns = (found.scores, found.powers, found.naive, found.shifted, found.safe_powers, found.safe)
+        text = "".join(f"{_number(float(column[i])):>{NUMBER}}" for column in columns)
+        return Content.styled(fit(label, LABEL) + text, "$error" if np.isnan(found.naive[i]) else "$foreground")
+
+
+def _number(value: float) -> str:
+    text = f"{value:.4f}" if abs(value) < 1e4 else f"{value:.3e}"
+    return text if cells(text) < NUMBER else f"{value:.1e}"
+
+
+def _sums(found: Softmaxes) -> str:
+    with np.errstate(all="ignore"):
+        sums = ("", found.powers.sum(), found.naive.sum(), "", found.safe_powers.sum(), found.safe.sum())
+    return "".join(f"{value if isinstance(value, str) else _number(float(value)):>{NUMBER}}" for value in sums)
+
+
+def _said(found: Softmaxes, raised: float) -> str:
+    """What is to be seen in both."""
+    if found.breaks:
+        what = "overflows: ∞ ÷ ∞" if np.isinf(found.powers).any() else "is 0 everywhere: 0 ÷ 0"
+        return f"The naive softmax is broken: e^s {what} is no number. The safe one gives the same shares as before."
+    more = "" if raised else " Raising all scores by one number changes neither, until e^s overflows."
+    return f"Both are the same to {found.apart:.1e}.{more}"
