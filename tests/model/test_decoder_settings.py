@@ -24,6 +24,10 @@ REFUSED = [
     ("gemma2", {"use_bidirectional_attention": True}, "use_bidirectional_attention True"),
     ("gemma2", {"attn_logit_softcapping": -1.0}, "attn_logit_softcapping -1.0"),
     ("gemma2", {"layer_types": LAYERS[:1]}, "layer_types names 1 layers of 2"),
+    ("gemma2", {"final_logit_softcapping": 30}, "final_logit_softcapping 30 is a whole number"),
+    ("gemma2", {"query_pre_attn_scalar": 0.5}, "query_pre_attn_scalar 0.5 is not a whole number"),
+    ("gemma3", {"query_pre_attn_scalar": 256.0}, "query_pre_attn_scalar 256.0 is not a whole number"),
+    ("gpt_neo", {"attention_layers": ["local", "global"]}, "are not those of attention_types"),
     ("gemma3", {"attn_logit_softcapping": 50.0}, "attn_logit_softcapping 50.0 is not supported"),
     ("gemma3", {"use_bidirectional_attention": "yes"}, "use_bidirectional_attention 'yes'"),
     ("gemma3", {"rope_parameters": {"rope_theta": 5.0}}, "is not a table for each of full_attention"),
@@ -77,6 +81,16 @@ REFUSED = [
     ("exaone4", {"layer_types": None, "sliding_window_pattern": "LLG"}, "sliding_window_pattern 'LLG' without"),
     ("exaone4", {"num_key_value_heads": 4}, "num_attention_heads 6 is not divisible"),
     ("ernie4_5", {"use_bias": None}, "use_bias None"),
+    (
+        "exaone4",
+        {"sliding_window_pattern": []},
+        r"sliding_window_pattern \[\] is neither a count of layers nor letters",
+    ),
+    ("cohere", {"logit_scale": 1}, "logit_scale 1 is a whole number"),
+    ("cohere2", {"logit_scale": 2}, "logit_scale 2 is a whole number"),
+    ("gpt_oss", {"swiglu_alpha": 2}, "swiglu_alpha 2 is a whole number"),
+    ("gpt_oss", {"swiglu_limit": 7}, "swiglu_limit 7 is a whole number"),
+    ("helium", {"head_dim": None}, "head_dim None"),
     ("helium", {"head_dim": 5}, "rotary positions turn pairs of columns"),
 ]
 

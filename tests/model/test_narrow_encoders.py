@@ -41,6 +41,20 @@ def test_a_narrow_embedding_is_projected_after_its_norm(family):
     assert trace["output.transform.norm"].shape == (len(IDS), 24)
 
 
+@pytest.mark.parametrize("family", ["electra", "albert"])
+def test_there_are_two_kinds_of_segments_where_nothing_is_said(family, folder_of):
+    where = folder_of(family)
+    raw = json.loads((where / "config.json").read_text())
+    assert raw.pop("type_vocab_size") == 2
+    (where / "config.json").write_text(json.dumps(raw))
+    assert loaded(where).trace(ids=IDS)["embedding.segments"].shape == (len(IDS), 24)
+
+
+def test_a_list_is_no_number_of_segments(folder_of):
+    with pytest.raises(InputError, match=r"type_vocab_size \[\] is not a whole number"):
+        loaded(folder_of("electra", type_vocab_size=[]))
+
+
 def test_layers_of_an_albert_have_one_set_of_weights():
     trace = loaded(REFERENCES / "albert").trace(ids=IDS)
     assert "encoder.1.self_attention.query" in trace.program.by_name

@@ -75,6 +75,13 @@ def positive(key: str, value: object) -> None:
         raise UsageError(f"{key} {shown(value)} is not a finite number above 0")
 
 
+def positive_float(key: str, value: object) -> None:
+    """A finite number above 0 that is written with a point, as transformers demands it of some settings."""
+    positive(key, value)
+    if not isinstance(value, float):
+        raise UsageError(f"{key} {shown(value)} is a whole number: write it with a point")
+
+
 def renamed(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """The settings of a `config.json` under their own names, where it has them under other names (own → other).
 

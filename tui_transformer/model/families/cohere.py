@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tui_transformer.model.checks import Check, positive, truth
+from tui_transformer.model.checks import Check, positive_float, truth
 from tui_transformer.model.description import ATTENTION_MATRICES, NO_MATRICES, Attention, Head, Layer, Norm
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.llama import LAYER, PARTS, GroupedConfig
@@ -23,7 +23,7 @@ class CohereConfig(GroupedConfig):
     keys: ClassVar[Mapping[str, str]] = {"rms_norm_eps": "layer_norm_eps"}
     checks: ClassVar[Mapping[str, Check]] = {
         **GroupedConfig.checks,
-        "logit_scale": positive,
+        "logit_scale": positive_float,
         **dict.fromkeys(("attention_bias", "use_qk_norm"), truth),
     }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from tui_transformer.model.checks import Check
 from tui_transformer.model.families.base import Family
 from tui_transformer.model.families.bert import BertConfig, encoder_parts
 from tui_transformer.model.families.masked_words import NarrowConfig, fitted
@@ -20,6 +21,7 @@ class ElectraConfig(NarrowConfig, BertConfig):
 
     model_type: ClassVar[str] = "electra"
     keys: ClassVar[Mapping[str, str]] = {**BertConfig.keys, "table_width": "embedding_size"}
+    checks: ClassVar[Mapping[str, Check]] = {**BertConfig.checks, **NarrowConfig.checks}
 
     d_model: int = 256
     heads: int = 4

@@ -28,6 +28,12 @@ class Exaone4Config(WindowedConfig):
     rms_norm_eps: float = 1e-5
     sliding_window_pattern: str | int | None = 4
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        pattern = self.sliding_window_pattern
+        if pattern is not None and not isinstance(pattern, str) and not _counts(pattern):
+            raise UsageError(f"sliding_window_pattern {shown(pattern)} is neither a count of layers nor letters")
+
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; a pattern of letters is only read as `layer_types`."""

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tui_transformer.model.checks import Check, positive
+from tui_transformer.model.checks import Check, positive_float
 from tui_transformer.model.description import Attention, Head, Layer
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.gemma import GemmaBaseConfig, less_one
 from tui_transformer.model.families.layer_kinds import FULL, SLIDING
 from tui_transformer.model.families.llama import LAYER, PARTS
-from tui_transformer.model.families.settings import check_divides, optional
+from tui_transformer.model.families.settings import a_size, check_divides, optional
 from tui_transformer.model.families.windowed import WindowedConfig
 from tui_transformer.model.layers import divided
 from tui_transformer.model.weight_table import WeightTable
@@ -28,8 +28,8 @@ class Gemma2Config(GemmaBaseConfig, WindowedConfig):
     checks: ClassVar[Mapping[str, Check]] = {
         **WindowedConfig.checks,
         **GemmaBaseConfig.checks,
-        "query_pre_attn_scalar": positive,
-        **dict.fromkeys(("final_logit_softcapping", "attn_logit_softcapping"), optional(positive)),
+        "query_pre_attn_scalar": a_size,
+        **dict.fromkeys(("final_logit_softcapping", "attn_logit_softcapping"), optional(positive_float)),
     }
 
     vocab_size: int = 256000
@@ -39,7 +39,7 @@ class Gemma2Config(GemmaBaseConfig, WindowedConfig):
     num_attention_heads: int = 8
     num_key_value_heads: int | None = 4
     max_position_embeddings: int = 8192
-    query_pre_attn_scalar: float = 256
+    query_pre_attn_scalar: int = 256
     final_logit_softcapping: float | None = 30.0
     attn_logit_softcapping: float | None = 50.0
 

@@ -88,7 +88,11 @@ class GptNeoConfig(DecoderConfig):
         found = raw.get("attention_layers") if types is None else _layers(types)
         given = {key: value for key, value in raw.items() if key != "attention_layers"}
         named = {} if found is None else {"attention_layers": tuple(found) if isinstance(found, list) else found}
-        return super().from_json(given | named)
+        config = super().from_json(given | named)
+        if raw.get("attention_layers", found) != found:
+            said = shown(raw["attention_layers"])
+            raise UsageError(f"attention_layers {said} are not those of attention_types {shown(types)}")
+        return config
 
     def final_norm(self) -> Norm:
         """Layer norm."""

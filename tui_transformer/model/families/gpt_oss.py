@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from tui_transformer.engine.backend import Host
-from tui_transformer.model.checks import Check, positive, truth
+from tui_transformer.model.checks import Check, positive_float, truth
 from tui_transformer.model.description import (
     ATTENTION_MATRICES,
     FEED_FORWARD_MATRICES,
@@ -49,7 +49,7 @@ class GptOssConfig(WindowedConfig):
         **WindowedConfig.checks,
         **EXPERT_CHECKS,
         "attention_bias": truth,
-        **dict.fromkeys(("swiglu_alpha", "swiglu_limit"), positive),
+        **dict.fromkeys(("swiglu_alpha", "swiglu_limit"), positive_float),
     }
 
     vocab_size: int = 201088
