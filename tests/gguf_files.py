@@ -62,15 +62,25 @@ Tensors = Iterator[tuple[str, np.ndarray]]
 
 
 def write_gguf(
-    path: Path, family: str | Path, kind: str = "F32", tensors: Mapping[str, list[float]] | None = None, **changes: Any
+    path: Path,
+    family: str | Path,
+    kind: str = "F32",
+    tensors: Mapping[str, list[float]] | None = None,
+    left: tuple[str, ...] = (),
+    **changes: Any,
 ) -> Path:
-    """The checkpoint of a family, or of a folder, as a GGUF file, its matrices in a type; with further tensors."""
+    """The checkpoint of a family, or of a folder, as a GGUF file, its matrices in a type.
+
+    With further tensors and entries, and without the entries that are left out.
+    """
     folder = REFERENCES / family
     config = json.loads((folder / "config.json").read_text())
     architecture = ARCHITECTURES.get(folder.name, config["model_type"].removesuffix("_text"))
     architecture = ARCHITECTURES.get(config["model_type"], architecture)
     writer = GGUFWriter(path, architecture)
     for entry, value in (entries_of(architecture, config) | changes).items():
+        if entry in left:
+            continue
         add_entry(writer, f"{architecture}.{entry.replace('__', '.')}", value)
     add_vocabulary(writer, folder)
     for name, tensor in tensors_of(architecture, config, load_file(folder / "model.safetensors")):

@@ -371,3 +371,49 @@ def test_the_published_smollm2_goes_on_with_paris():
 def test_generation_of_a_gguf_model_stops_at_its_end(tmp_path):
     defaults = defaults_of(Model.load(write_gguf(tmp_path / "m.gguf", "llama")))
     assert defaults.settings.greedy
+
+
+def test_a_gemma_with_eyes_from_ollama_is_read_without_them(tmp_path):
+    entries = {"rope.local.freq_base": 10000.0, "rope.global.freq_base": 1e6, "vision.block_count": 2}
+    path = write_gguf(
+        tmp_path / "m.gguf",
+        "gemma3",
+        tensors={"v.blk.0.attn_q.weight": [0.0] * 4, "mm.input_projection.weight": [1.0] * 4},
+        left=("rope.freq_base", "rope.freq_base_swa"),
+        **entries,
+    )
+    read, own = Model.load(path), Model.load(as_llama_cpp_has_it("gemma3", tmp_path / "own"))
+    assert read.config.rope_parameters == own.config.rope_parameters
+    assert read.program(3).weights == own.program(3).weights
+
+
+def test_gpt_oss_from_ollama_gives_the_logits_of_the_checkpoint(tmp_path):
+    path, own = tmp_path / "m.gguf", Model.load(REFERENCES / "gpt_oss", dtype="float64").trace(ids=IDS)
+    read = gguf.GGUFReader(write_gguf(path, "gpt_oss"))
+    tensors = {each.name: np.array(each.data) for each in read.tensors}
+    writer = gguf.GGUFWriter(tmp_path / "ollama.gguf", "gptoss")
+    for key, entry in read.fields.items():
+        if key.startswith("gpt-oss.") and "scaling.type" not in key and "pattern" not in key:
+            value = entry.contents()
+            add = writer.add_float32 if isinstance(value, float) else writer.add_uint32
+            add(key.replace("gpt-oss.", "gptoss."), value)
+    for i in (0, 1):
+        parts = [tensors.pop(f"blk.{i}.attn_{part}.{end}") for end in ("weight", "bias") for part in "qkv"]
+        tensors |= {
+            f"blk.{i}.attn_qkv.weight": np.concatenate(parts[:3]),
+            f"blk.{i}.attn_qkv.bias": np.concatenate(parts[3:]),
+        }
+        for end in ("weight", "bias"):
+            gate, up = (tensors.pop(f"blk.{i}.ffn_{part}_exps.{end}") for part in ("gate", "up"))
+            both = np.stack([gate, up], axis=2).reshape(len(gate), 2 * gate.shape[1], *gate.shape[2:])
+            tensors[f"blk.{i}.ffn_gate_up_exps.{end}"] = both
+            tensors[f"blk.{i}.attn_out.{end}"] = tensors.pop(f"blk.{i}.attn_output.{end}")
+        tensors[f"blk.{i}.attn_sinks"] = tensors.pop(f"blk.{i}.attn_sinks.weight")
+    for name, tensor in tensors.items():
+        writer.add_tensor(name, np.ascontiguousarray(tensor))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    found = Model.load(tmp_path / "ollama.gguf", dtype="float64").trace(ids=IDS)
+    np.testing.assert_allclose(found["output.logits"], own["output.logits"], atol=2e-6)

@@ -123,6 +123,10 @@ def _llama(file: GgufFile, raw: dict[str, Any]) -> Settings:
     return {**chosen, **biases, **rope_alone(file, raw)}
 
 
+GEMMA3_THETA, GEMMA3_LONGER = 1e6, 8.0
+LAYERS_OF_LONGER = (34, 48, 62)
+"""Of the sizes of Gemma 3 whose layers without a window have slower positions (Gemma Team 2025, §2)."""
+
 LAYERS_OF_27B = {"gemma2": 46, "gemma3": 62}
 
 
@@ -138,13 +142,24 @@ def _gemma2(file: GgufFile, raw: dict[str, Any]) -> Settings:
 
 
 def _gemma3(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """No window in every sixth layer; those with one have rotary positions of their own."""
+    """No window in every sixth layer; those with one have rotary positions of their own.
+
+    Ollama's files say nothing of slower positions, which the larger sizes have.
+    """
+    rope = rope_of(file, raw, theta=GEMMA3_THETA)
+    if _is_of_ollama(file) and raw["num_hidden_layers"] in LAYERS_OF_LONGER and rope["rope_type"] == "default":
+        rope |= {"rope_type": "linear", "factor": GEMMA3_LONGER}
     kinds = _kinds(file, raw, lambda layer: (layer + 1) % 6 != 0)
     return {
         "query_pre_attn_scalar": _scores(file, raw),
         "layer_types": kinds if raw.get("sliding_window") else [FULL] * len(kinds),
-        "rope_parameters": {FULL: rope_of(file, raw), SLIDING: of_windows(file)},
+        "rope_parameters": {FULL: rope, SLIDING: of_windows(file)},
     }
+
+
+def _is_of_ollama(file: GgufFile) -> bool:
+    """Whether Ollama made the file of a model that sees pictures, too."""
+    return f"{file.architecture}.vision.block_count" in file.metadata
 
 
 def _olmo2(file: GgufFile, raw: dict[str, Any]) -> Settings:
@@ -162,7 +177,12 @@ def _olmo2(file: GgufFile, raw: dict[str, Any]) -> Settings:
 def _gpt_oss(file: GgufFile, raw: dict[str, Any]) -> Settings:
     """The bounds of its scaled positions are not rounded."""
     kinds = _kinds(file, raw, lambda layer: layer % 2 == 0)
-    return {"layer_types": kinds, "rope_parameters": {**rope_of(file, raw), "truncate": False}}
+    return {"layer_types": kinds, "rope_parameters": {**rope_of(file, raw, usual=_usual(file)), "truncate": False}}
+
+
+def _usual(file: GgufFile) -> str:
+    """Ollama's files give the factor and not its kind."""
+    return "yarn" if f"{file.architecture}.rope.scaling.factor" in file.metadata else "none"
 
 
 def _in_part(file: GgufFile, raw: dict[str, Any]) -> Settings:
@@ -246,6 +266,9 @@ ARCHITECTURES: Mapping[str, Architecture] = {
         {**_WINDOW, **_EXPERTS, "expert_feed_forward_length": "intermediate_size"},
         {"attention_bias": True},
         more=_gpt_oss,
+    ),
+    "gptoss": Architecture(
+        "gpt_oss", names.GPT_OSS_OF_OLLAMA, {**_WINDOW, **_EXPERTS}, {"attention_bias": True}, more=_gpt_oss
     ),
     "phi3": Architecture("phi3", names.PHI3, _WINDOW, more=_phi3),
     "phi2": Architecture("phi", names.PHI2, fixed={"hidden_act": "gelu_new"}, more=_in_part),

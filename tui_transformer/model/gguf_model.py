@@ -37,8 +37,9 @@ WINDOW = "sliding_window"
 OWN_STEPS = ("decoder.", "encoder.")
 """Beginnings of names of the program's own steps, whose matrices are stored in × out."""
 
-OF_A_CLASSIFIER = ("cls.", "cls_")
-"""Beginnings of tensors of a head that gives classes, below which the model is read."""
+SINKS = ".attn_sinks"
+NOT_READ = ("cls.", "cls_", "v.", "mm.")
+"""Beginnings of tensors of a head that gives classes, and of what sees pictures: the model of words is read alone."""
 
 
 def settings_of(file: GgufFile) -> dict[str, Any]:
@@ -97,11 +98,13 @@ def open_model(file: GgufFile) -> GgufTensors:
 
 
 def _is_read(name: str) -> bool:
-    return name not in READ_HERE and not name.startswith(OF_A_CLASSIFIER)
+    return name not in READ_HERE and not name.startswith(NOT_READ)
 
 
 def _placed(architecture: Architecture, raw: Settings, name: str, shape: Shape) -> Iterable[Placed]:
     """Where a tensor goes; one that nothing is known of keeps its name."""
+    if name.endswith(SINKS):  # as Ollama has it
+        name = f"{name}.weight"
     stem, _, ending = name.rpartition(".")
     target, numbers = architecture.names.get(NUMBER.sub("{}", f"{stem}.").rstrip(".")), NUMBER.findall(f"{stem}.")
     make = next((make(raw) for end, make in architecture.made.items() if name.endswith(end)), None)
@@ -116,8 +119,9 @@ def _placed(architecture: Architecture, raw: Settings, name: str, shape: Shape) 
 def _several(target: Several, raw: Settings, numbers: list[str], ending: str, shape: Shape) -> Iterable[Placed]:
     count = shape[0] if shape else 0
     if target.sizes is None:
-        names = [f"{target.names[0].format(*numbers, i)}.{ending}" for i in range(count)]
-        return [Placed(own, _turned(own, len(shape) - 1), (i, 1), whole=False) for i, own in enumerate(names)]
+        cells = [(i, each, name) for i in range(count) for each, name in enumerate(target.names)]
+        found = [(i, each, f"{name.format(*numbers, i)}.{ending}") for i, each, name in cells]
+        return [Placed(own, _in_turn(target, each, own, len(shape) - 1), (i, 1), whole=False) for i, each, own in found]
     sizes = tuple(target.sizes(raw))
     if sum(sizes) != count:
         raise ValueError("not the sum of the sizes")
@@ -127,6 +131,14 @@ def _several(target: Several, raw: Settings, numbers: list[str], ending: str, sh
         Placed(own, _turned(own, len(shape)), run)
         for own, run in zip(named, zip(starts, sizes, strict=True), strict=True)
     ]
+
+
+def _in_turn(target: Several, first: int, own: str, axes: int) -> Make | None:
+    """Of rows of several weights in turn, those of one; as the program has it."""
+    turned, every = _turned(own, axes), len(target.names)
+    if every == 1:
+        return turned
+    return lambda rows: np.ascontiguousarray(rows[first::every] if turned is None else turned(rows[first::every]))
 
 
 def _turned(own: str, axes: int) -> Make | None:

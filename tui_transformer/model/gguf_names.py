@@ -16,6 +16,7 @@ class Several:
     Attributes:
         names: Of the weights, in their order; a single one stands for as many as there are, numbered in its last {}.
         sizes: How many rows each has, given the settings; None where each is one cell of the axis, which it loses.
+            With several names, a cell then has the rows of all of them in turn.
     """
 
     names: tuple[str, ...]
@@ -71,6 +72,12 @@ GPT_OSS = {
     **MIXTRAL,
     f"{BLOCK}.attn_sinks": f"{ATTENTION}.sinks",
     f"{BLOCK}.post_attention_norm": f"{LAYER}.post_attention_layernorm",
+}
+GPT_OSS_OF_OLLAMA = {
+    **GPT_OSS,
+    f"{BLOCK}.attn_qkv": SPLIT,
+    f"{BLOCK}.attn_out": f"{LAYER}.self_attn.o_proj",
+    f"{BLOCK}.ffn_gate_up_exps": Several((f"{EXPERT}.gate", f"{EXPERT}.hidden")),
 }
 PHI3 = {
     **LLAMA,

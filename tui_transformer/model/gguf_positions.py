@@ -24,18 +24,22 @@ OLD_CONTEXT = "original_max_position_embeddings"
 Settings = Mapping[str, Any]
 
 
-def rope_of(file: GgufFile, raw: Settings, *, in_part: bool = False) -> dict[str, Any]:
+def rope_of(
+    file: GgufFile, raw: Settings, *, in_part: bool = False, usual: str = "none", theta: float = USUAL_THETA
+) -> dict[str, Any]:
     """The rotary positions of a file.
 
     Args:
         file: What the file says.
         raw: The settings that are known.
         in_part: The architecture may turn a part of the columns of a head.
+        usual: How they are scaled where the file does not say.
+        theta: θ where the file does not say.
 
     Raises:
         InputError: They are scaled in a way that is not read.
     """
-    kind, theta = str(_said(file, "scaling.type") or "none"), _theta(file, "freq_base")
+    kind, theta = str(_said(file, "scaling.type") or usual), _theta(file, ("freq_base", "global.freq_base"), theta)
     if SLOWER in file.tensors:
         found = _llama3(file, theta)
     elif SHORT in file.tensors and LONG in file.tensors:
@@ -49,17 +53,18 @@ def rope_of(file: GgufFile, raw: Settings, *, in_part: bool = False) -> dict[str
 
 def of_windows(file: GgufFile) -> dict[str, Any]:
     """The rotary positions of layers with a window, where they have their own: never scaled."""
-    return {"rope_type": "default", "rope_theta": _theta(file, "freq_base_swa")}
+    return {"rope_type": "default", "rope_theta": _theta(file, ("freq_base_swa", "local.freq_base"))}
 
 
 def _said(file: GgufFile, entry: str) -> Any:
     return file.metadata.get(f"{file.architecture}.rope.{entry}")
 
 
-def _theta(file: GgufFile, entry: str) -> float:
-    found = _said(file, entry) or USUAL_THETA
+def _theta(file: GgufFile, entries: tuple[str, ...], usual: float = USUAL_THETA) -> float:
+    """θ under the first of its names; the second is Ollama's."""
+    found = next((said for entry in entries if (said := _said(file, entry))), usual)
     if not isinstance(found, int | float) or not 1.0 <= found < math.inf:
-        raise InputError(f"{file.path}: its metadata have {shown(found)} for rope.{entry}: copy it again")
+        raise InputError(f"{file.path}: its metadata have {shown(found)} for rope.{entries[0]}: copy it again")
     return float(found)
 
 

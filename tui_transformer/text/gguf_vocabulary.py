@@ -150,7 +150,7 @@ def _sentence_pairs(file: GgufFile, words: Sequence[str]) -> tokenizers.Tokenize
             byte_fallback=True,
         )
     )
-    return _marked(rust, file, before=True)
+    return _marked(rust, file, before=not file.architecture.startswith("gemma"))
 
 
 def _merges(
