@@ -5,26 +5,65 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tui_transformer.analysis.attentions import attentions
+    from tui_transformer.analysis.attribution import Attribution, attribute
+    from tui_transformer.analysis.circuits import Circuit, circuits
+    from tui_transformer.analysis.effects import effect, effects
+    from tui_transformer.analysis.metrics import Metric
+    from tui_transformer.analysis.patching import sweep, table_of
     from tui_transformer.engine.edits import Ablate, Edit, Patch
+    from tui_transformer.engine.gradient import gradients
+    from tui_transformer.engine.targets import Target, every
     from tui_transformer.engine.trace import Trace
+    from tui_transformer.errors import InputError
     from tui_transformer.model import Model
 
 __version__ = "0.1.0"
-__all__ = ["Ablate", "Edit", "Model", "Patch", "Trace", "__version__"]
+__all__ = [
+    "Ablate",
+    "Attribution",
+    "Circuit",
+    "Edit",
+    "InputError",
+    "Metric",
+    "Model",
+    "Patch",
+    "Target",
+    "Trace",
+    "__version__",
+    "attentions",
+    "attribute",
+    "circuits",
+    "effect",
+    "effects",
+    "every",
+    "gradients",
+    "sweep",
+    "table_of",
+]
 
 _HOMES = {
-    "Ablate": "tui_transformer.engine.edits",
-    "Edit": "tui_transformer.engine.edits",
-    "Model": "tui_transformer.model",
-    "Patch": "tui_transformer.engine.edits",
-    "Trace": "tui_transformer.engine.trace",
+    "engine.edits": ("Ablate", "Edit", "Patch"),
+    "engine.gradient": ("gradients",),
+    "engine.targets": ("Target", "every"),
+    "engine.trace": ("Trace",),
+    "analysis.attentions": ("attentions",),
+    "analysis.attribution": ("Attribution", "attribute"),
+    "analysis.circuits": ("Circuit", "circuits"),
+    "analysis.effects": ("effect", "effects"),
+    "analysis.metrics": ("Metric",),
+    "analysis.patching": ("sweep", "table_of"),
+    "errors": ("InputError",),
+    "model": ("Model",),
 }
+"""Where the public names are."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import the public classes when they are first asked for: `--version` does not wait for NumPy."""
-    if name not in _HOMES:
+    """Import the public names when they are first asked for: `--version` does not wait for NumPy."""
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(f"{__name__}.{home}"), name)
