@@ -213,6 +213,8 @@ class ExplorerApp(App[None]):
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action of the screen, and what every Textual program has."""
         yield from commands_of(screen, self.get_key_display, self.keymap)
+        if isinstance(screen, MainScreen):
+            yield from screen.commands()
         for command in super().get_system_commands(screen):
             if command.title not in ("Quit", "Keys"):
                 yield command

@@ -15,12 +15,12 @@ def test_every_key_of_the_line_has_a_word():
         assert named[name].shown
 
 
-@pytest.mark.parametrize(
-    ("size", "last"), [(WIDE, "e edit"), (MEDIUM, "0 whole"), (NARROW, "/ sentence"), (SMALL, "[ ] head")]
-)
-async def test_the_most_useful_keys_come_first(size, last):
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW, SMALL])
+async def test_the_keys_of_the_pane_come_first_then_the_most_useful(size):
     async with exploring(size) as explorer:
-        await explorer.press("left")
+        await explorer.press("left", "space")
         line = explorer.text.splitlines()[-1]
-        assert line.startswith(" space next  ")
-        assert line.rstrip().endswith(f"{last}  ? help  q quit")
+        assert line.startswith(" enter look inside  ")
+        assert line.rstrip().endswith("? help  q quit")
+        if size is not SMALL:
+            assert " space next  " in line

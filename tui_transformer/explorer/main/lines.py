@@ -9,11 +9,17 @@ from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.opening import Opening
 from tui_transformer.explorer.main.panes import texts
 from tui_transformer.explorer.main.panes.sentence import Sentence, SentencePane
-from tui_transformer.explorer.shell.actions import ACTIONS
+from tui_transformer.explorer.main.panes.text import WORDS
+from tui_transformer.explorer.main.usable import refused
+from tui_transformer.explorer.shell.actions import ACTIONS, FOCUSED
 from tui_transformer.explorer.shell.asking import Requests
 from tui_transformer.explorer.shell.keymap import in_use
 from tui_transformer.explorer.shell.written import Written
+from tui_transformer.explorer.state.session import VOCABULARY
 from tui_transformer.explorer.widgets.inks import Inks, inks_of
+
+INSTEAD = {VOCABULARY: "vocabulary", **dict.fromkeys(WORDS, "text")}
+"""What is shown in the place of the matrix."""
 
 LEAST_SHOWN = 0.00005
 """Seconds of computing a step that are worth saying."""
@@ -67,7 +73,9 @@ class Lines:
             shown = {action.id: action.shown for action in actions}
             if (line := self.opening.line(session, shown, width, inks)) is not None:
                 return line
-        return texts.keys(actions, width, inks, has_overlay=session.overlay.kind != "nothing")
+        stop, active = self._explored.position.stop, self._explored.view.active
+        pane = INSTEAD.get(stop, active) if active == "matrix" else active
+        return texts.keys(actions, width, inks, FOCUSED[pane], refused(session, stop, self._explored.scene))
 
     def _time(self, stop: str) -> str:
         seconds = self._times.get(stop, 0.0)

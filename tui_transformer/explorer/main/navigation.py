@@ -58,6 +58,19 @@ class Navigation:
         position = self._explored.position
         self._port.go(replace(position, place=replace(position.place, head=head)))
 
+    def go_to_token(self, which: int, place: int) -> None:
+        """Make a token of a sentence the current row, or the current column where the columns are its tokens."""
+        name = list(self._explored.session.sequences)[which]
+        scene, position = self._explored.scene, self._explored.position
+        column = scene is not None and scene.view.rows.sequence != name and scene.view.columns.sequence == name
+        changed = {"column": place} if column else {"row": place}
+        self._port.go(replace(position, place=replace(position.place, **changed)))
+
+    def turn_token(self, by: int) -> None:
+        """Go to another row, so many tokens on."""
+        place = self._explored.position.place
+        self._port.go(replace(self._explored.position, place=replace(place, row=max(place.row + by, 0))))
+
     def ask_where(self) -> None:
         """Ask for a step, a layer or a number, and go there."""
         session, stop = self._explored.session, self._explored.position.stop

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tui_transformer.explorer.main.bookmark import Bookmark
+from tui_transformer.explorer.main.counting import Counting
 from tui_transformer.explorer.main.editing import Editing
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.export import Export
@@ -42,6 +43,7 @@ class Parts:
     bookmark: Bookmark
     predicting: Predicting
     inside: LookingInside
+    counting: Counting
 
 
 def assemble(
@@ -79,4 +81,5 @@ def assemble(
         Bookmark(explored, port, tour),
         predicting,
         LookingInside(explored, panes, port),
+        Counting(explored, panes, port, presenter.show_position),
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar, Literal
 
 from textual import on
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SystemCommand
 from textual.binding import BindingType
-from textual.events import DescendantFocus, Resize
+from textual.events import DescendantFocus, Key, Resize
 from textual.message import Message
 
 from tui_transformer.engine.program import Grain
@@ -60,9 +61,11 @@ class MainScreen(ExplorerScreen[None]):
         self.parts.panes.focus(self.parts.explored.view.active)
         self.parts.presenter.lines.opening.begin(self.parts.explored.session)
 
-    def on_key(self) -> None:
-        """The line that opened gives way to the keys."""
+    def on_key(self, event: Key) -> None:
+        """The line that opened gives way to the keys; digits before a movement are its count."""
         self.parts.presenter.lines.opening.end()
+        if self.parts.counting.takes(event):
+            event.stop()
 
     def on_resize(self, event: Resize) -> None:
         """Show all panes, some, or one at a time, as the size allows."""
@@ -84,6 +87,12 @@ class MainScreen(ExplorerScreen[None]):
 
     for _kind in REPLIES:
         on(_kind)(_reply)
+
+    def commands(self) -> Iterable[SystemCommand]:
+        """What the palette finds beside actions."""
+        from tui_transformer.explorer.main.commands import commands
+
+        return commands(self.parts)
 
     # Moving
 

@@ -86,6 +86,42 @@ ACTIONS = (
     Action("suspend", "app.suspend_process", "Suspend (fg comes back)"),
 )
 
+FOCUSED: Mapping[str, tuple[Action, ...]] = {
+    "whole": (
+        Action("", "", "Look inside: the operation with its operands", "look inside", "enter"),
+        Action("", "", "From box to box", "box", "←↑↓→"),
+    ),
+    "sentence": (
+        Action("", "", "Edit the sentence", "edit", "enter"),
+        Action("", "", "Another word is the current one", "word", "← →"),
+    ),
+    "steps": (
+        Action("", "", "To the numbers of the step", "its numbers", "enter"),
+        Action("", "", "From step to step", "step", "↑ ↓"),
+    ),
+    "heads": (
+        Action("", "", "Look inside: the operation with its operands", "look inside", "enter"),
+        Action("", "", "The head beside", "head", "← →"),
+    ),
+    "matrix": (
+        Action("", "", "Look inside: the operation with its operands", "look inside", "enter"),
+        Action("", "", "The cell beside", "cell", "←↑↓→"),
+    ),
+    "cell": (
+        Action("", "", "Follow the term to the cell that it was read from", "follow", "enter"),
+        Action("", "", "Follow the second factor of a product", "second factor", ";"),
+        Action("", "", "Terms in order, or the largest first", "order", "r"),
+    ),
+    "chart": (Action("", "", "The next chart", "next chart", "c"),),
+    "vocabulary": (
+        Action("", "", "The word's row of the embedding", "its vector", "enter"),
+        Action("", "", "Find a word", "find", "^f"),
+        Action("", "", "Another vocabulary", "another", "v"),
+    ),
+    "text": (Action("", "", "Higher or lower temperature", "temperature", "+ -"),),
+}
+"""What the focused pane does, which comes first in the line of keys."""
+
 ALWAYS = ("beside", "help", "quit")
 """What the line of keys ends with, however short it is; the first only where something is beside."""
 
@@ -306,6 +342,11 @@ INSIDE = (
     HELP,
     Action("back", "back", "Back to where it was followed from; then out", "back", "esc"),
 )
+SENTENCE = (
+    Action("cursor.choose", "edit", "Edit the sentence"),
+    Action("cursor.left", "token(-1)", "The word before"),
+    Action("cursor.right", "token(1)", "The next word"),
+)
 WHOLE = (
     Action("cursor.left", "box(-1, 0)", "The box before"),
     Action("cursor.right", "box(1, 0)", "The next box"),
@@ -351,6 +392,7 @@ SCREENS: Mapping[str, tuple[Action, ...]] = {
     "predict": PREDICT,
     "cell": CELL,
     "inside": INSIDE,
+    "sentence": SENTENCE,
     "whole": WHOLE,
     "words": TEMPERATURE,
     "vocabulary": VOCABULARY,

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 from textual.app import App
 from textual.binding import Binding
 
-from tui_transformer.explorer.shell.keys import UNBOUND, Action
+from tui_transformer.explorer.shell.keys import KEYS, UNBOUND, Action
 
 
 class Keyed(Protocol):
@@ -34,3 +34,11 @@ def in_use(actions: Sequence[Action], app: App[Any]) -> Sequence[Action]:
 
 def _first(action: Action, app: App[Any], keymap: Mapping[str, str]) -> str:
     return app.get_key_display(next(bindings_in_use(action.binding(), keymap)))
+
+
+def keys_of(app: App[Any], meanings: Sequence[str]) -> Iterator[str]:
+    """The keys of every meaning that begins with one of these, those of the user where there are any."""
+    keymap = cast(Keyed, app).keymap
+    for name, keys in KEYS.items():
+        if name.startswith(tuple(meanings)):
+            yield from (key.strip() for key in keymap.get(name, keys).split(","))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from tui_transformer.explorer.shell.port import Port
 
@@ -154,6 +155,22 @@ def _vocabulary(port: Port) -> None:
 
     vocabulary.open_from(port)
 
+
+def _found(port: Port) -> Iterator[tuple[str, str, Callable[[], None]]]:
+    """Models, tours and settings, each with what is known of it and how it is opened."""
+    from tui_transformer.explorer.tools.open.choices import at_once
+    from tui_transformer.explorer.tools.open.screen import choose
+    from tui_transformer.explorer.tools.settings.fields import COLUMNS
+
+    for choice in at_once(()):
+        title = f"Tour: {choice.says}" if choice.kind == "tour" else f"Open {choice.name} ({choice.source})"
+        yield title, choice.name if choice.kind == "tour" else choice.says, partial(choose, port, choice)
+    for field in (field for column in COLUMNS for field in column):
+        yield f"Setting: {field.label.strip()}", field.help, partial(_settings, port)
+
+
+COMMANDS: Callable[[Port], Iterator[tuple[str, str, Callable[[], None]]]] = _found
+"""What the palette finds beside actions."""
 
 TOOLS: Mapping[str, Callable[[Port], None]] = {
     "ablate-head": _ablate_here("head", mean=False),

@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.geometry import Offset, Region, Size
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.cursor import ACROSS, ROW_ENDS, CursorWidget
+from tui_transformer.explorer.widgets.cursor import ACROSS, CHOOSE, ROW_ENDS, CursorWidget
 from tui_transformer.explorer.widgets.grid import Cell
 from tui_transformer.explorer.widgets.labels import fit_label
 from tui_transformer.explorer.widgets.palette import Surface
@@ -26,7 +26,7 @@ _MARK = "▸"
 class HeadThumbnails(CursorWidget, can_focus=True):
     """Small heat maps of the heads with their numbers; two rows of a matrix share a line."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*ACROSS, *ROW_ENDS]
+    BINDINGS: ClassVar[list[BindingType]] = [*ACROSS, *ROW_ENDS, *CHOOSE]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"thumbnails--number", "thumbnails--selected"}
 
     DEFAULT_CSS = """
@@ -41,6 +41,9 @@ class HeadThumbnails(CursorWidget, can_focus=True):
 
     class Moved(CursorWidget.Moved):
         """The user went to a head; `index` is its number."""
+
+    class Chosen(CursorWidget.Chosen):
+        """The user chose the head that is selected."""
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         """Show nothing yet."""

@@ -9,10 +9,13 @@ from typing import ClassVar
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
+from textual.binding import BindingType
 from textual.content import Content
-from textual.events import MouseDown
+from textual.events import Click, MouseDown
 from textual.message import Message
 
+from tui_transformer.explorer.shell.actions import SENTENCE
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.widgets.careful import CarefulWidget
 from tui_transformer.text.display import token_label, visible
 from tui_transformer.text.encoding import Encoding, Token
@@ -68,12 +71,17 @@ class Sentence:
         return Style(bold=row, underline=row or column)
 
 
+NAMES = ("source ", "target ")
+"""What stands before the tokens of two sentences."""
+
+
 class SentencePane(CarefulWidget, can_focus=True):
     """Two lines: the sentence as it was written and its tokens with their IDs, or the tokens of source and target.
 
     Where there is one line, it has the sentence that the rows of the step stand for.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = bindings(SENTENCE)
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "sentence--quiet",
         "sentence--chip",
@@ -103,11 +111,26 @@ class SentencePane(CarefulWidget, can_focus=True):
             super().__init__()
             self.which = which
 
+    class Chosen(Message):
+        """The user chose a token of the first sentence (0) or the second."""
+
+        def __init__(self, which: int, place: int) -> None:
+            super().__init__()
+            self.which, self.place = which, place
+
+    class Turned(Message):
+        """The user goes so many tokens on."""
+
+        def __init__(self, by: int) -> None:
+            super().__init__()
+            self.by = by
+
     def __init__(self, *, id: str | None = None) -> None:
         """Make a pane without a sentence."""
         super().__init__(id=id)
         self._sentences: tuple[Sentence, ...] = ()
         self._pressed = 0
+        self._token: int | None = None
 
     def show(self, sentences: Sequence[Sentence]) -> None:
         """Show one sentence with its tokens, or the tokens of a source and a target."""
@@ -118,13 +141,53 @@ class SentencePane(CarefulWidget, can_focus=True):
             self.refresh()
 
     def on_mouse_down(self, event: MouseDown) -> None:
-        """Remember which sentence is there: the focus that follows may show another there."""
+        """Remember what is there: the focus that follows may show another sentence there."""
         place, lines = event.get_content_offset(self), self._lines()
         self._pressed = lines[min(place.y if place else 0, len(lines) - 1)] if lines else 0
+        self._token = None if place is None else self._token_at(place.x, place.y)
 
-    def on_click(self) -> None:
-        """Open the sentence that is clicked for editing."""
-        self.post_message(self.Opened(self._pressed))
+    def on_click(self, event: Click) -> None:
+        """Choose the token that is clicked; a double click opens its sentence for editing."""
+        if event.chain == 2:
+            self.post_message(self.Opened(self._pressed))
+        elif self._token is not None:
+            self.post_message(self.Chosen(self._pressed, self._token))
+
+    def action_edit(self) -> None:
+        """Open the sentence for editing: the second where the rows are those of the second."""
+        rows = [place for place, sentence in enumerate(self._sentences) if sentence.row is not None]
+        self.post_message(self.Opened(rows[0] if rows else 0))
+
+    def action_token(self, by: int) -> None:
+        """Go to another token."""
+        self.post_message(self.Turned(by))
+
+    def _token_at(self, x: int, y: int) -> int | None:
+        """The token that is drawn at a place."""
+        if not self._sentences:
+            return None
+        written = len(self._sentences) == 1
+        sentence = self._sentences[min(self._pressed, len(self._sentences) - 1)]
+        first = self._first_shown(sentence)
+        at = 2 if first else 0
+        if written and y == 0:
+            return self._written_at(sentence, first, x - at)
+        at += 0 if written else len(NAMES[0])
+        for place, token in sentence.since(first):
+            width = cell_len(_written_token(token)) + 4 + len(str(token.id))
+            if at <= x < at + width:
+                return place
+            at += width
+        return None
+
+    @staticmethod
+    def _written_at(sentence: Sentence, first: int, x: int) -> int | None:
+        """The token of the character at a place of the written sentence."""
+        text, at = sentence.encoding.text, sentence.encoding.tokens[first].start if first else 0
+        while at < len(text) and x >= cell_len(visible(text[at])):
+            x -= cell_len(visible(text[at]))
+            at += 1
+        return next((place for place, token in sentence.since(first) if token.start <= at < token.end), None)
 
     def _lines(self) -> list[int]:
         """Which sentence each line has."""
@@ -140,7 +203,7 @@ class SentencePane(CarefulWidget, can_focus=True):
         quiet, plain = self.get_component_rich_style("sentence--quiet"), self.rich_style
         only = self._sentences[0] if len(self._sentences) == 1 else None
         parts = [] if only is None else [self._written(only, plain, quiet)]
-        names = ("",) if only is not None else ("source ", "target ")
+        names = ("",) if only is not None else NAMES
         parts += [self._chips(self._sentences[line], Text(names[line], quiet), quiet) for line in self._lines()]
         for part in parts:
             part.truncate(self.size.width, overflow="crop")  # a line that wraps would hide the next

@@ -37,6 +37,9 @@ class StepsPane(LineList):
             super().__init__()
             self.chosen = stop
 
+    class Entered(Message):
+        """The user goes to the numbers of the step."""
+
     def __init__(self, *, id: str | None = None) -> None:
         """Make an empty list."""
         super().__init__(id=id)
@@ -65,6 +68,11 @@ class StepsPane(LineList):
         event.stop()
         if event.index < len(self._steps):  # else the list was another one then
             self.post_message(self.Visited(self._entered(event.index)))
+
+    @on(LineList.Chosen)
+    def _chosen(self, event: LineList.Chosen) -> None:
+        event.stop()
+        self.post_message(self.Entered())
 
     def _entered(self, index: int) -> str:
         """The stop that a line leads to; from the line beside it, a heading is passed."""

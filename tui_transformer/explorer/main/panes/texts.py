@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 from rich.cells import cell_len
@@ -217,13 +217,19 @@ def tabs(panes: Mapping[str, int], active: str, inks: Inks) -> Text:
     return line
 
 
-def keys(actions: Sequence[Action], width: int, inks: Inks, *, has_overlay: bool = False) -> Text:
-    """As many keys as fit, each with its word; help and quit always, and what is for two matrices where there are."""
-    named = {action.id: action for action in actions}
-    always = [named[name] for name in ALWAYS if has_overlay or name != "beside"]
+def keys(
+    actions: Sequence[Action], width: int, inks: Inks, first: Sequence[Action] = (), refused: Collection[str] = ()
+) -> Text:
+    """As many keys as fit, each with its word: those of the focused pane, then the most useful; help and quit always.
+
+    What would be refused is left out, and a key that the pane has is not named again.
+    """
+    named = {action.id: action for action in actions if action.id not in refused}
+    always = [named[name] for name in ALWAYS if name in named]
     room = width - 1 - sum(map(_key_width, always))
-    chosen = []
-    for action in map(named.__getitem__, KEY_LINE):
+    chosen, taken = list[Action](), {action.shown for action in first}
+    others = (named[name] for name in KEY_LINE if name in named and named[name].shown not in taken)
+    for action in (*first, *others):
         if _key_width(action) <= room:
             room -= _key_width(action)
             chosen.append(action)

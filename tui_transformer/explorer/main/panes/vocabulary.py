@@ -55,10 +55,11 @@ class VocabularyPane(Vertical):
         self._called = ""
         self._found: Sequence[int] | None = None
         self._uses: Counter[int] = Counter()
+        self._first: tuple[int, ...] = ()
 
     def compose(self) -> ComposeResult:
         """Search line above, words below."""
-        yield LineInput(placeholder="f finds a word", id="search")
+        yield LineInput(placeholder="ctrl+f finds a word", id="search")
         yield LineList(id="entries")
 
     @property
@@ -72,6 +73,7 @@ class VocabularyPane(Vertical):
             self._vocabulary, self._found = vocabulary, None
             self.query_one(Input).value = ""
         self._uses, self._called = Counter(used), name
+        self._first = tuple(dict.fromkeys(used))
         self._fill()
 
     def action_search(self) -> None:
@@ -89,7 +91,15 @@ class VocabularyPane(Vertical):
         self.border_title = f"Vocabulary · {visible(self._called)} · {words.size:,} words{repeated}{found}"
 
     def _entry(self, index: int) -> int:
-        return index if self._found is None else self._found[index]
+        """The ID of a line: the words of the sentence first, then the others in order."""
+        if self._found is not None:
+            return self._found[index]
+        if index < len(self._first):
+            return self._first[index]
+        token = index - len(self._first)
+        for used in sorted(self._first):
+            token += used <= token
+        return token
 
     def _line(self, index: int) -> Text:
         token_id = self._entry(index)

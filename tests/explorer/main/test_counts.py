@@ -1,0 +1,58 @@
+"""Counts before movements; a digit alone still goes to its pane."""
+
+from __future__ import annotations
+
+import pytest
+from driving import NARROW, WIDE, exploring
+
+from tui_transformer.explorer.main import counting
+
+WEIGHTS = "encoder.0.self_attention.weights"
+
+
+async def typed(explorer, *keys: str) -> None:
+    """Type keys one right after the other."""
+    explorer.send(*keys)
+    await explorer.handled()
+    await explorer.handled()
+    await explorer.settled()
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_a_digit_and_a_letter_are_a_count_and_a_movement(size):
+    async with exploring(size, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await typed(explorer, "5", "j")
+        assert (explorer.position.place.row, explorer.view.active) == (5, "matrix")
+        await typed(explorer, "3", "l")
+        assert explorer.position.place.column == 3
+        await typed(explorer, "2", "k")
+        assert explorer.position.place.row == 3
+
+
+async def test_two_digits_and_a_step():
+    async with exploring(WIDE, model="question", whole=None) as explorer:
+        assert explorer.place[0] == 1
+        await typed(explorer, "1", "0", "space")
+        assert explorer.place[0] == 11
+        assert explorer.parts.panes.whole
+        await typed(explorer, "5", "backspace")
+        assert explorer.place[0] == 6
+
+
+async def test_a_digit_and_an_arrow_are_a_pane_and_a_movement_in_it():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await typed(explorer, "3", "right")
+        assert (explorer.view.active, explorer.position.place.head) == ("heads", 1)
+        await explorer.press("0")
+        assert explorer.parts.panes.whole
+
+
+async def test_after_a_moment_a_digit_is_no_count(monkeypatch):
+    monkeypatch.setattr(counting, "MOMENT", -1.0)
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("2", "j")
+        assert explorer.view.active == "steps"
+        assert explorer.stop != WEIGHTS

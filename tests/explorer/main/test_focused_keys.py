@@ -1,0 +1,98 @@
+"""The line of keys follows the focus and names nothing that is refused; clicks on tokens; the palette's finds."""
+
+from __future__ import annotations
+
+import pytest
+from driving import MEDIUM, NARROW, WIDE, exploring
+from textual.command import CommandPalette
+
+WEIGHTS = "encoder.0.self_attention.weights"
+FIRST = {"2": "enter its numbers", "3": "enter look inside", "4": "enter look inside", "5": "enter follow"}
+
+
+def line(explorer) -> str:
+    return explorer.text.splitlines()[-1]
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
+async def test_enter_comes_first_and_says_what_it_does_in_the_focused_pane(size):
+    async with exploring(size, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        for digit, says in FIRST.items():
+            await explorer.press(digit)
+            assert line(explorer).startswith(f" {says} ")
+
+
+async def test_what_would_be_refused_is_not_named():
+    async with exploring(WIDE, model="attention") as explorer:
+        await explorer.press("space")
+        for word in ("sentence", "write", "layer", "lens", "vocabulary", "backward"):
+            assert f" {word} " not in line(explorer)
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.press("space", "space")
+        assert "[ ] head" not in line(explorer)
+        await explorer.go(WEIGHTS)
+        assert "[ ] head" in line(explorer)
+
+
+async def test_a_click_on_a_token_chooses_it_and_a_double_click_edits():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        lines = explorer.text.splitlines()
+        y = next(i for i, text in enumerate(lines) if " sailor 22" in text)
+        await explorer.pilot.click(offset=(lines[y].index("sailor") + 1, y))
+        await explorer.settled()
+        assert explorer.position.place.row == 4
+        x = lines[y - 1].index("hide")
+        await explorer.pilot.click(offset=(x + 1, y - 1))
+        await explorer.settled()
+        assert explorer.position.place.row == 5
+        await explorer.pilot.click(offset=(x + 1, y - 1), times=2)
+        await explorer.settled()
+        assert explorer.focused_input.value == explorer.session.text
+
+
+async def test_enter_in_the_sentence_edits_and_arrows_go_from_word_to_word():
+    async with exploring(NARROW, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("1", "right", "right")
+        assert explorer.position.place.row == 2
+        await explorer.press("enter")
+        assert explorer.focused_input.value == explorer.session.text
+
+
+async def test_a_click_on_a_folded_layer_opens_it():
+    async with exploring(WIDE, sizes={"layers": 3}, text="the waves") as explorer:
+        lines = explorer.text.splitlines()
+        y = next(i for i, text in enumerate(lines) if "▸ Encoder layer 2" in text or "layer 2" in text)
+        await explorer.pilot.click(offset=(6, y))
+        await explorer.settled()
+        assert explorer.stop.startswith("encoder.2.")
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("attention weights", "Attention weights"),
+        ("open story", "Open story (trained)"),
+        ("tour: which way", "Tour: Which way does every number"),
+        ("setting: positions", "Setting: positions"),
+    ],
+)
+async def test_the_palette_finds_steps_models_tours_and_settings(typed, found):
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.press("ctrl+p")
+        await explorer.until(lambda: isinstance(explorer.app.screen, CommandPalette))
+        await explorer.write(typed)
+        await explorer.shown(found)
+
+
+async def test_the_vocabulary_begins_with_the_words_of_the_sentence():
+    async with exploring(WIDE, model="question") as explorer:
+        words = explorer.session.encoding
+        entries = explorer.main.query_one("#vocabulary")
+        shown = [entries._entry(i) for i in range(explorer.session.model.vocabulary.size)]
+        used = list(dict.fromkeys(words.ids))
+        assert shown[: len(used)] == used
+        assert sorted(shown) == list(range(len(shown)))
+        assert shown[len(used) :] == sorted(shown[len(used) :])

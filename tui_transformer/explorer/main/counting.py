@@ -1,0 +1,81 @@
+"""Counts before movements, as in vi: 5 j is five lines down, 1 0 space ten steps on.
+
+A digit goes to its pane, at once. Where a step or a movement by letters follows within a moment, the digits were its
+count: the pane that had the keys has them again, and the movement is made as often. Arrows take no count: a digit
+and an arrow are a pane and a movement in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual import events
+from textual.app import App
+
+from tui_transformer.explorer.main.exploration import Exploration
+from tui_transformer.explorer.main.layout import Panes
+from tui_transformer.explorer.main.port import MainPort
+from tui_transformer.explorer.shell.keymap import keys_of
+from tui_transformer.explorer.state.view_state import ViewState
+
+MOMENT = 1.0
+"""Seconds between a digit and what it belongs to."""
+
+MOST = 999
+"""Times that a movement is made at most."""
+
+COUNTED = ("step.", "head.", "layer.", "sublayer.", "cursor.left", "cursor.right", "cursor.up", "cursor.down")
+ARROWS = {"left", "right", "up", "down"}
+
+
+class Counting:
+    """Digits that were typed, and where one was before them."""
+
+    def __init__(self, explored: Exploration, panes: Panes, port: MainPort, show: Callable[[], None]) -> None:
+        """No digit was typed; `show` shows the position again."""
+        self._explored, self._panes, self._port, self._show = explored, panes, port, show
+        self._digits, self._since = "", 0.0
+        self._view: ViewState | None = None
+
+    def takes(self, event: events.Key) -> bool:
+        """Whether a key is part of a count, or was made as often as one said."""
+        if self._digits and event.time - self._since > MOMENT:
+            self._digits = ""
+        if event.character is not None and event.character.isascii() and event.character.isdecimal():
+            self._digit(event.character, event.time)
+            return False
+        digits, self._digits = self._digits, ""
+        if not digits or event.key not in self._movements(self._panes.screen.app):
+            return False
+        self._go_back()
+        app = self._panes.screen.app
+        app.call_later(_type, app, event.key, event.character, min(int(digits), MOST))
+        return True
+
+    def _digit(self, digit: str, now: float) -> None:
+        if not self._digits:
+            self._view = self._explored.view
+        if self._digits or digit != "0":
+            self._digits, self._since = (self._digits + digit)[-3:], now
+
+    def _go_back(self) -> None:
+        """Give the keys to the pane that had them before the first digit."""
+        before, now = self._view, self._explored.view
+        if before is None or (before.active, before.whole, before.zoom) == (now.active, now.whole, now.zoom):
+            return
+        self._explored.look(whole=before.whole, zoom=before.zoom)
+        if (before.whole, before.zoom) != (now.whole, now.zoom):
+            self._panes.fit(self._panes.screen.size)
+            self._show()
+        self._panes.focus(before.active)
+
+    @staticmethod
+    def _movements(app: App[object]) -> set[str]:
+        """The keys that take a count."""
+        return set(keys_of(app, COUNTED)) - ARROWS
+
+
+def _type(app: App[object], key: str, character: str | None, times: int) -> None:
+    """Type a key so often; called by the app, since what a screen sends goes no further than the screen."""
+    for _ in range(times):
+        app.post_message(events.Key(key, character))
