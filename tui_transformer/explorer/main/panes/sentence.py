@@ -174,7 +174,7 @@ class SentencePane(CarefulWidget, can_focus=True):
             return self._written_at(sentence, first, x - at)
         at += 0 if written else len(NAMES[0])
         for place, token in sentence.since(first):
-            width = cell_len(_written_token(token)) + 4 + len(str(token.id))
+            width = cell_len(_written_token(token)) + 4 + len(f"{token.id} @{place}")
             if at <= x < at + width:
                 return place
             at += width
