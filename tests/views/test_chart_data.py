@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from reference import REFERENCES
 
 from tui_transformer.analysis.sample import CELLS
 from tui_transformer.engine.edits import Edit
@@ -279,3 +280,17 @@ def test_products_of_learned_positions_have_a_mean_and_ends() -> None:
     mean, least, most = found.series
     assert mean.y[1] == pytest.approx(np.mean([rows[i] @ rows[i + 1] for i in range(3)]), rel=1e-5)
     assert least.y[1] <= mean.y[1] <= most.y[1]
+
+
+def test_the_load_of_experts_is_a_chart_of_the_router_and_its_shares():
+    trace = Model.load(REFERENCES / "mixtral", device="cpu").trace(ids=[5, 7, 9, 33])
+    for name in ("decoder.0.feed_forward.router", "decoder.1.feed_forward.expert_weights"):
+        assert {"expert load", "load of all layers"} <= set(charts_for(trace.program, name))
+        view = view_of(trace, name, Labels())
+        one, every = (chart(kind, trace, view, Place(0, 0, 1)) for kind in ("expert load", "load of all layers"))
+        shares = [trace[f"decoder.{layer}.feed_forward.expert_weights"] > 0 for layer in (0, 1)]
+        assert one.values == tuple(shares[int(name[8])].sum(axis=0).tolist())
+        assert every.values == tuple(sum(each.sum(axis=0) for each in shares).tolist())
+        assert one.marked == every.marked == 1
+        assert "even load" in one.title
+    assert "expert load" not in charts_for(trace.program, "decoder.0.output")

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from tui_transformer.analysis.entropy import HeadEntropy, head_entropy
+from tui_transformer.analysis.expert_load import ExpertLoad, expert_load, expert_step, expert_steps
 from tui_transformer.analysis.histogram import histogram
 from tui_transformer.analysis.residual_norm import StreamNorms, residual_norms, streams
 from tui_transformer.analysis.sample import CELLS, row_sample
@@ -39,6 +40,8 @@ Kind = Literal[
     "positions by distance",
     "entropy",
     "relative entropy",
+    "expert load",
+    "load of all layers",
     "histogram",
     "residual norms",
 ]
@@ -129,6 +132,27 @@ def entropy_bars(
     return BarChart(_title(what, name, _queries_text(measured)), tuple(map(str, range(len(values)))), values, head)
 
 
+def expert_load_bars(trace: Trace, name: str, marked: int | None = None, item: int = 0) -> BarChart:
+    """How many tokens every expert of a layer got."""
+    step = expert_step(trace.program, name)
+    if step is None:
+        raise InputError(f"{name} is no step of a router")
+    return _load_bars([expert_load(trace, step, item)], f"Tokens of every expert · {step.name}", marked)
+
+
+def all_expert_load_bars(trace: Trace, marked: int | None = None, item: int = 0) -> BarChart:
+    """How many tokens the experts of each number got, all layers together."""
+    loads = [expert_load(trace, step, item) for step in expert_steps(trace.program)]
+    return _load_bars(loads, f"Tokens of every expert · all {_count(len(loads), 'layer')} together", marked)
+
+
+def _load_bars(loads: Sequence[ExpertLoad], title: str, marked: int | None) -> BarChart:
+    counts = [sum(found) for found in zip(*(load.tokens for load in loads), strict=True)]
+    even = sum(load.even for load in loads)
+    labels, values = tuple(map(str, range(len(counts)))), tuple(map(float, counts))
+    return BarChart(_title(title, f"even load {_number(even)}"), labels, values, marked)
+
+
 def residual_norm_line(trace: Trace, name: str = "", item: int = 0) -> LineChart:
     """The mean norm after every step of the residual stream, one curve a stack; the step `name` is marked."""
     curves = residual_norms(trace, item)
@@ -208,6 +232,10 @@ _MAKERS: dict[Kind, Callable[[Request], Chart]] = {
     "positions by distance": _distances,
     "entropy": lambda request: _entropy(request, relative=False),
     "relative entropy": lambda request: _entropy(request, relative=True),
+    "expert load": lambda request: expert_load_bars(
+        request.trace, request.view.name, request.place.column, request.item
+    ),
+    "load of all layers": lambda request: all_expert_load_bars(request.trace, request.place.column, request.item),
     "histogram": lambda request: value_histogram(request.view),
     "residual norms": lambda request: residual_norm_line(request.trace, request.view.name, request.item),
 }
@@ -226,6 +254,11 @@ def _is_attention(_program: Program, step: Step | None) -> bool:
     return step is not None and step.square and isinstance(step.op, Softmax)
 
 
+def _alike_everywhere(program: Program, name: str) -> bool:
+    """Whether a step is of a router, and all layers with experts have as many of them."""
+    return expert_step(program, name) is not None and len({step.shape[-1] for step in expert_steps(program)}) == 1
+
+
 def _is_on_stream(program: Program, step: Step | None) -> bool:
     return step is not None and any(step.name in stream for stream in streams(program))
 
@@ -239,6 +272,8 @@ _SUITS: dict[Kind, Callable[[Program, Step | None], bool]] = {
     "row": _has_numbers,
     "entropy": _is_attention,
     "relative entropy": _is_attention,
+    "expert load": lambda program, step: step is not None and expert_step(program, step.name) is not None,
+    "load of all layers": lambda program, step: step is not None and _alike_everywhere(program, step.name),
     "histogram": _has_numbers,
     "residual norms": _is_on_stream,
 }
