@@ -16,9 +16,10 @@ from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace, Watch
 from tui_transformer.errors import InputError
-from tui_transformer.generation.cache import LOGITS, Cache, cache_shapes, kept_steps
+from tui_transformer.generation.cache import Cache, cache_shapes, kept_steps
 from tui_transformer.generation.defaults import defaults_of
 from tui_transformer.generation.one_token import OneToken, Rooms
+from tui_transformer.generation.passes import last_logits
 from tui_transformer.generation.rules import Ids, Moment, Rules, apply
 from tui_transformer.generation.sampling import Draw, Settings, chosen, draw, leading, probabilities, softmax
 from tui_transformer.model import Model
@@ -283,21 +284,10 @@ class Writer:
         _, givens = self.model.inputs_after(cache.length, *self._inputs(ids))
         return self._step.run(givens, cache.arrays, self._rooms, before)
 
-    @np.errstate(all="ignore")
     def _several(self, ids: Ids, cache: Cache, before: Watch | None) -> tuple[Array, Mapping[str, Array]]:
         """Of many tokens at once: only the logits of the last are worked out."""
         trace = self.model.trace_after(cache.arrays, cache.length, *self._inputs(ids), budget=0)
-        steps, head = kept_steps(trace.program), trace.program.step(LOGITS)
-        wanted = [trace.program.aliases.get(name, name) for name in (head.inputs[0], *steps.values())]
-        trace.plan = replace(trace.plan, names=frozenset(wanted) & trace.program.by_name.keys())
-        trace.compute(trace.plan.names, before)
-        states, *arrays = trace.arrays(wanted)
-        weights = trace.arrays(head.inputs[1:])
-        logits = head.op.forward(trace.backend, states[:, -1:], *weights)  # B × n × d → B × 1 × v
-        places = trace.program.places
-        for step in trace.program.steps[places[LOGITS] + 1 : places[trace.program.logits] + 1]:
-            logits = step.op.forward(trace.backend, logits)  # capped, where the model does so
-        return logits, dict(zip(steps, arrays, strict=True))
+        return last_logits(trace, before)
 
     @cached_property
     def _step(self) -> OneToken:

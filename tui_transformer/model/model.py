@@ -281,6 +281,7 @@ class Model:
         ids: Sequence[Sequence[int]] | Host,
         decoder_ids: Sequence[Sequence[int]] | Host | None = None,
         *,
+        mask: Sequence[Sequence[int]] | Host | None = None,
         budget: int = DEFAULT_BUDGET,
     ) -> Trace:
         """The values of the last tokens only, with keys and values of the first `past` tokens kept from a trace before.
@@ -290,12 +291,14 @@ class Model:
             past: Tokens before; of the decoder where there are two sequences. 0 computes all.
             ids: Token IDs of the whole sentences (B × n), those before included.
             decoder_ids: Those of a decoder beside an encoder.
+            mask: 1 for every token of `ids` and 0 for padding; without it a decoder alone reads all, an encoder all but
+                pad IDs.
             budget: Bytes that may be kept.
 
         Raises:
-            InputError: IDs outside the vocabulary, or too many of them.
+            InputError: IDs outside the vocabulary, or too many of them, or a mask that does not fit them.
         """
-        lengths, givens = self.inputs_after(past, ids, decoder_ids)
+        lengths, givens = self.inputs_after(past, ids, decoder_ids, mask=mask)
         program = self.program_of(lengths)
         values = givens | dict(kept)
         return Trace(program, self.weights, {name: values[name] for name in program.givens}, budget)
@@ -305,10 +308,15 @@ class Model:
         past: int,
         ids: Sequence[Sequence[int]] | Host,
         decoder_ids: Sequence[Sequence[int]] | Host | None = None,
+        *,
+        mask: Sequence[Sequence[int]] | Host | None = None,
     ) -> tuple[Lengths, dict[str, Host]]:
         """The lengths that `trace_after` has a program for, and the inputs of that but for what was kept."""
         rows, target = self._ids(ids), None if decoder_ids is None else self._ids(decoder_ids)
-        givens = self._givens(rows, visible=None if self.has_decoder else all_visible(rows))
+        visible = checked_mask(mask, rows)
+        if visible is None and not self.has_decoder:
+            visible = all_visible(rows)
+        givens = self._givens(rows, visible=visible)
         if target is not None:
             givens |= self._givens(target, DECODER, all_visible(target))
         lengths = Lengths(*(found.shape[1] for found in (rows, target) if found is not None))
