@@ -94,3 +94,12 @@ def test_the_sentence_that_values_are_patched_from_has_the_same_mask(run: Run) -
     ended = run(*same, *PADDED, "--format", "json")
     assert ended.code == 0, ended.err
     assert not any(step["largest"] for step in json.loads(ended.out)["steps"])
+
+
+def test_a_prompt_with_padding_is_written_on_as_it_is_without(run: Run) -> None:
+    said = ("generate", *LLAMA, "--max-new-tokens", "4", "--format", "json")
+    padded = run(*said, *PADDED)
+    alone = run(*said, "--ids", "12,10,9")
+    assert padded.code == alone.code == 0, padded.err
+    tokens = [[json.loads(line).get("id") for line in ended.out.splitlines()] for ended in (padded, alone)]
+    assert tokens[0] == tokens[1]

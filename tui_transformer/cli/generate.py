@@ -89,7 +89,7 @@ def _writer(model: Model, settings: Settings, defaults: Defaults, flags: Flags) 
     if model.has_decoder:
         source = _ids(flags, model, lambda text: model.encode(text, cut=flags.cut, pair=flags.text_pair))
     try:
-        return Writer(model, settings, defaults.rules, source)
+        return Writer(model, settings, defaults.rules, source, flags.token_mask())
     except InputError as error:
         raise InputError(
             f"{model.name}: {error} (--model decoder, encoder-decoder, or a checkpoint of such)"
@@ -104,7 +104,8 @@ def _prompt(writer: Writer, flags: Flags) -> Ids:
             model.encode_target()  # says that there is no second sentence
         if flags.text_pair is not None:
             raise UsageError(f"--text-pair: {model.name} writes one text on: leave it out")
-        return _ids(flags, model, lambda text: writer.prompt(text, cut=flags.cut))
+        prompt, mask = _ids(flags, model, lambda text: writer.prompt(text, cut=flags.cut)), flags.token_mask()
+        return writer.unpadded(prompt, mask) if flags.ids is not None or mask is not None else prompt
     ids = flags.decoder_token_ids()
     if ids is not None:
         return ids

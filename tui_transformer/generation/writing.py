@@ -23,6 +23,7 @@ from tui_transformer.generation.passes import last_logits
 from tui_transformer.generation.rules import Ids, Moment, Rules, apply
 from tui_transformer.generation.sampling import Draw, Settings, chosen, draw, leading, probabilities, softmax
 from tui_transformer.model import Model
+from tui_transformer.model.inputs import checked_mask, unpadded_ids
 from tui_transformer.text.encoding import Encoding, Token
 
 
@@ -121,10 +122,16 @@ class Writer:
         settings: How tokens are chosen; may be replaced between two tokens (see `again`).
         rules: What is forced and forbidden; by default what the model's folder says.
         source: Token IDs that the encoder of an encoder–decoder reads.
+        mask: 1 for every token of the source and 0 for padding; None for what the pad IDs say.
     """
 
     def __init__(
-        self, model: Model, settings: Settings | None = None, rules: Rules | None = None, source: Sequence[int] = ()
+        self,
+        model: Model,
+        settings: Settings | None = None,
+        rules: Rules | None = None,
+        source: Sequence[int] = (),
+        mask: Sequence[int] | None = None,
     ) -> None:
         """Nothing is computed yet.
 
@@ -136,6 +143,8 @@ class Writer:
         self.model, self.settings = model, settings or Settings()
         self.rules = defaults_of(model).rules if rules is None else rules
         self.source: Ids = tuple(source) if model.has_decoder else ()
+        self.mask = None if mask is None or not self.source else [tuple(mask)]
+        checked_mask(self.mask, np.array([self.source]))
         self._cache = Cache()
         self._ids: Ids = ()
         self._rooms = Rooms(model.backend, model.config.max_length)
@@ -159,6 +168,20 @@ class Writer:
         found = self.model.encode(text, cut=cut)
         behind = takewhile(lambda token: token.special and token.start == token.end, reversed(found.tokens))
         return replace(found, tokens=found.tokens[: len(found.tokens) - sum(1 for _ in behind)])
+
+    def unpadded(self, prompt: Sequence[int], mask: Sequence[int] | None = None) -> Ids:
+        """The tokens of a prompt that are no padding: what a decoder alone writes on from.
+
+        Without a mask, runs of the pad ID at both ends are padding, unless it ends a text and so may stand in one.
+
+        Raises:
+            InputError: The mask does not fit.
+        """
+        rows = np.array([tuple(prompt)])
+        visible = checked_mask(mask, rows)
+        if visible is None and self.model.config.pad_id not in (None, *self.rules.stop_ids):
+            visible = unpadded_ids(rows, self.model.config, begins=False)
+        return tuple(prompt) if visible is None else tuple(rows[0][visible[0]].tolist())
 
     def begin(self, prompt: Sequence[int] = (), before: Watch | None = None) -> State:
         """The state after a prompt; of an encoder–decoder, after its start token where nothing is given.
@@ -227,7 +250,9 @@ class Writer:
         if self._served(state.ids) < state.kept:
             self._compute(state.ids[: state.kept], 0, before)
         cache = self._cache.cut(state.kept)
-        return self.model.trace_after(cache.arrays, cache.length, *self._inputs(state.ids), budget=budget)
+        return self.model.trace_after(
+            cache.arrays, cache.length, *self._inputs(state.ids), mask=self.mask, budget=budget
+        )
 
     @property
     def cache(self) -> Cache:
@@ -281,18 +306,18 @@ class Writer:
 
     def _one(self, ids: Ids, cache: Cache, before: Watch | None) -> tuple[Array, Mapping[str, Array]]:
         """Of one token after those that are kept."""
-        _, givens = self.model.inputs_after(cache.length, *self._inputs(ids))
+        _, givens = self.model.inputs_after(cache.length, *self._inputs(ids), mask=self.mask)
         return self._step.run(givens, cache.arrays, self._rooms, before)
 
     def _several(self, ids: Ids, cache: Cache, before: Watch | None) -> tuple[Array, Mapping[str, Array]]:
         """Of many tokens at once: only the logits of the last are worked out."""
-        trace = self.model.trace_after(cache.arrays, cache.length, *self._inputs(ids), budget=0)
+        trace = self.model.trace_after(cache.arrays, cache.length, *self._inputs(ids), mask=self.mask, budget=0)
         return last_logits(trace, before)
 
     @cached_property
     def _step(self) -> OneToken:
         """The pass of one token more; its steps are the same after any number of tokens."""
-        lengths, _ = self.model.inputs_after(1, *self._inputs((0, 0)))
+        lengths, _ = self.model.inputs_after(1, *self._inputs((0, 0)), mask=self.mask)
         return OneToken.of(self.model.program_of(lengths), self.model.weights)
 
     def _decided(self, ids: Ids, prompt: int, logits: Host, spent: tuple[int, int, float]) -> State:

@@ -43,7 +43,7 @@ def checked_ids(ids: Sequence[Any] | Host | None, config: ModelConfig) -> Host:
 def givens_of(rows: Host, family: Family, config: ModelConfig, prefix: str = "", visible: Host | None = None) -> Givens:
     """IDs, their places, and which are visible: by default all but runs of the pad ID at the beginning and end."""
     if visible is None:
-        visible = _unpadded(rows, config, begins=bool(prefix))  # a decoder may begin with the pad ID
+        visible = unpadded_ids(rows, config, begins=bool(prefix))  # a decoder may begin with the pad ID
     values = {
         "ids": rows,
         "places": _places(rows, visible, family, config),
@@ -65,7 +65,7 @@ def _places(rows: Host, visible: Host, family: Family, config: ModelConfig) -> H
     return np.take_along_axis(places, np.where(visible, visible.cumsum(axis=1) - 1, hidden), axis=1)
 
 
-def _unpadded(rows: Host, config: ModelConfig, *, begins: bool) -> Host:
+def unpadded_ids(rows: Host, config: ModelConfig, *, begins: bool) -> Host:
     """True from the first to the last ID that is not padding; `begins`: the first ID is none, whatever it is."""
     pad_id = config.pad_id if getattr(config, "padding_mask", True) else None
     if pad_id is None:

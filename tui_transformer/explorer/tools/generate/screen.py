@@ -52,7 +52,7 @@ def open_from(port: Port) -> None:
     session = port.session
     try:
         defaults = defaults_of(session.model)
-        writer = Writer(session.model, defaults.settings, defaults.rules, session.encoding.ids)
+        writer = Writer(session.model, defaults.settings, defaults.rules, session.encoding.ids, session.mask)
     except InputError as error:
         port.say(str(error))
         return
@@ -208,7 +208,7 @@ class GenerateScreen(ExplorerScreen[None]):
         self.session = session
         writer = self._writer
         if session.model.has_decoder:
-            writer = Writer(session.model, None, writer.rules, session.encoding.ids)
+            writer = Writer(session.model, None, writer.rules, session.encoding.ids, session.mask)
         self._begin(writer, session)
 
     def _begin(self, writer: Writer, session: Session) -> None:
@@ -216,6 +216,8 @@ class GenerateScreen(ExplorerScreen[None]):
         draft, target = self.writing.draft, session.decoder_encoding
         settings = writer.settings if draft is None else draft.settings
         prompt = session.encoding.ids if target is None else target.ids
+        if target is None and (session.ids is not None or session.mask is not None):
+            prompt = writer.unpadded(prompt, session.mask)
 
         def work(task: Task) -> Draft:
             writer.settings = settings
