@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
+from tui_transformer.explorer.main import presenter
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.guide.texts import step_text
@@ -204,3 +205,30 @@ async def test_a_source_too_long_for_its_line_leaves_the_target_its_own():
         lines = [line for line in explorer.text.splitlines() if "source" in line or "target" in line]
         assert len(lines) == 2
         assert "[BOS]" in lines[1]
+
+
+async def test_while_a_key_is_held_only_the_last_press_is_shown(monkeypatch):
+    shown = []
+    gather = presenter.gather
+    monkeypatch.setattr(presenter, "gather", lambda *given: shown.append(given[1].stop) or gather(*given))
+    async with exploring(WIDE) as explorer:
+        await explorer.press("space", "space")
+        shown.clear()
+        start = explorer.session.stops.index(explorer.stop)
+        explorer.send(*["space"] * 8)
+        await explorer.handled()
+        await explorer.settled()
+        assert explorer.session.stops.index(explorer.stop) == start + 8
+        assert explorer.scene.view.name == explorer.stop
+        assert len(shown) < 8
+        assert shown[-1] == explorer.stop
+
+
+async def test_what_was_put_off_is_shown_before_another_key_acts():
+    async with exploring(WIDE) as explorer:
+        await explorer.press("space", "space", "4")
+        explorer.send("down", "down", "down", "Y", "right", "right", "x")
+        await explorer.until(lambda: len(explorer.app.screen_stack) > 2)
+        place = explorer.scene.place
+        assert (place.row, place.column) == (3, 2)
+        assert explorer.position.place == place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from rich.text import Text
 
@@ -77,7 +78,9 @@ class Presenter:
             )
 
     def show_position(self) -> None:
-        """Show the stop and the cell that the position names."""
+        """Show the stop and the cell that the position names; while the key is held, at the last press."""
+        if self._requests.put_off(self.show_position):
+            return
         explored = self._explored
         self._requests.cancel(*LOOKING)
         self.details.stop()
@@ -175,7 +178,7 @@ class Presenter:
     def move_cell(self, row: int, column: int) -> None:
         """Show how another cell was made; the matrix stays as it is drawn."""
         explored, shown = self._explored, self._explored.scene
-        if shown is None:
+        if shown is None or self._requests.put_off(partial(self.move_cell, row, column)):
             return
         place = replace(shown.place, row=row, column=column).within(shown.view).within(shown.drawn)
         if (place.row, place.column) != (row, column):

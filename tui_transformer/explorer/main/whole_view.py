@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.layout import Panes
@@ -14,6 +15,7 @@ from tui_transformer.explorer.main.whole.pane import WholePane
 from tui_transformer.explorer.main.whole.pictures import Album, Drawing, Picture
 from tui_transformer.explorer.main.whole.rungs import Ladder
 from tui_transformer.explorer.shell.asking import AT_ONCE, Requests
+from tui_transformer.explorer.shell.worker import Task
 
 
 class Whole:
@@ -40,6 +42,7 @@ class Whole:
         ready = {place: each for place, each in enumerate(self._placed) if drawing.is_ready(each)}
         self._pictures = {place: drawing.draw(each) for place, each in ready.items()}
         self._lengths = self._known_lengths(drawing)
+        self._read_at_once(drawing)
         self._show(drawing)
         self._next(drawing)
 
@@ -52,6 +55,19 @@ class Whole:
         position, pane = drawing.position, self._panes.screen.query_one(WholePane)
         found = marks(drawing.session)
         pane.show(self._placed, self._pictures, position.stop, position.place.head, self._ladder(drawing, found), found)
+
+    def _read_at_once(self, drawing: Drawing) -> None:
+        """Read the first bands that together cost little."""
+        left = AT_ONCE
+        for place, placement in enumerate(self._placed):
+            if place not in self._pictures:
+                left -= drawing.cost(placement)
+                if left < 0:
+                    return
+                self._requests.ask("whole", 0, partial(_read, drawing, placement), partial(self._keep, place))
+
+    def _keep(self, place: int, pictures: tuple[Picture, ...]) -> None:
+        self._pictures[place] = pictures
 
     def _next(self, drawing: Drawing) -> None:
         """Read the first band that was not read yet, then those after it."""
@@ -67,7 +83,7 @@ class Whole:
             self._next(drawing)
 
         cost = drawing.cost(placement)
-        self._requests.ask("whole", cost, lambda task: drawing.draw(placement, task.report), done)
+        self._requests.ask("whole", cost, partial(_read, drawing, placement), done)
 
     # The ladder
 
@@ -102,3 +118,7 @@ class Whole:
             self._climb(drawing)
 
         self._requests.ask("whole", cost, lambda task: drawing.climb(missing[:count], task.report), done)
+
+
+def _read(drawing: Drawing, placement: Placement, task: Task) -> tuple[Picture, ...]:
+    return drawing.draw(placement, task.report)

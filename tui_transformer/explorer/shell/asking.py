@@ -10,6 +10,7 @@ from textual.screen import Screen
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.in_turn import InTurn
 from tui_transformer.explorer.shell.saying import say
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.text.display import visible
@@ -82,6 +83,11 @@ class Requests:
         there = self.screen.while_there
         self._worker.submit(kind, work, there(finish), there(lambda error: self._failed(error, failed)), self._progress)
         self.screen.set_timer(PATIENCE, self._show_progress)
+
+    def put_off(self, show: Callable[[], None]) -> bool:
+        """Whether what a key shows may wait, as the same key follows: it would be stale at once."""
+        turn = getattr(self.screen.app, "in_turn", None)
+        return isinstance(turn, InTurn) and turn.put_off(show)
 
     def cancel(self, *kinds: str) -> None:
         """End what was asked for of these kinds."""

@@ -6,6 +6,8 @@ left a screen: the second is asked of widgets that are gone, or acts on a screen
 event waits until everything that has seen the one before has also seen a message that was sent behind it, twice: what a
 widget says because of a key comes behind the first. What was typed at a screen that was opened over is typed into that
 one; what was typed at a screen that was left by then is dropped, as nobody means it for what is below.
+
+While a key is held, what one press shows is stale before it is drawn: it may be put off until the last of them.
 """
 
 from __future__ import annotations
@@ -49,6 +51,21 @@ class InTurn:
         self._waiting: deque[tuple[events.Event, Screen[Any] | None]] = deque()
         self._behind: Behind | None = None
         self._lost: asyncio.TimerHandle | None = None
+        self._now: events.Event | None = None
+        self._put_off: Callable[[], None] | None = None
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the next event is the key again that is being handled."""
+        return bool(self._waiting) and _is_again(self._now, self._waiting[0][0])
+
+    def put_off(self, function: Callable[[], None]) -> bool:
+        """Whether something may wait, as the same key follows; it is done before anything else is handled.
+
+        What was put off before is dropped: this is done in its place.
+        """
+        self._put_off = function if self.repeats else None
+        return self.repeats
 
     @property
     def idle(self) -> bool:
@@ -76,6 +93,9 @@ class InTurn:
     async def _next(self) -> None:
         while self._waiting and self._behind is None:
             event, screen = self._waiting.popleft()
+            if not _is_again(self._now, event):
+                self._catch_up()
+            self._now = event
             if screen is not None and screen not in self._app.screen_stack:
                 continue
             target = self._target(event)
@@ -84,6 +104,14 @@ class InTurn:
             await self._handle(event)
             if not isinstance(event, events.MouseMove):
                 self._send(target, 1)
+        if self._behind is None:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Do what was put off."""
+        late, self._put_off = self._put_off, None
+        if late is not None:
+            late()
 
     def _send(self, widget: Widget, number: int) -> bool:
         self._forget()
@@ -130,3 +158,8 @@ class InTurn:
             except (NoWidget, NoScreen, ScreenStackError):
                 pass
         return self._front()
+
+
+def _is_again(before: events.Event | None, event: events.Event) -> bool:
+    """Whether an event is the same key as the one before."""
+    return isinstance(before, events.Key) and isinstance(event, events.Key) and before.key == event.key

@@ -18,7 +18,7 @@ from textual.strip import Strip
 
 from tui_transformer.explorer.main.overlay import FOLLOWS, WRONG
 from tui_transformer.explorer.main.whole.bands import Placement
-from tui_transformer.explorer.main.whole.pictures import Line, Picture
+from tui_transformer.explorer.main.whole.pictures import MOST_KEPT, Line, Picture
 from tui_transformer.explorer.main.whole.placing import Placed
 from tui_transformer.explorer.main.whole.rungs import Ladder
 from tui_transformer.explorer.shell.actions import WHOLE
@@ -88,6 +88,8 @@ class WholePane(CarefulWidget, can_focus=True):
         self._pictures: Mapping[int, tuple[Picture, ...]] = {}
         self._ladder, self._marks = Ladder(), dict[str, str]()
         self._stop, self._head = "", 0
+        self._page = Style()
+        self._tiles_drawn: dict[tuple[int, bool], tuple[Values, list[list[Segment]]]] = {}
         self._strips: list[Strip] = []
 
     def show(
@@ -144,6 +146,7 @@ class WholePane(CarefulWidget, can_focus=True):
     def notify_style_update(self) -> None:
         """Follow a change of theme."""
         super().notify_style_update()
+        self._tiles_drawn.clear()
         self._redraw()
 
     def render_line(self, y: int) -> Strip:
@@ -163,6 +166,7 @@ class WholePane(CarefulWidget, can_focus=True):
 
     def _drawn(self) -> list[Strip]:
         self._ink = {name: self.get_component_rich_style(f"whole--{name}") for name in INKS}
+        self._page = self.rich_style  # costly to ask for
         lines: list[list[Piece]] = [[] for _ in range(self.size.height)]
         for place, placement in enumerate(self._placed):
             self._draw_band(lines, placement, self._pictures.get(place, ()))
@@ -174,10 +178,10 @@ class WholePane(CarefulWidget, can_focus=True):
         segments, at = list[Segment](), 0
         for left, piece in sorted(pieces, key=lambda found: found[0]):
             if left > at:
-                segments.append(Segment(" " * (left - at), self.rich_style))
+                segments.append(Segment(" " * (left - at), self._page))
             segments += piece
             at = max(left, at) + sum(segment.cell_length for segment in piece)
-        return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
+        return Strip(segments).adjust_cell_length(self.size.width, self._page)
 
     # The ladder
 
@@ -275,7 +279,7 @@ class WholePane(CarefulWidget, can_focus=True):
         here, lines = self._place_of(found), [list[Segment]() for _ in range(_height(found, tall=placement.tall))]
         for place, tile in enumerate(found.tiles.values):
             side = {here: "▐", here + 1: "▌"}.get(place, " ") if framed else " "
-            gap = [Segment(side, self.rich_style if side == " " else self._ink["accent"])] * (place > 0)
+            gap = [Segment(side, self._page if side == " " else self._ink["accent"])] * (place > 0)
             for line, cells in zip(lines, self._tile(tile, found.tiles.scale, tall=placement.tall), strict=True):
                 line += gap + cells
         return lines if len(found.tiles.values) == 1 else [*lines, self._head_numbers(found)]
@@ -286,13 +290,19 @@ class WholePane(CarefulWidget, can_focus=True):
         for head, tile in zip(found.heads, found.tiles.values, strict=True):
             width, style = tile.shape[1], self._ink["accent" if head == self._head else "quiet"]
             text = f"head {head}" if width >= len(f"head {head}") else str(head)
-            segments += [Segment(fit_label(text, width, "center"), style), Segment(" ", self.rich_style)]
+            segments += [Segment(fit_label(text, width, "center"), style), Segment(" ", self._page)]
         return segments[:-1]
 
     def _tile(self, values: Values, scale: Scale, *, tall: bool) -> list[list[Segment]]:
         """Two rows a line; a row a line in the first band, whose rows stand beside the tokens."""
+        if (known := self._tiles_drawn.get((id(values), tall))) is not None:
+            return known[1]
         cells = np.repeat(values, 2, axis=0) if tall else values
-        return picture(cells, scale, Surface.of(self.app), self.rich_style)
+        drawn = picture(cells, scale, Surface.of(self.app), self._page)
+        if len(self._tiles_drawn) >= MOST_KEPT:
+            self._tiles_drawn.clear()
+        self._tiles_drawn[id(values), tall] = values, drawn  # kept with it, so that no other has its number
+        return drawn
 
 
 def _drawn_boxes(placement: Placement, pictures: tuple[Picture, ...]) -> Iterator[tuple[Placed, Picture]]:

@@ -18,7 +18,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.main.whole.bands import MOST_HEAD, Placement, all_heads, rows_of
 from tui_transformer.explorer.main.whole.ladder import Lengths, Rung, cost_of, lengths_of, rung_of
 from tui_transformer.explorer.main.whole.names import shape, symbol
-from tui_transformer.explorer.main.whole.placing import NARROWEST, Placed, window
+from tui_transformer.explorer.main.whole.placing import NARROWEST, Placed, page, window
 from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import VOCABULARY, Session
@@ -220,7 +220,7 @@ class Drawing:
         return Picture(name, title, box.sign, tiles, heads, rows, marked, of=rows_of(axes))
 
     def _rows(self, axes: Axes, placement: Placement) -> range:
-        return window(rows_of(axes), self._row_here(axes), placement.rows)
+        return page(rows_of(axes), self._row_here(axes), placement.rows)
 
     def _heads(self, axes: Axes, name: str, width: int) -> tuple[range, int]:
         """The heads that have room, the current one among them, and the columns of each."""

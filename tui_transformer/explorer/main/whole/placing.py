@@ -85,6 +85,12 @@ def window(size: int, around: int, most: int) -> range:
     return range(first, min(first + most, size))
 
 
+def page(size: int, around: int, most: int) -> range:
+    """At most so many of `size` rows, one of them among them: others are shown only where it leaves the page."""
+    first = max(min(around // max(most, 1) * most, size - most), 0)
+    return range(first, min(first + most, size))
+
+
 @dataclass(frozen=True)
 class Heights:
     """Rows of the pictures.
