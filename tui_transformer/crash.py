@@ -1,4 +1,4 @@
-"""What is left behind when the program itself is at fault: a report file with the traceback and the versions."""
+"""The report that is left when the program itself is at fault: a file with the traceback and the versions."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class GgufFile:
-    """What a file says.
+    """Contents of a file.
 
     Attributes:
         metadata: Name → value; numbers, texts, lists of texts, arrays.
@@ -73,7 +73,7 @@ class GgufFile:
 
     @property
     def architecture(self) -> str:
-        """What llama.cpp calls the architecture; "" where the file does not say."""
+        """The name of the architecture in llama.cpp; "" where the file does not say."""
         found = self.metadata.get("general.architecture")
         return found if isinstance(found, str) else ""
 

@@ -65,7 +65,7 @@ def test_beside_a_sentence_that_is_given_there_is_the_start_token(run: Run) -> N
 
 
 @pytest.mark.parametrize(
-    ("model", "words"), [("encoder-decoder", "[UNK] the waves crashed"), ("dates", "[BOS] 2 0 2 1 -")]
+    ("model", "words"), [("encoder-decoder", "[UNK] the waves crashed"), ("dates", "[BOS] 2 @1 0 2 @3 1 -")]
 )
 def test_beside_the_sample_a_few_words_are_written(run: Run, model: str, words: str) -> None:
     lines = run("show", "decoder.tokens", "--model", model, "--format", "csv").out.splitlines()

@@ -1,4 +1,4 @@
-"""What a model answers at some positions, before and after edits, as `ablate` and `patch` show it."""
+"""Answers of a model at some positions, before and after edits, as `ablate` and `patch` show it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the shell offers when tab is pressed; nothing heavy is imported before that."""
+"""Completions that the shell offers when tab is pressed; nothing heavy is imported before that."""
 
 from __future__ import annotations
 

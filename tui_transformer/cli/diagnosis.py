@@ -73,7 +73,7 @@ def _input(flags: Flags, dump: Dump) -> tuple[Model, Input | None, tuple[str, ..
 
 
 def _given(trace: Trace) -> Input:
-    """What a trace was computed for."""
+    """The input that a trace was computed for."""
     givens = trace.givens
     decoder, segments = (givens.get(name) for name in ("decoder.input.ids", "input.segments"))
     return Input(givens["input.ids"], decoder, segments, givens.get("input.visible"))

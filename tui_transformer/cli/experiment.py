@@ -24,7 +24,7 @@ from tui_transformer.text.display import visible
 
 @dataclass(frozen=True)
 class Experiment:
-    """What came of some edits.
+    """Result of some edits.
 
     Attributes:
         what: The edits in words.

@@ -36,7 +36,7 @@ TOKENIZER_FILES = (
 )
 CONFIG = "config.json"
 WANTED = (*TOKENIZER_FILES, "generation_config.json", "*.safetensors", "*.safetensors.index.json", CONFIG)
-"""What is fetched of a model's files, in this order: those of folders in it, and pickled ones, are not."""
+"""Files of a model that are fetched, in this order: those of folders in it, and pickled ones, are not."""
 
 SECONDS = 20
 """To wait for an answer."""

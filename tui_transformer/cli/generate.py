@@ -150,7 +150,7 @@ def _close(output: Output, told: Told, end: str) -> None:
 
 @dataclass
 class Told:
-    """What the closing note says."""
+    """Facts of the closing note."""
 
     writer: Writer
     tokens: int = 0
@@ -213,7 +213,7 @@ class AsText:
         return self._seen(self._stream.prompt() if self._with_prompt else "")
 
     def token(self, state: State) -> str:
-        """What the token adds."""
+        """The text that the token adds."""
         return self._seen(self._stream.add(state.candidate))
 
     def end(self) -> str:

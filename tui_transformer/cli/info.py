@@ -71,7 +71,7 @@ def _terminal() -> dict[str, str]:
 
 
 def _colours(kind: str) -> str:
-    """What the terminal says that it can show."""
+    """Abilities of the terminal, as it tells them."""
     if "NO_COLOR" in os.environ:
         return "none: NO_COLOR is set"
     if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):

@@ -38,7 +38,7 @@ def _size(folder: Path) -> str:
 
 
 def _about(found: Found) -> str:
-    """What a model is, or why it cannot be read: whatever is wrong with one, the others are listed."""
+    """A model in a line, or why it cannot be read: whatever is wrong with one, the others are listed."""
     try:
         return _described(found)
     except InputError as error:

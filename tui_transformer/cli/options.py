@@ -56,7 +56,7 @@ def _option(*names: str, help: str, **more: Any) -> Any:
 
 @dataclass(frozen=True)
 class Flags:
-    """What was given on the command line; None where an option was not."""
+    """Options as they were given on the command line; None where an option was not."""
 
     usual: ClassVar[str] = USUAL
     """The model where none is named; with sizes, words or a seed it is the encoder."""

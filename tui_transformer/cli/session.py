@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import note
@@ -94,7 +95,8 @@ def _open(flags: Flags, otherwise: Inputs, *, whole: bool) -> Session:
     batch = batch_of(model, _sources(model, flags, given.ids, otherwise.ids), options.framing)
     if flags.item >= len(batch.encodings):
         raise UsageError(f"--item {flags.item}: there are {len(batch.encodings)} sentences, from 0")
-    item, words = slice(None) if whole else slice(flags.item, flags.item + 1), {SOURCE: batch.encodings[flags.item]}
+    item: Any = slice(None) if whole and len(batch.encodings) > 1 else flags.item  # a list of rows has a batch axis
+    words = {SOURCE: batch.encodings[flags.item]}
     if model.has_decoder or flags.decoder_text is not None or given.decoder_ids is not None:
         words[TARGET] = _target(model, flags, words[SOURCE], given.decoder_ids, otherwise.decoder_ids)
     mask = _mask(flags, given.mask, otherwise.mask, batch)

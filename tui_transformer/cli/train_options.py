@@ -11,7 +11,7 @@ import typer
 from tui_transformer.cli.options import SIZES, Flags, takes_options
 
 Given = Mapping[str, Any]
-"""What was given on the command line, by the names of the settings."""
+"""Options that were given, by the names of the settings."""
 
 OF_THE_MODEL = ("vocab", *SIZES, "device", "dtype", "seed")
 """The options that are as in the other commands."""

@@ -49,7 +49,7 @@ def _first(words: Vocabulary) -> str:
 
 
 def check(where: str) -> None:
-    """What kind a vocabulary is, how many words it has, and what is odd about it."""
+    """Kind and size of a vocabulary, and what is odd about it."""
     words = load_vocabulary(where)
     special = [words.words[token] for token in sorted(words.special_ids)]
     rows = {

@@ -117,7 +117,7 @@ def _counts(built: Built) -> Iterator[str]:
 
 
 def _summary(built: Built, request: BuildRequest) -> str:
-    """What the text had, what of it the vocabulary holds, and the most frequent entries."""
+    """Words of the text, the share of them that the vocabulary holds, and the most frequent entries."""
     what, size = WHAT[request.kind], built.vocabulary.size
     if built.counts is None:
         return f"{size:,} entries from {built.tokens:,} {what}: every text can be written with them"

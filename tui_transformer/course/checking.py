@@ -27,7 +27,7 @@ USUAL = Limits()
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of a check.
+    """Result of a check.
 
     Attributes:
         exercise: Its name.

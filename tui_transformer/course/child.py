@@ -71,7 +71,7 @@ def _run(folder: Path, job: dict[str, Any]) -> None:
 
 
 class _Wrong(Exception):  # noqa: N818 - said as it is
-    """What is wrong with an answer, in words."""
+    """The fault of an answer, in words."""
 
 
 def _loaded(file: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a learner has done, and which hints were seen: a file in the user's data folder."""
+"""Exercises that a learner has done, and hints that were seen: a file in the user's data folder."""
 
 from __future__ import annotations
 

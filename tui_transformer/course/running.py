@@ -34,7 +34,7 @@ ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
 
 @dataclass(frozen=True)
 class Limits:
-    """What a learner's code may take.
+    """Limits of a learner's code.
 
     Attributes:
         seconds: From the clock.
@@ -49,7 +49,7 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Ran:
-    """What came of it.
+    """Result of running it.
 
     Attributes:
         arrays: By function, the answers in order.

@@ -36,7 +36,7 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """What lies between a step and the steps before it whose values are in the dump.
+    """Steps that lie between a step and the steps before it whose values are in the dump.
 
     Attributes:
         trace: The right values in float64: of weights and inputs.

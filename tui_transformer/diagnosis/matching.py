@@ -187,7 +187,7 @@ def _made(tensor: Tensor, target: Target, step: str, layout: Layout, precision: 
 
 
 def _infinite(name: str, theirs: Host, known: Host | None, ours: Host) -> list[str]:
-    """What stands for −∞."""
+    """The value that stands for −∞."""
     hidden = np.isneginf(ours) & np.isfinite(theirs)
     hidden = hidden if known is None else hidden & known
     if not hidden.any():

@@ -181,7 +181,7 @@ def _toward_inputs(
 
 
 def _inputs(trace: Trace, step: Step, values: Mapping[str, Array]) -> list[Array | None]:
-    """What the backward pass of a step reads; weights that it reads are fetched now, and None stands for the rest."""
+    """Values that the backward pass of a step reads, weights fetched now; None stands for the rest."""
     if step.op.sparse and step.op.idle(values[step.inputs[-1]]):
         return [*trace.unread(step), values[step.inputs[-1]]]
     weights = set(_reads(trace, step)) & trace.program.weights.keys()

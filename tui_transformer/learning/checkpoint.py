@@ -119,7 +119,7 @@ def restored(place: Path, settings: Settings, lines: list[str]) -> Trainer:
 
 
 def _arrays(path: Path, backend: Backend) -> dict[str, dict[str, Array]]:
-    """What the optimiser keeps, by weight and slot."""
+    """The slots of the optimiser, by weight and slot."""
     tensors = open_file(path)
     found: dict[str, dict[str, Array]] = {}
     for key in tensors.names:

@@ -95,7 +95,7 @@ def _refuse_stream(path: Path) -> None:
 
 
 def fingerprint(lines: Sequence[str]) -> str:
-    """What is the same only for the same text."""
+    """A hash that is the same only for the same text."""
     whole = hashlib.sha256()
     for line in lines:
         whole.update(line.encode("utf-8", "surrogatepass"))

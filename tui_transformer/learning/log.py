@@ -54,7 +54,7 @@ FORMATS: Mapping[str, tuple[str, Write]] = {
     ".csv": (",".join(COLUMNS) + "\n", _csv_line),
     ".jsonl": ("", _json_line),
 }
-"""What a file begins with, and its lines, by the end of its name."""
+"""The beginning of a file, and its lines, by the end of its name."""
 
 
 class Log:

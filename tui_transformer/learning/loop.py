@@ -57,7 +57,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Record:
-    """What a step was.
+    """A step that was made.
 
     Attributes:
         step: Counted from 1.

@@ -11,7 +11,7 @@ from typing import ClassVar
 from tui_transformer.engine.backend import Array, Backend
 
 State = Mapping[str, Array]
-"""What is kept for one weight, by the names in `slots`; zeros at first."""
+"""Arrays that are kept for one weight, by the names in `slots`; zeros at first."""
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ _KINDS = {
 
 
 def _kind(model: Model) -> str:
-    """What the model can see."""
+    """The texts that the model can see."""
     if model.has_decoder:
         return "encoder-decoder"
     masks = [step.op.causal for step in model.program(2).steps if isinstance(step.op, Mask)]

@@ -71,7 +71,7 @@ class BaseConfig(ABC):
 
     @classmethod
     def key(cls, field: str) -> str:
-        """What a field is called in `config.json`."""
+        """The name of a field in `config.json`."""
         return cls.keys.get(field, field)
 
     @classmethod

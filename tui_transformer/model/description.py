@@ -26,7 +26,7 @@ ACTIVATION_NAMES: Mapping[str, str] = {
     "tanh": "tanh",
     "swish": "silu",
 }
-"""What published configurations call the activations → a key of `layers.ACTIVATIONS`."""
+"""Names of activations in published configurations → a key of `layers.ACTIVATIONS`."""
 
 ATTENTION_MATRICES = frozenset({"query", "key", "value", "output"})
 FEED_FORWARD_MATRICES = frozenset({"hidden", "gate", "output"})
@@ -75,7 +75,7 @@ class Rotary:
 
 
 class ScoreBias(Protocol):
-    """What is added to scores after scaling, such as a bias by distance."""
+    """A term that is added to scores after scaling, such as a bias by distance."""
 
     def add(self, build: Builder, scores: str, query: str, key: str, queries: Sequence, keys: Sequence) -> str:
         """Add the step `biased`, and what it needs, inside an attention; gives its name."""

@@ -25,7 +25,7 @@ TRAINED = PROGRAM / "trained"
 """The models that come with the program, a folder each."""
 
 ABOUT = "about.toml"
-"""What was measured of such a model, in its folder."""
+"""The file of what was measured of such a model, in its folder."""
 
 SAYS_NOTHING = "model"
 """A name of a folder after which no model is called: the folder that it lies in says more."""

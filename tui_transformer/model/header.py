@@ -38,7 +38,7 @@ _POINTER = b"version https://git-lfs"
 
 
 class _DamageError(ValueError):
-    """What is wrong with a header."""
+    """A header that is wrong."""
 
 
 @dataclass(frozen=True)

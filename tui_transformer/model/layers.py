@@ -218,7 +218,7 @@ def sublayer(build: Builder, x: str, layer: Layer, place: str, apply: Callable[[
 
 
 def said_by(build: Builder, output: str, layer: Layer, place: str) -> str:
-    """What a sublayer adds to the residual stream: its output, normalised and scaled where the layer does so."""
+    """The output of a sublayer as it is added to the residual stream, normalised and scaled where the layer does so."""
     if place in NORM_OF_OUTPUT:
         output = norm(build, output, layer.norm, "output_norm")
     if layer.residual_scale != 1.0:

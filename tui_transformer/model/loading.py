@@ -1,4 +1,4 @@
-"""What a model is made of: a built-in one by its name and settings, or a checkpoint."""
+"""The parts of a model: a built-in one by its name and settings, or a checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line says about a model and its input, shared by the explorer and the headless commands."""
+"""Options of the command line about a model and its input, shared by the explorer and the headless commands."""
 
 from __future__ import annotations
 

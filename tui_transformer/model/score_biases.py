@@ -1,4 +1,4 @@
-"""What is added to the scores of an attention: the description of each kind builds its step."""
+"""Terms that are added to the scores of an attention: the description of each kind builds its step."""
 
 from __future__ import annotations
 

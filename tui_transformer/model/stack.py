@@ -14,7 +14,7 @@ from tui_transformer.model.layers import attention, attention_to_kept, feed_forw
 from tui_transformer.model.sequence import Sequence
 
 FEED_FORWARDS: Mapping[type, Callable[[Builder, str, Any], str]] = {FeedForward: feed_forward, Experts: experts}
-"""What builds the second sublayer, by the class that describes it."""
+"""Builders of the second sublayer, by the class that describes it."""
 
 
 def run_stack(

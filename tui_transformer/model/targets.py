@@ -34,7 +34,7 @@ def default_targets(program: Program, ids: Sequence[int]) -> Ids:
 
 
 def own_answer(trace: Trace) -> Ids:
-    """What the model finds most likely at its first position, which alone is counted."""
+    """The token that the model finds most likely at its first position, which alone is counted."""
     positions, words = trace.program.shape(LOGITS)
     likeliest = int(trace.window(trace.program.logits, (range(1), range(words))).argmax())
     return (likeliest, *[NOT_COUNTED] * (positions - 1))

@@ -47,7 +47,7 @@ STORED: Mapping[str, Kind] = {
 """Stored types that can be read."""
 
 WRAPPER, COMPILED = "module.", "_orig_mod"
-"""What `DataParallel` and `torch.compile` put into the names of what they wrap."""
+"""Parts that `DataParallel` and `torch.compile` put into the names of what they wrap."""
 
 BLOCK = 1 << 22
 """Numbers that are looked at together."""
@@ -105,7 +105,7 @@ class Tensors:
         return f"{place}: tensor {name} is missing, and {self.path.name} says that it is there: copy the file again"
 
     def read(self, name: str, take: Callable[[Host], Host], rows: Host | None = None) -> Host:
-        """What is taken of a tensor, as floats; nothing else is read.
+        """The part that is taken of a tensor, as floats; nothing else is read.
 
         Args:
             name: Of the tensor.

@@ -11,7 +11,7 @@ from typing import Any
 from tui_transformer.engine.backend import Host
 
 Take = Callable[[Host, Any], Host]
-"""What a weight is of a tensor as it is stored, given the configuration: by slicing and turning alone."""
+"""Takes a weight out of a tensor as it is stored, given the configuration: by slicing and turning alone."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Grouped:
 
 NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)")
 ENDINGS: Mapping[str, tuple[str, ...]] = {"weight": (".weight", ".gamma"), "bias": (".bias", ".beta")}
-"""What is behind a tensor's name; old files call γ and β of a norm so."""
+"""Ends of tensors' names; old files call γ and β of a norm so."""
 
 TABLE, HEAD = "embedding.tokens.weight", "output.logits.weight"
 TABLES = frozenset({"tokens", "positions", "segments", "biased"})

@@ -132,7 +132,7 @@ class WeightsFile:
 
 
 def _stamp(descriptor: int) -> tuple[int, int]:
-    """What changes when a file is written to: its size and time."""
+    """Size and time of a file, which change when it is written to."""
     status = os.fstat(descriptor)
     return status.st_size, status.st_mtime_ns
 

@@ -44,7 +44,7 @@ def tokenizer_for(vocabulary: Vocabulary) -> Tokenizer:
 
 
 def target_tokenizer(tokenizer: Tokenizer) -> Tokenizer:
-    """What cuts the text of a decoder beside an encoder: the same, or Marian's second model."""
+    """The tokenizer of the text of a decoder beside an encoder: the same, or Marian's second model."""
     target: Tokenizer = getattr(tokenizer, "target", tokenizer)
     return target
 

@@ -1,4 +1,4 @@
-"""What tokenizers share: tokens, the encoding of a text, and the methods that the rest of the program calls."""
+"""The common part of tokenizers: tokens, the encoding of a text, and the methods that the rest of the program calls."""
 
 from __future__ import annotations
 

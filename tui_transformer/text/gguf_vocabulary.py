@@ -227,7 +227,7 @@ def _add(rust: tokenizers.Tokenizer, words: Sequence[str], types: Sequence[int])
 
 
 def _frame(rust: tokenizers.Tokenizer, file: GgufFile, words: Sequence[str]) -> None:
-    """What stands before and after every text, and between two."""
+    """Tokens before and after every text, and between two."""
     from tokenizers import processors
 
     first, last = _first(file, words), _last(file, words)
@@ -266,4 +266,4 @@ _MODELS: Mapping[str, Callable[[GgufFile, Any], tokenizers.Tokenizer]] = {
     "bert": _word_pieces,
     "gemma4": _byte_pairs,
 }
-"""What llama.cpp calls the kinds of tokenizers."""
+"""Names of the kinds of tokenizers in llama.cpp."""

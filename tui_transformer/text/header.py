@@ -25,7 +25,7 @@ _LARGEST = 0x10FFFF
 
 @dataclass(frozen=True)
 class Header:
-    """What the entries of a vocabulary file are, and what its special words are called."""
+    """Kind and rule of the entries of a vocabulary file, and names of its special words."""
 
     kind: Listed
     specials: Specials = SPECIALS

@@ -35,7 +35,7 @@ def read_ids(path: Path) -> dict[str, int]:
 
 
 def options_beside(path: Path, name: str = OPTIONS) -> dict[str, Any]:
-    """What the file of this name beside another says; nothing where there is none."""
+    """The object in the file of this name beside another; nothing where there is none."""
     beside = path.with_name(name)
     return read_json(beside, MAX_BYTES) if beside.exists() else {}
 
@@ -50,7 +50,7 @@ class Special:
 
 @dataclass(frozen=True)
 class Added:
-    """What `added_tokens.json` and `special_tokens_map.json` say.
+    """Contents of `added_tokens.json` and `special_tokens_map.json`.
 
     Attributes:
         ids: The ID of each token that was added.
@@ -73,7 +73,7 @@ class Added:
 
 
 def added_beside(path: Path) -> Added:
-    """What the two files beside a vocabulary say.
+    """Contents of the two files beside a vocabulary.
 
     Raises:
         InputError: They are broken.

@@ -9,7 +9,7 @@ from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import Encoding, Pairs, Token, Tokenizer, too_many
 
 BETWEEN = " "
-"""What stands between two sentences where they are written as one text."""
+"""Separators of two sentences where they are written as one text."""
 
 
 def encode_pair(tokenizer: Tokenizer, first: str, second: str, max_tokens: int) -> Encoding:

@@ -17,7 +17,7 @@ SENTENCES = {
 }
 WORDS = 6
 WRITTEN = {"encoder-decoder": "the waves crashed", "dates": "2021-"}
-"""What the decoder beside an encoder has written of an answer to the sentence; of other models, nothing."""
+"""Beginnings of the answer that the decoder beside an encoder has written to the sentence; of other models, nothing."""
 
 
 def sample_sentence(vocabulary: Vocabulary, model: str = "") -> str:
@@ -34,7 +34,7 @@ def sample_sentence(vocabulary: Vocabulary, model: str = "") -> str:
 
 
 def sample_target(vocabulary: Vocabulary, model: str) -> str:
-    """What the model's decoder has written so far beside the sample sentence; nothing in words that it has not."""
+    """The text that the decoder has written beside the sample sentence; nothing in words that it has not."""
     text = WRITTEN.get(model, "")
     known = vocabulary.kind != "words" or all(word in vocabulary.ids for word in text.split())
     return text if known else ""

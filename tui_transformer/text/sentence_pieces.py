@@ -92,7 +92,7 @@ class SentencePieceTokenizer:
 
     @cached_property
     def target(self) -> SentencePieceTokenizer:
-        """What cuts the decoder's text."""
+        """The tokenizer of the decoder's text."""
         words = self.vocabulary
         return self if words.target is None else SentencePieceTokenizer(replace(words, model=words.target, target=None))
 

@@ -15,7 +15,7 @@ LONGEST = 100
 
 @dataclass(frozen=True)
 class Specials:
-    """What the special words are called, in the order in which a vocabulary that is built has them.
+    """Names of the special words, in the order in which a vocabulary that is built has them.
 
     Raises:
         UsageError: Two are the same, or one is not 2 to 100 visible characters without white space.

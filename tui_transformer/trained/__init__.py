@@ -19,7 +19,7 @@ LARGEST = 1 << 16
 
 @cache
 def about(name: str) -> Mapping[str, Any]:
-    """What was measured of a model when it was made; empty where there is none.
+    """Measurements of a model from when it was made; empty where there is none.
 
     Raises:
         InputError: The file is damaged.

@@ -91,6 +91,6 @@ class View:
 
 
 def _cut(wanted: range, size: int) -> range:
-    """What there is of a range; of one that lies outside an empty one at the end."""
+    """The part of a range that is there; of one that lies outside an empty one at the end."""
     start = min(max(wanted.start, 0), size)
     return range(start, max(min(wanted.stop, size), start))

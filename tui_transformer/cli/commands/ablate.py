@@ -18,7 +18,7 @@ from tui_transformer.cli.parameters import Position, TableFormat
 
 @dataclass(frozen=True, kw_only=True)
 class Request(Flags):
-    """What is to be ablated, and how."""
+    """Targets that are ablated, and how."""
 
     what: Annotated[
         list[str] | None,

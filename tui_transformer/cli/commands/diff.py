@@ -20,7 +20,7 @@ from tui_transformer.cli.options import Flags
 
 @dataclass(frozen=True, kw_only=True)
 class Request(Flags):
-    """What is compared with what, and how it is said."""
+    """Two sides of a comparison, and how it is said."""
 
     first: Annotated[
         str | None, typer.Argument(metavar="DUMP", help="A dump, a trace, or a model's name or folder.")

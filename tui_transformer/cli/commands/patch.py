@@ -17,7 +17,7 @@ from tui_transformer.cli.parameters import Metric, Position, Tokens
 
 @dataclass(frozen=True, kw_only=True)
 class Request(Flags):
-    """What is patched, and from where."""
+    """The step that is patched, and from where."""
 
     step: Annotated[
         str | None,

@@ -67,7 +67,7 @@ class Instead(Op):
         return self.of.axes(*inputs[: self.count])
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        """What the function gives."""
+        """The result of the function."""
         del backend, out
         return self.function(*inputs)
 

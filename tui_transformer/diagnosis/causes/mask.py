@@ -69,7 +69,7 @@ def _by_a_number(segment: Segment, group: Sequence[Step]) -> Iterator[Cause]:
 
 
 def _factor(segment: Segment, step: Step) -> float:
-    """What the scores that a mask reads were multiplied by."""
+    """The factor of the scores that a mask reads."""
     name = step.inputs[0]
     while (source := segment.program.by_name.get(name)) is not None and not isinstance(source.op, Scores):
         if isinstance(source.op, Scale):

@@ -1,4 +1,4 @@
-"""What transformers' `model_addition_debugger` writes: a tree of modules with what went in and came out."""
+"""The file of transformers' `model_addition_debugger`: a tree of modules with what went in and came out."""
 
 from __future__ import annotations
 

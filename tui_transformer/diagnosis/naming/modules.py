@@ -101,7 +101,7 @@ def _last_bias(model: Model, program: Program) -> Host | None:
 
 
 def _scale(program: Program, step: str) -> float:
-    """What the rows of an embedding are multiplied by after they leave its module."""
+    """The factor of the rows of an embedding after they leave its module."""
     op = program.by_name[step].op
     return op.scale if isinstance(op, Embed) else 1.0
 

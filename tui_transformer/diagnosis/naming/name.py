@@ -93,12 +93,12 @@ class Stack:
 
     @property
     def entrance(self) -> str:
-        """What enters layer 0."""
+        """The rows that enter layer 0."""
         return f"{self.embedding}embedding.output"
 
     @property
     def exit(self) -> str:
-        """What leaves the last layer."""
+        """The rows that leave the last layer."""
         return f"{self.name}.{self.layers - 1}.output"
 
 

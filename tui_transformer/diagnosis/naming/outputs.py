@@ -1,4 +1,4 @@
-"""What transformers gives with `output_hidden_states` and `output_attentions`: tuples, one array a layer."""
+"""Outputs of transformers with `output_hidden_states` and `output_attentions`: tuples, one array a layer."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _names(program: Program) -> Iterator[tuple[str, Target]]:
 
 
 def _hidden(program: Program, stack: Stack, i: int) -> tuple[str, ...]:
-    """What enters layer i; after the last layer, the norm of the stack, where it has one."""
+    """The rows that enter layer i; after the last layer, the norm of the stack, where it has one."""
     if i == 0:
         return present(program, stack.entrance, f"{stack.embedding}embedding.tokens")
     if i == stack.layers:

@@ -1,4 +1,4 @@
-"""What a model can be trained for, one task a file: each turns the lines of a file into examples."""
+"""The tasks that a model can be trained for, one a file: each turns the lines of a file into examples."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""What every task tells, and what several of them do with text."""
+"""The members of every task, and what several of them do with text."""
 
 from __future__ import annotations
 

@@ -125,12 +125,12 @@ class BartConfig(FamilyConfig):
 
     @property
     def start_id(self) -> int | None:
-        """What the decoder's sequence begins with."""
+        """The ID that the decoder's sequence begins with."""
         return self.decoder_start_token_id
 
     @property
     def embedding_scale(self) -> float:
-        """What the rows of the embedding table are multiplied by."""
+        """The factor of the rows of the embedding table."""
         return math.sqrt(self.d_model) if self.scale_embedding else 1.0
 
     def embedding(self) -> Embedding:

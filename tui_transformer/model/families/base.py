@@ -1,4 +1,4 @@
-"""What a family of models is."""
+"""A family of models, and the configurations that all families share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui_transformer.model.weight_table import OWN_NAMES, WeightTable
 
 
 class ModelConfig(Protocol):
-    """What every configuration tells, whatever the family. Configurations are hashable."""
+    """The members of every configuration, whatever the family. Configurations are hashable."""
 
     def __hash__(self) -> int:
         """Programs are kept by configuration."""
@@ -45,7 +45,7 @@ class ModelConfig(Protocol):
 
     @property
     def start_id(self) -> int | None:
-        """What that decoder's sequence begins with."""
+        """The ID that the decoder's sequence begins with."""
 
     @property
     def summary(self) -> str:

@@ -25,7 +25,7 @@ KEYS: Mapping[str, str] = {
     "norm_epsilon": "layer_norm_eps",
     "tie_output": "tie_word_embeddings",
 }
-"""What the settings are called in `config.json`."""
+"""Names of the settings in `config.json`."""
 
 
 def encoder_parts(prefix: str) -> Mapping[str, str]:

@@ -118,7 +118,7 @@ class DebertaConfig(MaskedWordConfig):
         return replace(layer, attention=replace(layer.attention, scale=divided(width), score_bias=bias))
 
     def _bias(self, factor: float) -> Disentangled:
-        """What distances add to the scores."""
+        """The terms that distances add to the scores."""
         vectors = "encoder.distances_norm" if self.norm_rel_ebd == "layer_norm" else "encoder.distances"
         sides = tuple(side for kind, side in SIDES.items() if kind in self.pos_att_type)
         buckets = max(self.position_buckets, 0)

@@ -74,11 +74,11 @@ class DecoderConfig(FamilyConfig):
         """The norm after the last layer."""
 
     def embedding(self) -> Embedding:
-        """What enters layer 0."""
+        """The embedding, which enters layer 0."""
         return Embedding()
 
     def word_head(self) -> Head:
-        """What gives the logits."""
+        """The head, which gives the logits."""
         return Head(Embedding.table if self.tie_word_embeddings else None)
 
     def describe(self) -> Transformer:

@@ -164,7 +164,7 @@ def read_labels(raw: Mapping[str, Any], layouts: Mapping[str, Layout]) -> Labels
 
 
 def _names(raw: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the labels are called, in order; LABEL_0, LABEL_1 … where only their number is said, by default 2."""
+    """Names of the labels, in order; LABEL_0, LABEL_1 … where only their number is said, by default 2."""
     table, count = raw.get("id2label"), raw.get("num_labels", 2)
     if table is None and isinstance(count, int) and 1 <= count <= MOST:
         return tuple(f"LABEL_{number}" for number in range(count))

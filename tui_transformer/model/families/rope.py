@@ -306,7 +306,7 @@ def _one(_rope: Rope) -> float:
 
 
 FACTORS: Mapping[str, Callable[[Rope], float]] = {"yarn": _yarn_factor, "longrope": _long_factor}
-"""What turned columns are multiplied by."""
+"""Factors of turned columns."""
 
 SCALINGS: Mapping[str, Scaling] = {
     "default": _kept,

@@ -121,7 +121,7 @@ class T5Config(FamilyConfig):
 
     @property
     def start_id(self) -> int | None:
-        """What the decoder's sequence begins with: padding, where nothing else is said."""
+        """The ID that the decoder's sequence begins with: padding, where nothing else is said."""
         return self.pad_token_id if self.decoder_start_token_id is None else self.decoder_start_token_id
 
     @property
