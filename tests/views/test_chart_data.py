@@ -222,8 +222,9 @@ def check(found: BarChart | Histogram | LineChart) -> None:
     """The parts of a chart fit each other."""
     if isinstance(found, BarChart):
         assert len(found.labels) == len(found.values) > 0
-        assert found.marked is not None
-        assert 0 <= found.marked < len(found.values)
+        of_words = found.title.startswith("Nearest words")
+        assert of_words == (found.marked is None)
+        assert of_words or 0 <= (found.marked or 0) < len(found.values)
     elif isinstance(found, Histogram):
         assert len(found.edges) == len(found.counts) + 1
     else:
@@ -294,3 +295,17 @@ def test_the_load_of_experts_is_a_chart_of_the_router_and_its_shares():
         assert one.marked == every.marked == 1
         assert "even load" in one.title
     assert "expert load" not in charts_for(trace.program, "decoder.0.output")
+
+
+def test_the_nearest_words_of_a_token_have_the_largest_cosines(trace: Trace) -> None:
+    view = view_of(trace, "embedding.tokens", LABELS)
+    found = chart("nearest words", trace, view, Place(row=1), word=lambda token: f"w{token}")
+    assert isinstance(found, BarChart)
+    table = np.asarray(trace["embedding.tokens.weight"], dtype=np.float64)
+    units = table / np.linalg.norm(table, axis=1, keepdims=True)
+    cosines = units @ units[2]
+    cosines[2] = -np.inf
+    best = np.argsort(-cosines)[: len(found.labels)]
+    assert found.labels == tuple(f"w{token}" for token in best)
+    assert found.values == pytest.approx(cosines[best].tolist())
+    assert found.title.startswith("Nearest words of w2")

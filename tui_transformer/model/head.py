@@ -88,7 +88,7 @@ def _pooled(build: Builder, x: str, tokens: Sequence, pools: tuple[str, ...]) ->
 
 
 def _dense(build: Builder, x: str, how: Dense) -> str:
-    out = Axis("model", how.width)
+    out = Axis("dimension", how.width)
     x = build("dense", Linear("x W"), x, *matrix(build, "dense", x, out, frozenset({"dense"} if how.bias else ())))
     return build("activation", ACTIVATIONS[how.activation](), x) if how.activation else x
 

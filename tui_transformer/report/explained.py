@@ -8,7 +8,7 @@ from typing import Any
 
 from tui_transformer.engine.edits import Change, how_set
 from tui_transformer.engine.explanation import Explanation, Factor, Index, Item, Operand, Sum, Value
-from tui_transformer.report.numbers import precise
+from tui_transformer.report.numbers import plain_power, precise
 from tui_transformer.report.text import DEFAULT_PAGE, Page
 from tui_transformer.text.display import ELLIPSIS, cells, fit
 
@@ -44,7 +44,7 @@ def _result(explanation: Explanation, edits: Sequence[Change]) -> Iterator[str]:
     edited = how_set(edits, explanation.name, explanation.index) or "set by an edit"
     yield f"recomputed  {precise(explanation.recomputed)}  (in float64, from the stored operands)"
     yield f"stored      {precise(explanation.stored)}" + (f"  ({edited})" if explanation.edited else "")
-    yield f"difference  {explanation.difference:.3g}"
+    yield f"difference  {plain_power(f'{explanation.difference:.3g}')}"
 
 
 def _value(value: Value, width: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -36,9 +37,14 @@ def _text(value: float, pattern: str) -> str:
     return _WORDS.get(value) or format(value, pattern)
 
 
+def plain_power(text: str) -> str:
+    """A number as the program writes it, without zeros in its power of ten: `1.1e-5`."""
+    return re.sub(r"e([+-])0*(?=[0-9])", lambda found: f"e{found[1]}".removesuffix("+"), text)
+
+
 def precise(value: float) -> str:
     """A number to nine digits, enough to tell any two float32 values apart."""
-    return _text(value, ".9g")
+    return plain_power(_text(value, ".9g"))
 
 
 def exact(values: Values) -> list[list[str]]:

@@ -14,8 +14,9 @@ from tui_transformer.analysis.expert_load import ExpertLoad, expert_load, expert
 from tui_transformer.analysis.histogram import histogram
 from tui_transformer.analysis.residual_norm import StreamNorms, residual_norms, streams
 from tui_transformer.analysis.sample import CELLS, row_sample
+from tui_transformer.analysis.similar import TABLE, Term, similar
 from tui_transformer.analysis.statistics import Statistics, statistics
-from tui_transformer.engine.ops import Sinusoid, Softmax
+from tui_transformer.engine.ops import Embed, Sinusoid, Softmax
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -44,9 +45,12 @@ Kind = Literal[
     "load of all layers",
     "histogram",
     "residual norms",
+    "nearest words",
 ]
 
 MOST_BARS = 40
+NEAREST = 12
+"""Words that are named as nearest."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class Request:
     view: View
     place: Place
     item: int = 0
+    word: Callable[[int], str] = str
 
     @property
     def step(self) -> Step:
@@ -64,7 +69,7 @@ class Request:
         return self.trace.program.step(self.view.name)
 
 
-def chart(kind: Kind, trace: Trace, view: View, place: Place, item: int = 0) -> Chart:
+def chart(kind: Kind, trace: Trace, view: View, place: Place, item: int = 0, word: Callable[[int], str] = str) -> Chart:
     """A chart of a view; the kinds that suit it are `charts_for`.
 
     Args:
@@ -73,13 +78,14 @@ def chart(kind: Kind, trace: Trace, view: View, place: Place, item: int = 0) -> 
         view: One step (of one head) as a matrix.
         place: The cursor's cell in the view.
         item: Which sentence of the batch, the same as in the view.
+        word: The word of a token ID.
 
     Raises:
         InputError: The chart does not suit the step.
     """
     if kind not in charts_for(trace.program, view.name):
         raise InputError(f"{view.name} has no chart of {kind}")
-    return _MAKERS[kind](Request(trace, view, place, item))
+    return _MAKERS[kind](Request(trace, view, place, item, word))
 
 
 def charts_for(program: Program, name: str) -> tuple[Kind, ...]:
@@ -208,6 +214,22 @@ def _waves_of(request: Request, choose: Callable[[Sinusoid], tuple[int, ...]]) -
     return encoding_waves(sinusoid, request.view.rows.size, choose(sinusoid), mark, row)
 
 
+def nearest_words(trace: Trace, token: int, word: Callable[[int], str]) -> BarChart:
+    """The words whose rows of the embedding point most nearly where that of a word does, by their cosine."""
+    found = similar(trace, [Term(token, 1)], NEAREST)
+    return BarChart(
+        title=f"Nearest words of {word(token)} · cosine of their rows of the embedding",
+        labels=tuple(word(other) for other, _ in found),
+        values=tuple(cosine for _, cosine in found),
+    )
+
+
+def _nearest(request: Request) -> Chart:
+    row = request.place.row
+    token = int(request.trace.window(request.step.inputs[0], (range(row, row + 1),), request.item)[0])
+    return nearest_words(request.trace, token, request.word)
+
+
 def _waves(request: Request) -> Chart:
     return _waves_of(request, lambda sinusoid: wave_dimensions(sinusoid, request.place.column))
 
@@ -237,6 +259,7 @@ _MAKERS: dict[Kind, Callable[[Request], Chart]] = {
     ),
     "load of all layers": lambda request: all_expert_load_bars(request.trace, request.place.column, request.item),
     "histogram": lambda request: value_histogram(request.view),
+    "nearest words": _nearest,
     "residual norms": lambda request: residual_norm_line(request.trace, request.view.name, request.item),
 }
 
@@ -244,6 +267,13 @@ _MAKERS: dict[Kind, Callable[[Request], Chart]] = {
 def _has_numbers(_program: Program, step: Step | None) -> bool:
     """Token IDs are names: they have no size."""
     return step is None or not step.op.integer
+
+
+def _is_embedding(_program: Program, step: Step | None) -> bool:
+    """The rows that were looked up of a table of words."""
+    if step is None or not isinstance(step.op, Embed) or not step.name.endswith("embedding.tokens"):
+        return False
+    return any(name.endswith(TABLE) for name in step.inputs)
 
 
 def _is_sinusoid(_program: Program, step: Step | None) -> bool:
@@ -276,6 +306,7 @@ _SUITS: dict[Kind, Callable[[Program, Step | None], bool]] = {
     "load of all layers": lambda program, step: step is not None and _alike_everywhere(program, step.name),
     "histogram": _has_numbers,
     "residual norms": _is_on_stream,
+    "nearest words": _is_embedding,
 }
 
 

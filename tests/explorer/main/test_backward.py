@@ -11,6 +11,7 @@ from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.explorer.main.panes.tour import TourPanel
+from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS
 from tui_transformer.explorer.tools.targets.screen import TO
@@ -87,7 +88,7 @@ async def test_the_loss_is_the_first_stop_and_says_what_every_position_adds():
         assert f"loss {loss:.6g}" in explorer.text
         assert f"← backward · loss {loss:.4g} · step 1 of 21" in explorer.text
         for share in shares:
-            assert f"{share:.2%}" in explorer.text
+            assert percent(share) in explorer.text
 
 
 async def test_space_goes_back_from_the_loss_to_the_embedding_and_backspace_forward_again():

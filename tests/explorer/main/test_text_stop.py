@@ -53,3 +53,22 @@ async def test_a_model_that_writes_on_has_a_row_for_what_follows_each_word(size)
         share = float(trace["output.probabilities"][-1].max())
         assert percent(share) in row
         assert row.index("“ called”") > row.index("girl”")
+
+
+async def test_cells_of_the_lens_have_their_probability(monkeypatch):
+    async with exploring(WIDE, model="story", text="Once there was a small") as explorer:
+        await explorer.press("L")
+        await explorer.shown("all words on screen")
+        share = float(explorer.session.trace["output.probabilities"][0].max())
+        await explorer.shown(f"{share:.2f}".removeprefix("0"))
+
+
+async def test_targets_are_completed_from_the_vocabulary():
+    async with exploring(NARROW, model="question") as explorer:
+        await explorer.press("B")
+        await explorer.write("stat")
+        await explorer.shown("tab: station", "statement")
+        await explorer.write("state")
+        await explorer.shown("tab: statement")
+        await explorer.press("tab")
+        assert explorer.focused_input.value == "statement"

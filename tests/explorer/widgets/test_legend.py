@@ -55,8 +55,8 @@ async def test_the_ramp_runs_from_the_low_to_the_high_colour() -> None:
 
 async def test_without_colour_the_ramp_is_of_glyphs(screen_text: ScreenText, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    assert ",,::--==++**##%%@@" in await line(screen_text, UNIT)
-    assert "==-=--" in await line(screen_text, SIGNED)
+    assert "blank ,, :: -- == ++ ** ## %% @@" in await line(screen_text, UNIT)
+    assert "== -= --  - blank  + ++ +# ##" in await line(screen_text, SIGNED)
 
 
 @pytest.mark.parametrize("size", [1, 5, 12, 20, 30])

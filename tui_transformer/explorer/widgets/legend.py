@@ -16,9 +16,11 @@ from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.views.view import Scale
 
-_WIDEST_RAMP = 24
+_WIDEST_RAMP, _WIDEST_GLYPHS = 24, 40
 _NARROWEST_RAMP = 5
 _GAP = "   "
+BLANK = "blank"
+"""What stands for a glyph of nothing but spaces."""
 
 
 class Legend(CarefulWidget):
@@ -62,7 +64,7 @@ class Legend(CarefulWidget):
         text = self.get_component_rich_style("legend--text")
         low, high = f"{short_number(scale.low)} ", f" {short_number(scale.high)}"
         room = self.size.width - len(low) - len(high)
-        ramp = self._ramp(scale, min(room, _WIDEST_RAMP)) if room >= _NARROWEST_RAMP else [Segment("to", text)]
+        ramp = self._ramp(scale, room) if room >= _NARROWEST_RAMP else [Segment("to", text)]
         segments = [Segment(low, text), *ramp, Segment(high, text)]
         for remark in self._remarks():
             room = self.size.width - Segment.get_line_length(segments) - len(_GAP)
@@ -76,7 +78,9 @@ class Legend(CarefulWidget):
 
     def _ramp(self, scale: Scale, width: int) -> list[Segment]:
         colors = palette(scale.kind, Surface.of(self.app), self.rich_style)
-        return _color_ramp(colors, scale, width) if colors.has_color else _glyph_ramp(colors, width, self.rich_style)
+        if colors.has_color:
+            return _color_ramp(colors, scale, min(width, _WIDEST_RAMP))
+        return _glyph_ramp(colors, min(width, _WIDEST_GLYPHS), self.rich_style)
 
 
 def _color_ramp(colors: Palette, scale: Scale, width: int) -> list[Segment]:
@@ -90,7 +94,10 @@ def _color_ramp(colors: Palette, scale: Scale, width: int) -> list[Segment]:
 
 
 def _glyph_ramp(colors: Palette, width: int, style: Style) -> list[Segment]:
-    """Two columns a level, as in the cells; as many levels as there is room for."""
-    count = min(len(colors.glyphs), max(width // 2, 2))
-    at = np.rint(np.linspace(0, len(colors.glyphs) - 1, count)).astype(int)
-    return [Segment("".join(colors.glyphs[level] for level in at.tolist()), style)]
+    """The glyphs of the levels as in the cells, apart from each other, a blank one as a word; as many as fit."""
+    for count in range(len(colors.glyphs), 1, -1):
+        at = np.rint(np.linspace(0, len(colors.glyphs) - 1, count)).astype(int)
+        text = " ".join(colors.glyphs[level] if colors.glyphs[level].strip() else BLANK for level in at.tolist())
+        if len(text) <= width or count == 2:
+            return [Segment(text[:width], style)]
+    return []

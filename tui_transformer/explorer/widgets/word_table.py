@@ -19,9 +19,11 @@ from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.views.view import Scale
 
 WIDTHS = (6, 9, 12, 16, 24)
-_NARROWEST, _WIDEST = 9, 16
+_NARROWEST, _WIDEST = 9, 24
 _TALLEST = 3
 _GAP = 1
+_WITH_NUMBER = 11
+"""Columns of a cell in which its number stands behind the word."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class WordCells:
     columns: tuple[str, ...]
     cell: Callable[[int, int], tuple[str, float] | None]
     scale: Scale
+
+
+def _share(found: tuple[str, float]) -> str:
+    """The number of a cell, from 0 to 1: ` .99`."""
+    return f" {found[1]:.2f}".replace(" 0.", " .").rjust(5)
 
 
 NOTHING = WordCells((), (), lambda _row, _column: None, Scale("sequential", 0.0, 1.0))
@@ -148,9 +155,10 @@ class WordTable(GridWidget, can_focus=True):
         if found is None:
             return [Segment(fit_label("·", width), self._label_style(marked=under)), gap]
         style = self.ink("word-table--cursor") if under else colors.styles[level]
-        if colors.has_color:
-            return [Segment(fit_label(f" {found[0]}", width), style), gap]
-        return [Segment(colors.glyphs[level][-1], page), Segment(fit_label(found[0], width - 1), style), gap]
+        front = "" if colors.has_color else colors.glyphs[level][-1]
+        share = _share(found) if width >= _WITH_NUMBER and found[0] else ""
+        word = fit_label(f" {found[0]}" if colors.has_color else found[0], width - len(front) - len(share))
+        return [*([Segment(front, page)] if front else []), Segment(word + share, style), gap]
 
     def _lay_out(self) -> None:
         """Choose the width of cells: what was wished for, else so that all columns fit if they can."""

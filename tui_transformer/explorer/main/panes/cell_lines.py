@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from tui_transformer.engine.axis import Axes, Axis
 from tui_transformer.engine.explanation import Explanation, Factor, Operand, Sum, Value
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Program
+from tui_transformer.engine.spoken import spoken
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Labels, placed
 
@@ -27,9 +27,7 @@ COLUMN = 8
 
 def number(value: float, digits: int = 6) -> str:
     """A value with so many significant digits; ∞ for infinities."""
-    if math.isinf(value):
-        return "−∞" if value < 0 else "∞"
-    return f"{value + 0.0:.{digits}g}".replace("-", "−")
+    return spoken(value, digits)
 
 
 SHORTEST_LABEL = 4
@@ -162,7 +160,7 @@ class CellLines:
 
     def _result(self) -> list[Block]:
         explanation = self.explanation
-        difference = f"{explanation.difference:.2g}".replace("-", "−")
+        difference = spoken(explanation.difference, 2)
         return [
             *self._equation(),
             self._blank(),

@@ -117,7 +117,7 @@ def percent(share: float, decimals: int = 2) -> str:
     text = f"{share * 100:.{decimals}f} %"
     if share == 0 or any(digit in text for digit in "123456789"):
         return text
-    return f"{share * 100:.0e} %".replace("e-0", "e-")
+    return f"<{10.0**-decimals:.{decimals}f} %"
 
 
 def facts(draft: Draft, choices: Choices) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from textual.content import Content
 
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.dialog import plain
+from tui_transformer.explorer.shell.dialog import Keys, plain
+from tui_transformer.explorer.shell.line_input import LineInput, completes
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.state.position import Position
@@ -15,6 +18,9 @@ from tui_transformer.model.targets import Ids, looks_ahead, read_targets, writte
 from tui_transformer.text.display import visible
 
 MOST_PAIRS = 24
+MOST_WORDS = 12
+"""Words of the vocabulary that are listed to choose from."""
+
 TO = "\u00a0→\u00a0"
 """Between a token and its target, never at the end of a line."""
 NEXT = "The next token at every position, unless you say otherwise."
@@ -64,13 +70,30 @@ class TargetsScreen(PromptScreen):
     def _targets(self, text: str) -> Ids:
         return read_targets(self._model, text, len(self._tokens))
 
+    @property
+    def keys(self) -> Keys:
+        """Words are completed from the vocabulary."""
+        return {"enter": "ok", "tab": "complete a word", "esc": "leave"}
+
+    def _completions(self, typed: str) -> list[str]:
+        """What is typed with its last word completed from the vocabulary."""
+        before, space, last = typed.rpartition(" ")
+        words = self._model.vocabulary
+        if words is None or not last or last.lstrip("-−").isdecimal():
+            return []
+        fitting = (word for word in words.words if completes(word, last) and word != last and visible(word) == word)
+        return [f"{before}{space}{word}" for word in islice(fitting, MOST_WORDS)]
+
     def _suggest(self, typed: str) -> None:
-        """What every position is to become, or what is wrong with what is typed."""
+        """What every position is to become, or what is wrong; the words that what is typed last may become."""
+        line = self.query_one(LineInput)
+        line.suggestions = self._completions(typed)
         try:
             targets = self._targets(typed)
         except InputError as error:
             self._say("problem", plain(str(error)))
-            self._say("suggestions", Content())
+            words = [completed.rpartition(" ")[2] for completed in line.suggestions]
+            self._say("suggestions", Content(f"tab: {'   '.join(words)}" if words else ""))
             return
         word = self._model.word
         pairs = zip(self._tokens[:MOST_PAIRS], targets, strict=False)
