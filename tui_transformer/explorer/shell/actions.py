@@ -47,6 +47,7 @@ ACTIONS = (
     Action("heads.all", "open('heads')", "All heads at once, by layer or by a measure", "all heads", "H"),
     Action("links", "open('links')", "The strongest links of attention"),
     Action("rollout", "open('rollout')", "Attention rollout: what reached which token"),
+    Action("arcs", "open('arcs')", "Arcs: who looks at whom, as lines between words", "arcs", "Q"),
     Action("lens", "open('lens')", "Logit lens: which word each layer spells", "lens", "L"),
     Action("similar", "open('similar')", "Compare with another sentence: cosine, and what every pair of tokens gives"),
     Action("nearest", "open('nearest')", "Words nearest to a word, or to king - man + woman"),
@@ -181,12 +182,14 @@ HEADS = (
     Action("scale", "scale", "One colour scale for all heads, or one for each", "scale", "m"),
 )
 LINKS = (
+    Action("arcs", "arcs", "The same as lines between words", "arcs", "Q"),
     CHOOSE_SHOWN,
     Action("kind", "scope", "All heads, the layer, the head", "all, layer, head", "f"),
     Action("hide.itself", "itself", "Links from a token to itself, shown or not", "to itself", "X"),
     *HIDING,
 )
 ROLLOUT = (
+    Action("arcs", "arcs", "The same as lines between words", "arcs", "Q"),
     Action("layer.next", "layer(1)", "Up to the next layer", "layer", "{ }"),
     Action("layer.back", "layer(-1)", "Up to the layer before"),
     Action("kind", "stack", "Encoder or decoder", "encoder, decoder", "f"),
@@ -280,6 +283,14 @@ GENERATE = (
 EXERCISES = (
     Action("", "", "Open its step in the main screen, on its model and sentence", "open its step", "enter x"),
     Action("export", "explore", "Take it to the main screen: its model, sentence and step"),
+)
+ARCS = (
+    Action("", "", "Open the strongest cell of the query in the main screen", "open", "enter"),
+    Action("kind", "source", "One head, the strongest of all, the rollout", "head, all, rollout", "f"),
+    Action("head.next", "head(1)", "The next head", "head", "[ ]"),
+    Action("head.back", "head(-1)", "The head before"),
+    Action("layer.next", "layer(1)", "The next attention", "layer", "{ }"),
+    Action("layer.back", "layer(-1)", "The attention before"),
 )
 BREAKING = (
     Action("", "", "Break it, or mend it", "switch", "enter"),
@@ -377,6 +388,7 @@ SCREENS: Mapping[str, tuple[Action, ...]] = {
     "train": TRAIN,
     "generate": GENERATE,
     "exercises": EXERCISES,
+    "arcs": ARCS,
     "breaks": BREAKING,
     "cuts": CUTS,
     "softmax": SOFTMAX,

@@ -78,6 +78,7 @@ KEYS: Mapping[str, str] = {
     "heads.all": "H",
     "links": "K",
     "rollout": "R",
+    "arcs": "Q",
     "lens": "L",
     "similar": "J",
     "item.next": "full_stop",

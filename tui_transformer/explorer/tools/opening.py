@@ -23,6 +23,12 @@ def _ablation(port: Port) -> None:
     screen.open_from(port)
 
 
+def _arcs(port: Port) -> None:
+    from tui_transformer.explorer.tools.arcs import screen
+
+    screen.open_from(port)
+
+
 def _breaks(port: Port) -> None:
     from tui_transformer.explorer.tools.breaks import screen
 
@@ -178,6 +184,7 @@ TOOLS: Mapping[str, Callable[[Port], None]] = {
     "ablate-position": _ablate_here("position", mean=False),
     "ablate-position-mean": _ablate_here("position", mean=True),
     "ablation": _ablation,
+    "arcs": _arcs,
     "breaks": _breaks,
     "checkpoints": _checkpoints,
     "compare": _compare,

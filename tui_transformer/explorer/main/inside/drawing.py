@@ -182,7 +182,7 @@ def _strip(strip: Strip, sign: str, columns: range, paint: Paint) -> Text:
 
 def _weighted(part: Weighted, paint: Paint) -> Iterator[Drawn]:
     """A line a row: its share as a bar, and what it adds to every column; below them the sums."""
-    inks, head = paint.inks, LABEL + 18
+    inks, head = paint.inks, LABEL + 19
     room = max((paint.width - head - 2) // (NUMBER + 1), 1)
     columns = _window(part.marked, part.rows.shape[1], room)
     numbers = "".join(f"{part.first + k:>{NUMBER}} " for k in columns)
@@ -191,7 +191,7 @@ def _weighted(part: Weighted, paint: Paint) -> Iterator[Drawn]:
     styles = paint.heat(added.reshape(-1))
     for row, (label, share) in enumerate(zip(part.labels, part.shares.tolist(), strict=True)):
         text = Text(f"  {fit_label(label, LABEL)} ", inks.plain)
-        text.append(f"{written(share, 3):>7} ", inks.plain).append(f"{share_bar(share, 6)} ", inks.accent)
+        text.append(f"{written(share, 3):>8} ", inks.plain).append(f"{share_bar(share, 6)} ", inks.accent)
         for place, k in enumerate(columns):
             text.append(_short(added[row, place]), styles[row * len(columns) + place])
             text.append("◂" if k == part.marked else " ", inks.accent)

@@ -167,6 +167,14 @@ class LinksScreen(Hiding):
 
     # What keys do
 
+    def action_arcs(self) -> None:
+        """The same as lines between words."""
+        from tui_transformer.explorer.tools.arcs.screen import screen_of
+
+        screen = screen_of(self.port, "links")
+        if screen is not None:
+            self.open(screen)
+
     def action_scope(self) -> None:
         """All heads, the layer, the head."""
         self.scope = self.scopes[(self.scopes.index(self.scope) + 1) % len(self.scopes)]

@@ -131,6 +131,14 @@ class RolloutScreen(Overview):
 
     # What keys do
 
+    def action_arcs(self) -> None:
+        """The same as lines between words."""
+        from tui_transformer.explorer.tools.arcs.screen import screen_of
+
+        screen = screen_of(self.port, "rollout")
+        if screen is not None:
+            self.open(screen)
+
     def action_layer(self, direction: int) -> None:
         """Up to the next layer, or the one before."""
         wanted = max(0, min(self.depth + direction, len(self.rollout.steps) - 1))

@@ -1,0 +1,96 @@
+"""Arcs: lines between words as thick as the weights, of a head, of all heads, of the rollout, and across."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+
+WEIGHTS = "encoder.0.self_attention.weights"
+DOTS = range(0x2801, 0x2900)
+
+
+def dots(text: str) -> int:
+    return sum(bin(ord(letter) - 0x2800).count("1") for letter in text if ord(letter) in DOTS)
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
+async def test_the_words_stand_on_both_sides_and_the_numbers_are_the_weights(size):
+    async with exploring(size, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("]", "]", "Q")
+        assert "head 2" in explorer.text
+        line = next(text for text in explorer.text.splitlines() if "▸" in text)
+        assert "where 0" in line
+        last = next(text for text in explorer.text.splitlines() if " 8 ?" in text)
+        assert ".99" in last
+        assert dots(explorer.text) > 50
+
+
+async def test_thicker_lines_are_larger_weights():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("]", "]", "Q")
+        arcs = explorer.app.screen.query_one("#arcs")
+        few, many = np.eye(9) * 0.15, np.eye(9) * 0.95
+        counts = []
+        for weights in (np.zeros((9, 9)), few, many):
+            arcs.show(weights, str, str)
+            await explorer.handled()
+            counts.append(dots(explorer.text))
+        assert counts[0] == 0
+        assert 0 < counts[1] < counts[2]
+
+
+async def test_another_query_head_and_source():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("Q", "down", "]")
+        screen = explorer.app.screen
+        assert (screen.wanted.head, screen._arcs.at[0]) == (1, 1)
+        head = screen.weights
+        await explorer.press("f")
+        assert "strongest link of all heads" in explorer.text
+        assert (screen.weights >= head - 1e-6).all()
+        await explorer.press("f")
+        assert "rollout" in explorer.text
+        assert np.allclose(screen.weights.sum(axis=1), 1)
+        await explorer.press("f", "enter")
+        assert explorer.stop == WEIGHTS
+        assert explorer.position.place.row == 1
+        row = explorer.session.trace[WEIGHTS][1, 1]
+        assert explorer.position.place.column == int(row.argmax())
+
+
+async def test_cross_attention_has_the_target_on_the_left_and_the_source_on_the_right():
+    async with exploring(WIDE, model="dates") as explorer:
+        await explorer.press("Q")
+        screen = explorer.app.screen
+        for _ in range(len(screen.every)):
+            if screen.wanted.step.own:
+                await explorer.press("}")
+        assert not screen.wanted.step.own
+        assert "cross-attention" in explorer.text
+        assert screen.weights.shape == (screen.wanted.step.queries.size, screen.wanted.step.keys.size)
+        await explorer.press("f", "f")
+        assert screen.wanted.source == "head"
+
+
+@pytest.mark.parametrize(("key", "source"), [("K", "links"), ("R", "rollout")])
+async def test_links_and_rollout_are_shown_as_arcs_too(key, source):
+    async with exploring(NARROW, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press(key, "Q")
+        assert explorer.app.screen.wanted.source == source
+        await explorer.press("escape", "escape")
+        assert explorer.app.screen is explorer.main
+
+
+async def test_long_sentences_scroll_and_tiny_terminals_open():
+    async with exploring(SMALL, model="question", text="the old sailor hid the map ? " * 12) as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("Q", "G")
+        assert explorer.app.screen._arcs.at[0] == 83
+        assert "83" in explorer.text
+        await explorer.resize(12, 5)
+        await explorer.press("k")

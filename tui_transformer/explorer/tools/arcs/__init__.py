@@ -1,0 +1,1 @@
+"""Arcs: attention, links and rollout as lines between words."""
