@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tui_transformer.engine.explanation import Item, Value, Working
+from tui_transformer.engine.spoken import bracketed, spoken
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,11 @@ class Rounded:
             items.append(Value("minimum", self.minimum, note="of the group"))
         items += self._rounded_from(code)
         items += [self._one(i, each) for i, each in enumerate(self.codes)]
-        return Working(tuple(items), self.number(code))
+        return Working(tuple(items), self.number(code), self._equation(code))
+
+    def _equation(self, code: float) -> str:
+        added = "" if self.minimum is None else f" + {bracketed(self.minimum)}"
+        return f"{spoken(self.scale)} · {bracketed(code)}{added}"
 
     def _one(self, place: int, code: float) -> Value:
         this = "  (this cell)" if place == self.place else ""
