@@ -114,6 +114,12 @@ def test_the_settings_of_the_reference_are_not_refused(name):
     assert read(settings_of(name)).vocab_size in (60, 360)
 
 
+def test_a_pattern_of_windows_says_nothing_where_there_are_none():
+    raw = settings_of("exaone4") | {"sliding_window": None, "sliding_window_pattern": 0, "layer_types": None}
+    assert [layer.attention.window for layer in layers_of(raw)] == [None, None]
+    assert all(layer.attention.rotary for layer in layers_of(raw))
+
+
 def layers_of(raw):
     return read(raw).describe().decoder.layers
 

@@ -30,7 +30,7 @@ class Exaone4Config(WindowedConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        pattern = self.sliding_window_pattern
+        pattern = self.sliding_window_pattern if self.sliding_window is not None else None
         if pattern is not None and not isinstance(pattern, str) and not _counts(pattern):
             raise UsageError(f"sliding_window_pattern {shown(pattern)} is neither a count of layers nor letters")
 
