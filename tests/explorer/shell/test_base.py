@@ -90,7 +90,7 @@ async def test_a_result_that_comes_when_its_screen_is_left_is_dropped(gate: thre
         await explorer.settled()
         lens, taken = explorer.app.screen, list[object]()
         assert isinstance(lens, LensScreen)
-        lens.ask("late", AT_ONCE + 1, lambda _: gate.wait(20), taken.append)
+        lens.requests.ask("late", AT_ONCE + 1, lambda _: gate.wait(20), taken.append)
         lens.dismiss()
         await explorer.handled()
         gate.set()
