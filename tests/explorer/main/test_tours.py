@@ -160,3 +160,15 @@ async def test_the_target_of_the_story_of_gradients_is_wrong():
         assert explorer.session.model.word(explorer.session.loss_targets[0]) == "statement"
         await explorer.press("space")
         await explorer.shown("the model says question", "the target is statement")
+
+
+async def test_a_tour_that_begins_again_at_once_has_one_panel():
+    async with exploring(NARROW, model="question") as explorer:
+        for _ in range(3):
+            explorer.parts.tour.begin("question")
+        await explorer.settled()
+        assert len(explorer.main.query(TourPanel)) == 1
+        assert f"1 of {len(tour('question'))}" in explorer.text
+        await explorer.press("space")
+        await explorer.press("escape")
+        assert not explorer.main.query(TourPanel)

@@ -91,7 +91,7 @@ class Tour:
         self._base = explored.session.with_breaks() if explored.session.breaks else explored.session
         self._shown = (explored.session, self._base)
         screen = self._panes.screen
-        screen.mount(TourPanel(told.question, id="tour"), after="#body")
+        screen.mount(TourPanel(told.question), after="#body")  # without an ID: the panel before may still be there
         screen.add_class("-touring")
         if told.path is None and told.name == BACKWARD:
             program = self._base.trace.program
