@@ -34,9 +34,9 @@ async def test_a_wide_line_asks_the_question_of_the_tour():
         ("dates", "0 100.0 %"),
         ("copy", "%"),
         ("story", "%"),
-        ("decoder", "random weights: "),
-        ("encoder-decoder", "random weights: "),
-        ("attention", "gives 1 × 3 × 4 numbers"),
+        ("decoder", "random weights"),
+        ("encoder-decoder", "random weights"),
+        ("attention", "space step"),
     ],
 )
 async def test_a_model_of_every_kind_says_something_first(model, says):

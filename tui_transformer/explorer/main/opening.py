@@ -40,7 +40,10 @@ class Opening:
         self._answer = ""
 
     def begin(self, session: Session) -> None:
-        """Work the answer out where that does not take long."""
+        """Work the answer out where a model was trained, and that does not take long; random weights have none."""
+        if session.model.folder is None:
+            self._answer = "random weights" if session.model.config.vocab_size else ""
+            return
         cost = told_cost(session)
         if cost <= MOST:
             self._requests.ask("opening", cost, lambda task: told(session, task.report), self._answered)

@@ -19,8 +19,7 @@ def told(session: Session, report: Report) -> str:
     if answers(session):
         place = _masked(session)
         found = str(answer(session, place, report))
-        found = found if place is None else f"{MASKS[0]} → {found}"
-        return f"random weights: {found}" if session.model.folder is None else found
+        return found if place is None else f"{MASKS[0]} → {found}"
     last = _last(session)
     session.trace.compute((last.name,), before=lambda step: report(step.name))
     if last.axes[-1].name == LABEL and np.isfinite(session.trace[last.name]).all():
