@@ -74,6 +74,15 @@ def classes() -> Iterator[type]:
                 yield each
 
 
+def test_training_alone_has_a_thread_besides_the_worker() -> None:
+    """Work is asked for; the one exception is said in ARCHITECTURE.md. asyncio's own thread is given one name."""
+    made = re.compile(r"thread=True|\bThread\(|ThreadPoolExecutor\(|to_thread|run_in_executor")
+    threads = {
+        path.relative_to(EXPLORER).as_posix() for path in EXPLORER.rglob("*.py") if made.search(path.read_text("utf-8"))
+    }
+    assert threads == {"app.py", "shell/worker.py", "tools/train/driver.py"}
+
+
 def methods(kind: type) -> int:
     """How many methods a class has, those included that it inherits within this project."""
     own = [each for each in kind.__mro__ if each.__module__.startswith("tui_transformer.")]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from rich.text import Text
-
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.opening import Opening
@@ -11,10 +9,11 @@ from tui_transformer.explorer.main.panes import texts
 from tui_transformer.explorer.main.panes.sentence import Sentence, SentencePane
 from tui_transformer.explorer.main.panes.text import WORDS
 from tui_transformer.explorer.main.usable import refused
-from tui_transformer.explorer.shell.actions import ACTIONS, FOCUSED
+from tui_transformer.explorer.shell.actions import ACTIONS, ALWAYS, FOCUSED, KEY_LINE
 from tui_transformer.explorer.shell.asking import Requests
+from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keymap import in_use
-from tui_transformer.explorer.shell.written import Written
+from tui_transformer.explorer.shell.written import Line, Written
 from tui_transformer.explorer.state.session import VOCABULARY
 from tui_transformer.explorer.widgets.inks import Inks, inks_of
 
@@ -53,7 +52,7 @@ class Lines:
             self._written.write(name, content)
         self._panes.screen.query_one(SentencePane).show(self._sentences())
 
-    def _contents(self) -> dict[str, Text | str]:
+    def _contents(self) -> dict[str, Line]:
         explored, screen = self._explored, self._panes.screen
         session, stop, scene = explored.session, explored.position.stop, explored.scene
         width, inks = screen.size.width, inks_of(screen)
@@ -67,15 +66,23 @@ class Lines:
             "keys": self._keys(width, inks),
         }
 
-    def _keys(self, width: int, inks: Inks) -> Text:
-        session, actions = self._explored.session, in_use(ACTIONS, self._panes.screen.app)
+    def _keys(self, width: int, inks: Inks) -> Line:
+        """What opened the explorer offers; then the keys of the focused pane, and the most useful others.
+
+        What would be refused is left out, and a key that the pane has is not named again.
+        """
+        explored, app = self._explored, self._panes.screen.app
+        session, stop, active = explored.session, explored.position.stop, explored.view.active
         if self.opening.open:
-            shown = {action.id: action.shown for action in actions}
+            shown = {action.id: action.shown for action in in_use(ACTIONS, app)}
             if (line := self.opening.line(session, shown, width, inks)) is not None:
                 return line
-        stop, active = self._explored.position.stop, self._explored.view.active
-        pane = INSTEAD.get(stop, active) if active == "matrix" else active
-        return texts.keys(actions, width, inks, FOCUSED[pane], refused(session, stop, self._explored.scene))
+        first = FOCUSED[INSTEAD.get(stop, active) if active == "matrix" else active]
+        left_out, taken = refused(session, stop, explored.scene), {action.shown for action in first}
+        named = {action.id: action for action in ACTIONS if action.id not in left_out}
+        others = [named[name] for name in KEY_LINE if name in named and named[name].shown not in taken]
+        always = [named[name] for name in ALWAYS if name in named]
+        return key_line([*first, *others, *always], app, width, len(always))
 
     def _time(self, stop: str) -> str:
         seconds = self._times.get(stop, 0.0)

@@ -158,7 +158,6 @@ KEY_LINE = (
 HELP = Action("help", "app.help", "What is shown here", "help", "?")
 THEME = Action("theme", "app.next_theme", "Dark or light")
 SUSPEND = Action("suspend", "app.suspend_process", "Suspend (fg comes back)")
-SUBMIT = Action("save", "submit", "Take over what is in the form", "apply", "^s")
 CHOOSE_SHOWN = Action("", "", "Go to what is under the cursor", "go there", "enter")
 CELL_SHOWN = Action("", "", "Move the cell", "cell", "← ↑ ↓ →")
 WIDTH_SHOWN = Action("", "", "Wider or narrower cells", "width", "+ -")
@@ -281,8 +280,8 @@ GENERATE = (
     Action("quit", "leave", "Halt; else back to the steps"),
 )
 EXERCISES = (
-    Action("", "", "Open its step in the main screen, on its model and sentence", "open its step", "enter x"),
-    Action("export", "explore", "Take it to the main screen: its model, sentence and step"),
+    Action("", "", "Open its step in the main screen, on its model and sentence", "open its step", "enter"),
+    Action("explore", "explore", "Take it to the main screen: its model, sentence and step"),
 )
 ARCS = (
     Action("", "", "Open the strongest cell of the query in the main screen", "open", "enter"),
@@ -297,25 +296,55 @@ BREAKING = (
     Action("step.next", "switch", "Break it, or mend it"),
     Action("mend", "mend", "Mend everything"),
 )
-CUTS = (Action("vocabulary.open", "add", "Add another vocabulary", "add a vocabulary", "v"),)
-SOFTMAX = (
-    Action("cursor.wider", "raise(1)", "Raise all scores by 10", "raise", "+"),
-    Action("cursor.narrower", "raise(-1)", "Lower all scores by 10", "lower", "-"),
-    Action("breaks", "break", "Raise the scores until the naive softmax breaks, and back", "break it", "!"),
+LEAVE = Action("back", "leave", "Leave without a change", "leave", "esc")
+CLOSE = Action("back", "leave", "Close the text", "close", "esc")
+SCROLL_SHOWN = Action("", "", "Scroll", "scroll", "↑↓")
+DIALOG = (LEAVE,)
+PROMPT = (
+    Action("", "", "Complete the word", "complete", "tab"),
+    Action("", "", "What was given before", "lately", "↑↓"),
+    Action("", "", "Take what is typed", "ok", "enter"),
+    LEAVE,
 )
-PATCH = (HELP,)
-PART = (Action("cursor.choose", "screen.submit", "Patch"),)
-DIALOG = (Action("back", "leave", "Leave without a change", "leave", "esc"),)
+PICK = (
+    Action("", "", "Move", "move", "↑↓"),
+    Action("", "", "Pick what is under the cursor", "pick", "enter"),
+    Action("back", "leave", "Leave without a change", "stay", "esc"),
+)
+COMPARE = (Action("", "", "Compare with what is under the cursor", "compare", "enter"), LEAVE)
+OPEN = (
+    Action("", "", "Choose in the list", "choose", "↑↓"),
+    Action("", "", "Open what is chosen, or the path that is typed", "open", "enter"),
+    LEAVE,
+)
 FORM = (
-    Action("cursor.up", "app.focus_previous", "The field before"),
+    Action("cursor.up", "app.focus_previous", "The field before", "field", "↑↓"),
     Action("cursor.down", "app.focus_next", "The next field"),
-    SUBMIT,
+    Action("", "", "Choose a value", "choose", "←→"),
+    Action("save", "submit", "Take over what is in the form", "apply", "ctrl+s"),
+    Action("cursor.choose", "submit", "Take over what is in the form"),
+    LEAVE,
+)
+PATCH = (
+    Action("", "", "Choose the part", "part", "tab ←→"),
+    Action("help", "app.help", "What is shown here", "help", "F1"),
+    Action("cursor.choose", "submit", "Patch", "patch", "enter"),
+    LEAVE,
 )
 READER = (
+    SCROLL_SHOWN,
     Action("quit", "leave", "Close the text"),
     Action("cursor.choose", "leave", "Close the text"),
+    CLOSE,
 )
-HELP_PAGE = (Action("help", "leave", "Close the help"),)
+CUTS = (Action("vocabulary.open", "add", "Add another vocabulary", "add a vocabulary", "v"), CLOSE)
+HELP_PAGE = (Action("help", "leave", "Close the help"), SCROLL_SHOWN, CLOSE)
+SOFTMAX = (
+    Action("cursor.wider", "raise(1)", "Raise all scores by 10", "raise, lower the scores", "+ -"),
+    Action("cursor.narrower", "raise(-1)", "Lower all scores by 10"),
+    Action("breaks", "break", "Raise the scores until the naive softmax breaks, and back", "break it, mend it", "!"),
+    LEAVE,
+)
 PAGE = (
     Action("cursor.up", "scroll('up')", "A line up"),
     Action("cursor.down", "scroll('down')", "A line down"),
@@ -329,17 +358,20 @@ CHOICE = (
     Action("cursor.right", "turn(1)", "The next value"),
     Action("cursor.left", "turn(-1)", "The value before"),
     Action("step.next", "turn(1)", "The next value"),
-    Action("cursor.choose", "turn(1)", "The next value"),
 )
 TOUR = (
-    Action("step.next", "ask('Next')", "The next stop", "next", "space"),
-    Action("cursor.right", "ask('Next')", "The next stop"),
+    Action("cursor.right", "ask('Next')", "The next stop", "next", "→"),
+    Action("step.next", "ask('Next')", "The next stop"),
     Action("cursor.choose", "ask('Next')", "The next stop"),
-    Action("step.back", "ask('Back')", "The stop before", "back", "backspace"),
-    Action("cursor.left", "ask('Back')", "The stop before"),
+    Action("cursor.left", "ask('Back')", "The stop before", "back", "←"),
+    Action("step.back", "ask('Back')", "The stop before"),
     Action("back", "ask('Left')", "Leave the tour", "leave", "esc"),
 )
-PREDICT = (Action("", "", "Reveal, then go on", "reveal", "enter"),)
+PREDICT = (
+    Action("", "", "Choose an answer, or type another", "choose, or type", "↑↓"),
+    Action("", "", "Leave the question open", "skip", "space"),
+    Action("", "", "Show what is right; then go on", "reveal, then go on", "enter"),
+)
 INSIDE = (
     Action("", "", "Follow the term to the cell that it was read from", "follow", "enter"),
     Action("second", "second", "Follow the second factor of a product", "second factor", ";"),
@@ -393,8 +425,11 @@ SCREENS: Mapping[str, tuple[Action, ...]] = {
     "cuts": CUTS,
     "softmax": SOFTMAX,
     "patch": PATCH,
-    "part": PART,
     "dialog": DIALOG,
+    "prompt": PROMPT,
+    "pick": PICK,
+    "compare": COMPARE,
+    "open": OPEN,
     "form": FORM,
     "reader": READER,
     "help": HELP_PAGE,

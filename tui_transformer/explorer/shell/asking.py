@@ -77,8 +77,10 @@ class Requests:
             return
 
         def finish(result: Result) -> None:
-            self.doing = ""
+            said, self.doing = self.doing, ""
             done(result)
+            if said:
+                self.show()
 
         there = self.screen.while_there
         self._worker.submit(kind, work, there(finish), there(lambda error: self._failed(error, failed)), self._progress)
@@ -88,6 +90,11 @@ class Requests:
         """Whether what a key shows may wait, as the same key follows: it would be stale at once."""
         turn = getattr(self.screen.app, "in_turn", None)
         return isinstance(turn, InTurn) and turn.put_off(show)
+
+    @property
+    def busy(self) -> bool:
+        """Whether the worker does something, for this screen or another."""
+        return self._worker.busy
 
     def cancel(self, *kinds: str) -> None:
         """End what was asked for of these kinds."""

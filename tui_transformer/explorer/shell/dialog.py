@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
@@ -13,18 +13,15 @@ from textual.screen import ModalScreen
 
 from tui_transformer.explorer.shell.actions import DIALOG
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.shell.key_line import key_line
+from tui_transformer.explorer.shell.keys import Action, bindings
 from tui_transformer.text.display import visible
 
 Result = TypeVar("Result")
-Keys = Mapping[str, str]
-"""What each key does, in a word."""
 
 
-def key_line(keys: Keys) -> Content:
-    """Keys and what they do, in one line."""
-    parts = [Content.assemble((key, "bold $accent"), (f" {does}", "$foreground 70%")) for key, does in keys.items()]
-    return Content("  ").join(parts)
+CORNERS = 6
+"""Columns of the border that its keys cannot have."""
 
 
 def plain(text: str) -> Content:
@@ -36,6 +33,8 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
     """A box over the main screen. It gives a result, or None where it is left."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(DIALOG)
+    ACTIONS: ClassVar[tuple[Action, ...]] = DIALOG
+    """What can be done, in the order of the border."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - the base class has them so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]  # noqa: RUF012 - the base class has them so
 
@@ -64,16 +63,15 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
         super().__init__()
         self._title = title
 
-    @property
-    def keys(self) -> Keys:
-        """The keys that are named in the border."""
-        return {"esc": "leave"}
+    def actions(self) -> Sequence[Action]:
+        """What the border names, with its keys."""
+        return self.ACTIONS
 
     def compose(self) -> ComposeResult:
         """The box around what a dialog holds."""
         with Vertical(id="box") as box:
             box.border_title = Content(visible(self._title))
-            box.border_subtitle = key_line(self.keys)
+            box.border_subtitle = key_line(self.actions(), self.app, max(self.app.size.width - CORNERS, 0))
             yield from self.body()
 
     def body(self) -> ComposeResult:

@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from tui_transformer.explorer.shell.actions import HELP_PAGE
-from tui_transformer.explorer.shell.dialog import Keys
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.reader import Reader
 from tui_transformer.text.display import visible
@@ -17,16 +16,12 @@ from tui_transformer.text.display import visible
 class HelpScreen(Reader):
     """A page of help."""
 
+    ACTIONS = HELP_PAGE
     BINDINGS: ClassVar[list[BindingType]] = bindings(HELP_PAGE)
 
     def __init__(self, markdown: str, title: str) -> None:
         super().__init__(title)
         self._markdown = markdown
-
-    @property
-    def keys(self) -> Keys:
-        """The arrows scroll."""
-        return {"↑↓": "scroll", "esc": "close"}
 
     def page(self) -> ComposeResult:
         """The text; what draws Markdown takes a while to import, so only now."""

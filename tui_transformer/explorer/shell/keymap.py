@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, cast
+from typing import Any
 
 from textual.app import App
 from textual.binding import Binding
 
 from tui_transformer.explorer.shell.keys import KEYS, UNBOUND, Action
-
-
-class Keyed(Protocol):
-    """An application whose keys the user can change."""
-
-    @property
-    def keymap(self) -> Mapping[str, str]:
-        """The keys that the user gave to actions, by the names of those."""
 
 
 def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Binding]:
@@ -28,7 +20,7 @@ def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Bin
 
 def in_use(actions: Sequence[Action], app: App[Any]) -> Sequence[Action]:
     """Actions as the line of keys writes them: with the first of the keys that the user gave them."""
-    keymap = cast(Keyed, app).keymap
+    keymap = _keymap(app)
     return [replace(each, shown=_first(each, app, keymap)) if each.id in keymap else each for each in actions]
 
 
@@ -38,7 +30,12 @@ def _first(action: Action, app: App[Any], keymap: Mapping[str, str]) -> str:
 
 def keys_of(app: App[Any], meanings: Sequence[str]) -> Iterator[str]:
     """The keys of every meaning that begins with one of these, those of the user where there are any."""
-    keymap = cast(Keyed, app).keymap
+    keymap = _keymap(app)
     for name, keys in KEYS.items():
         if name.startswith(tuple(meanings)):
             yield from (key.strip() for key in keymap.get(name, keys).split(","))
+
+
+def _keymap(app: App[Any]) -> Mapping[str, str]:
+    """The keys that the user gave to actions, by the names of those; none in an app that has no such keys."""
+    return getattr(app, "keymap", {})

@@ -7,7 +7,7 @@ from typing import Literal
 from textual.app import ComposeResult
 from textual.widgets import Static
 
-from tui_transformer.explorer.shell.dialog import Keys, plain
+from tui_transformer.explorer.shell.dialog import plain
 from tui_transformer.explorer.shell.reader import Reader
 
 Kind = Literal["info", "error"]
@@ -28,11 +28,6 @@ class MessageScreen(Reader):
     def __init__(self, title: str, text: str, kind: Kind = "info") -> None:
         super().__init__(title)
         self._text, self._kind = text, kind
-
-    @property
-    def keys(self) -> Keys:
-        """Enter closes a message, too."""
-        return {"↑↓": "scroll", "esc": "close"}
 
     def page(self) -> ComposeResult:
         """The text."""

@@ -9,7 +9,8 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Static
 
-from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
+from tui_transformer.explorer.shell.actions import PICK
+from tui_transformer.explorer.shell.dialog import Dialog, plain
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.text.display import visible
 
@@ -22,15 +23,12 @@ class PickScreen(Dialog[str]):
     | enter | Picks the one under the cursor. |
     """
 
+    ACTIONS = PICK
+
     def __init__(self, title: str, offers: Mapping[str, str], note: str = "") -> None:
         """Offer things by name."""
         super().__init__(title)
         self._offers, self._note = dict(offers), note
-
-    @property
-    def keys(self) -> Keys:
-        """The arrows move."""
-        return {"↑↓": "move", "enter": "pick", "esc": "stay"}
 
     def body(self) -> ComposeResult:
         """The offers, and a note under them."""

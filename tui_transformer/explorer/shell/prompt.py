@@ -10,7 +10,9 @@ from textual.events import Key
 from textual.widgets import Input, Static
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
+from tui_transformer.explorer.shell.actions import PROMPT
+from tui_transformer.explorer.shell.dialog import Dialog, plain
+from tui_transformer.explorer.shell.keys import Action
 from tui_transformer.explorer.shell.line_input import LineInput, completes
 
 Check = Callable[[str], object]
@@ -59,15 +61,10 @@ class PromptScreen(Dialog[str]):
         self._lately = tuple(text for text in lately if text != value)
         self._place = -1
 
-    @property
-    def keys(self) -> Keys:
+    def actions(self) -> Sequence[Action]:
         """Completion is named where there is something to complete to."""
-        return {
-            "enter": "ok",
-            **({"tab": "complete"} if self._suggestions else {}),
-            **({"↑↓": "lately"} if self._lately else {}),
-            "esc": "leave",
-        }
+        there = {"complete": self._suggestions, "lately": self._lately}
+        return [action for action in PROMPT if there.get(action.short, True)]
 
     def body(self) -> ComposeResult:
         """The input, and under it the hint, the suggestions and what is wrong."""

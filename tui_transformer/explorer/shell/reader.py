@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 
 from tui_transformer.explorer.shell.actions import PAGE, READER
 from tui_transformer.explorer.shell.dialog import Dialog
-from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.shell.keys import Action, bindings
 
 
 class Page(VerticalScroll):
@@ -27,6 +27,7 @@ class Reader(Dialog[None]):
     """A text to read."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(READER)
+    ACTIONS: ClassVar[tuple[Action, ...]] = READER
 
     DEFAULT_CSS = """
     Reader {

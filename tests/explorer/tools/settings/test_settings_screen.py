@@ -7,6 +7,7 @@ from textual.widgets import Input
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.choice import Choice
+from tui_transformer.explorer.shell.worker import Worker
 from tui_transformer.explorer.tools.settings.fields import build, values_of
 from tui_transformer.explorer.tools.settings.screen import SettingsScreen
 from tui_transformer.model.model import Model
@@ -25,10 +26,18 @@ def checkpoint(tmp_path: Path) -> Model:
     return Model.load(tmp_path / "mine", device="cpu")
 
 
+def settings(model: Model) -> SettingsScreen:
+    """The screen of a model's settings, with a worker of its own."""
+    screen = SettingsScreen(Worker(lambda function, *given: screen.app.call_later(function, *given)), model)
+    return screen
+
+
 async def checked(pilot) -> None:
     """Wait until what was changed is checked."""
-    await pilot.pause(0.2)
-    await pilot.app.workers.wait_for_complete()
+    screen = pilot.app.over
+    await pilot.pause()
+    while not screen.settled:
+        await pilot.pause(0.01)
     await pilot.pause()
 
 
@@ -38,7 +47,7 @@ def focus(pilot, key: str) -> None:
 
 @pytest.mark.parametrize("size", [WIDE, (100, 30), (80, 24)])
 async def test_every_setting_is_shown(open_screen, screen_text, encoder, size):
-    async with open_screen(SettingsScreen(encoder), size) as pilot:
+    async with open_screen(settings(encoder), size) as pilot:
         text = screen_text(pilot.app)
         for word in (
             "[waves]",
@@ -56,7 +65,7 @@ async def test_every_setting_is_shown(open_screen, screen_text, encoder, size):
 
 
 async def test_a_change_is_described_and_applied(open_screen, screen_text, encoder):
-    async with open_screen(SettingsScreen(encoder)) as pilot:
+    async with open_screen(settings(encoder)) as pilot:
         focus(pilot, "heads")
         await pilot.press("backspace", "2")
         await checked(pilot)
@@ -79,7 +88,7 @@ async def test_a_change_is_described_and_applied(open_screen, screen_text, encod
     ],
 )
 async def test_a_wrong_value_is_said_and_the_form_stays(open_screen, screen_text, nothing, encoder, key, typed, said):
-    async with open_screen(SettingsScreen(encoder), WIDE) as pilot:
+    async with open_screen(settings(encoder), WIDE) as pilot:
         pilot.app.screen.query_one(f"#{key}", Input).value = typed
         await checked(pilot)
         assert said in screen_text(pilot.app)
@@ -92,13 +101,13 @@ async def test_a_wrong_value_is_said_and_the_form_stays(open_screen, screen_text
 
 
 async def test_keys_go_through_the_fields_and_turn_the_choices(open_screen, encoder):
-    async with open_screen(SettingsScreen(encoder)) as pilot:
+    async with open_screen(settings(encoder)) as pilot:
         assert pilot.app.focused.id == "vocabulary"
         await pilot.press("left", "down", "tab")
         assert pilot.app.focused.id == "layers"
         await pilot.press("up")
         assert pilot.app.focused.id == "seed"
-        for key, press in {"norm": "right", "positions": "space", "bias": "enter", "padding_mask": "space"}.items():
+        for key, press in {"norm": "right", "positions": "space", "bias": "space", "padding_mask": "space"}.items():
             focus(pilot, key)
             await pilot.press(press)
         await pilot.press("ctrl+s")
@@ -109,7 +118,7 @@ async def test_keys_go_through_the_fields_and_turn_the_choices(open_screen, enco
 
 
 async def test_nothing_changed_gives_no_model(open_screen, encoder):
-    async with open_screen(SettingsScreen(encoder)) as pilot:
+    async with open_screen(settings(encoder)) as pilot:
         await pilot.press("right", "left", "ctrl+s")
         await checked(pilot)
         assert pilot.app.result is None
@@ -118,7 +127,7 @@ async def test_nothing_changed_gives_no_model(open_screen, encoder):
 async def test_a_vocabulary_file_is_typed_in_and_read_again(open_screen, screen_text, encoder, tmp_path):
     words = tmp_path / "own.txt"
     words.write_text("the dog")
-    async with open_screen(SettingsScreen(encoder), WIDE) as pilot:
+    async with open_screen(settings(encoder), WIDE) as pilot:
         await pilot.press("right", "down")
         assert pilot.app.focused.id == "file"
         await checked(pilot)
@@ -129,7 +138,7 @@ async def test_a_vocabulary_file_is_typed_in_and_read_again(open_screen, screen_
         own = pilot.app.result
         assert own.vocabulary.words == ("[UNK]", "the", "dog")
     words.write_text("the dog barks")
-    async with open_screen(SettingsScreen(own), WIDE) as pilot:
+    async with open_screen(settings(own), WIDE) as pilot:
         assert "[file]" in screen_text(pilot.app)
         await pilot.press("ctrl+s")
         await checked(pilot)
@@ -137,7 +146,7 @@ async def test_a_vocabulary_file_is_typed_in_and_read_again(open_screen, screen_
 
 
 async def test_a_path_with_markup_and_control_characters_is_harmless(open_screen, screen_text, encoder, nothing):
-    async with open_screen(SettingsScreen(encoder), WIDE) as pilot:
+    async with open_screen(settings(encoder), WIDE) as pilot:
         await pilot.press("right", "down")
         pilot.app.focused.value = "./[red]no[/b]\x1b[2J\x00"
         await pilot.press("ctrl+s")
@@ -148,7 +157,7 @@ async def test_a_path_with_markup_and_control_characters_is_harmless(open_screen
 
 
 async def test_of_a_checkpoint_only_vocabulary_precision_and_device_can_change(open_screen, screen_text, checkpoint):
-    async with open_screen(SettingsScreen(checkpoint)) as pilot:
+    async with open_screen(settings(checkpoint)) as pilot:
         assert "stay as they are" in screen_text(pilot.app)
         assert "[file]" in screen_text(pilot.app)
         controls = pilot.app.screen.query("Choice, LineInput")
@@ -161,7 +170,7 @@ async def test_of_a_checkpoint_only_vocabulary_precision_and_device_can_change(o
 
 
 async def test_of_the_attention_example_the_mask_precision_and_device_can_change(open_screen):
-    async with open_screen(SettingsScreen(Model.load("attention", device="cpu"))) as pilot:
+    async with open_screen(settings(Model.load("attention", device="cpu"))) as pilot:
         assert [choice.id for choice in pilot.app.screen.query(Choice)] == ["causal", "dtype", "device"]
         assert not pilot.app.screen.query("LineInput")
         await pilot.press("space", "ctrl+s")
@@ -170,14 +179,14 @@ async def test_of_the_attention_example_the_mask_precision_and_device_can_change
 
 
 async def test_a_decoder_keeps_its_causal_mask(open_screen, screen_text):
-    async with open_screen(SettingsScreen(Model.load("decoder", device="cpu"))) as pilot:
+    async with open_screen(settings(Model.load("decoder", device="cpu"))) as pilot:
         assert "A decoder always has the causal mask." in screen_text(pilot.app)
         causal = pilot.app.screen.query_one("#causal", Choice)
         assert (causal.disabled, causal.value) == (True, "on")
 
 
 async def test_the_help_is_that_of_the_field(open_screen, screen_text, encoder):
-    async with open_screen(SettingsScreen(encoder)) as pilot:
+    async with open_screen(settings(encoder)) as pilot:
         assert "The words that the model knows" in screen_text(pilot.app)
         await pilot.press("down")
         await pilot.pause()
@@ -186,7 +195,7 @@ async def test_the_help_is_that_of_the_field(open_screen, screen_text, encoder):
 
 @pytest.mark.parametrize("theme", ["tui-dark", "tui-light"])
 async def test_at_40_by_12_the_field_its_help_and_the_result_are_seen(open_screen, screen_text, encoder, theme):
-    async with open_screen(SettingsScreen(encoder), (40, 12), theme) as pilot:
+    async with open_screen(settings(encoder), (40, 12), theme) as pilot:
         for key in ("seed", "norm", "device", "vocabulary"):
             focus(pilot, key)
             await pilot.pause()
@@ -198,7 +207,7 @@ async def test_at_40_by_12_the_field_its_help_and_the_result_are_seen(open_scree
 
 
 async def test_columns_follow_the_width(open_screen, encoder):
-    async with open_screen(SettingsScreen(encoder), WIDE) as pilot:
+    async with open_screen(settings(encoder), WIDE) as pilot:
         for width, columns in ((160, 2), (80, 1), (100, 2), (40, 1)):
             await pilot.resize_terminal(width, 24)
             await pilot.pause()
@@ -208,7 +217,7 @@ async def test_columns_follow_the_width(open_screen, encoder):
 
 async def test_a_small_terminal_and_no_colour(open_screen, screen_text, monkeypatch, checkpoint):
     monkeypatch.setenv("NO_COLOR", "1")
-    async with open_screen(SettingsScreen(checkpoint)) as pilot:
+    async with open_screen(settings(checkpoint)) as pilot:
         for size in [(5, 3), (1, 1), (80, 24)]:
             await pilot.resize_terminal(*size)
             await pilot.press("down")

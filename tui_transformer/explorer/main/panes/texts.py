@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from rich.cells import cell_len
@@ -15,8 +15,6 @@ from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.ops import Parameter, Softmax
 from tui_transformer.explorer.main.panes.cell_lines import number, short_name
 from tui_transformer.explorer.main.scene import Scene
-from tui_transformer.explorer.shell.actions import ALWAYS, KEY_LINE
-from tui_transformer.explorer.shell.keys import Action
 from tui_transformer.explorer.state.edited import active, broken
 from tui_transformer.explorer.state.names import model_name
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
@@ -215,33 +213,6 @@ def tabs(panes: Mapping[str, int], active: str, inks: Inks) -> Text:
         line.append(f"[{label}]" if name == active else f" {label} ", inks.accent if name == active else inks.quiet)
         line.append(" ", inks.quiet)
     return line
-
-
-def keys(
-    actions: Sequence[Action], width: int, inks: Inks, first: Sequence[Action] = (), refused: Collection[str] = ()
-) -> Text:
-    """As many keys as fit, each with its word: those of the focused pane, then the most useful; help and quit always.
-
-    What would be refused is left out, and a key that the pane has is not named again.
-    """
-    named = {action.id: action for action in actions if action.id not in refused}
-    always = [named[name] for name in ALWAYS if name in named]
-    room = width - 1 - sum(map(_key_width, always))
-    chosen, taken = list[Action](), {action.shown for action in first}
-    others = (named[name] for name in KEY_LINE if name in named and named[name].shown not in taken)
-    for action in (*first, *others):
-        if _key_width(action) <= room:
-            room -= _key_width(action)
-            chosen.append(action)
-    line = Text(" ", inks.plain)
-    for action in (*chosen, *always):
-        line.append(action.shown, inks.accent).append(f" {action.short}  ", inks.quiet)
-    line.no_wrap = True
-    return line
-
-
-def _key_width(action: Action) -> int:
-    return cell_len(action.shown) + cell_len(action.short) + 3
 
 
 def about(session: Session, stop: str) -> str:

@@ -12,12 +12,11 @@ from textual.message import Message
 from textual.widgets import Static
 
 from tui_transformer.explorer.shell.actions import TOUR
-from tui_transformer.explorer.shell.dialog import Keys, key_line, plain
+from tui_transformer.explorer.shell.dialog import CORNERS, plain
+from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.guide.texts import Stop
 from tui_transformer.text.display import visible
-
-KEYS: Keys = {"→": "next", "←": "back", "esc": "leave"}
 
 
 class TourPanel(VerticalScroll, can_focus=True):
@@ -82,7 +81,7 @@ class TourPanel(VerticalScroll, can_focus=True):
     def show(self, stop: Stop, number: int, total: int) -> None:
         """Show a stop: the number-th (from 1) of so many."""
         self.border_title = Content(f"{number} of {total} · {visible(stop.title)}")
-        self.border_subtitle = key_line(KEYS)
+        self.border_subtitle = key_line(TOUR, self.app, self.screen.size.width - CORNERS, always=1)
         self.query_one("#words", Static).update(plain(stop.text))
         notes = self.query_one("#notes", Static)
         notes.update(plain(f"notes: {stop.notes}"))

@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 from tui_transformer.explorer.main.predict.answers import chosen
 from tui_transformer.explorer.main.predict.question import Question
 from tui_transformer.explorer.shell.actions import PREDICT
-from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
+from tui_transformer.explorer.shell.dialog import Dialog, plain
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.widgets.line_list import LineList
@@ -25,6 +25,7 @@ from tui_transformer.text.display import visible
 class PredictScreen(Dialog[bool]):
     """Offers answers and takes any other, then says which was right and why; gives whether it was."""
 
+    ACTIONS = PREDICT
     BINDINGS: ClassVar[list[BindingType]] = bindings(PREDICT)
     DEFAULT_CSS = """
     PredictScreen {
@@ -42,11 +43,6 @@ class PredictScreen(Dialog[bool]):
         self._answer: int | None = None
         self._typed = ""
         self._revealed = False
-
-    @property
-    def keys(self) -> Keys:
-        """An answer is chosen, or typed."""
-        return {"↑↓": "choose, or type", "enter": "reveal, then go on", "space": "skip"}
 
     def body(self) -> ComposeResult:
         """What the step is, the question, the answers, a line for another, the working."""

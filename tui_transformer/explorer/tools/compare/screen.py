@@ -13,8 +13,9 @@ from textual.widgets import Static
 
 from tui_transformer.engine.backend import DTYPES
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions import COMPARE
 from tui_transformer.explorer.shell.asking import AT_ONCE
-from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
+from tui_transformer.explorer.shell.dialog import Dialog, plain
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task
@@ -167,6 +168,7 @@ class CompareScreen(Dialog[int]):
     | enter | Compares. |
     """
 
+    ACTIONS = COMPARE
     DEFAULT_CSS = """
     CompareScreen {
         #offers { height: auto; max-height: 10; }
@@ -176,11 +178,6 @@ class CompareScreen(Dialog[int]):
     def __init__(self, found: tuple[Offer, ...]) -> None:
         super().__init__("Compare with")
         self._offers = found
-
-    @property
-    def keys(self) -> Keys:
-        """Those of the list."""
-        return {"enter": "compare", "esc": "leave"}
 
     def body(self) -> ComposeResult:
         """The list, and what is done with the choice."""

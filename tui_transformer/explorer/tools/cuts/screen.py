@@ -13,7 +13,6 @@ from textual.widgets import Static
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import CUTS
-from tui_transformer.explorer.shell.dialog import Keys
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
@@ -60,6 +59,7 @@ def vocabularies(text: str, own: Vocabulary | None) -> list[Vocabulary]:
 class CutsScreen(Reader):
     """A column a vocabulary and a row a word of the sentence; on a narrow screen, a paragraph a vocabulary."""
 
+    ACTIONS = CUTS
     BINDINGS: ClassVar[list[BindingType]] = bindings(CUTS)
     DEFAULT_CSS = """
     CutsScreen {
@@ -73,11 +73,6 @@ class CutsScreen(Reader):
         """Cut a text by each of some vocabularies."""
         super().__init__("How the sentence is cut")
         self.text, self.vocabularies = text, list(found)
-
-    @property
-    def keys(self) -> Keys:
-        """The keys that are named in the border."""
-        return {"v": "add a vocabulary", "esc": "leave"}
 
     def page(self) -> ComposeResult:
         """The table."""

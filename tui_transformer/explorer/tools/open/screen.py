@@ -11,8 +11,9 @@ from textual.app import ComposeResult
 from textual.events import Key
 from textual.widgets import Input
 
+from tui_transformer.explorer.shell.actions import OPEN
 from tui_transformer.explorer.shell.asking import AT_ONCE
-from tui_transformer.explorer.shell.dialog import Dialog, Keys
+from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.recent import recent, remember
@@ -79,6 +80,7 @@ def load(port: Port, name: str, then: Callable[[], None] | None = None) -> None:
 class OpenScreen(Dialog[Choice]):
     """A line to type in, and what has that in its name; gives what is chosen, or what is typed as a path."""
 
+    ACTIONS = OPEN
     DEFAULT_CSS = """
     OpenScreen LineList { height: auto; min-height: 1; }
     """
@@ -87,11 +89,6 @@ class OpenScreen(Dialog[Choice]):
         """Offer things; what is in no list is of a kind."""
         super().__init__(title)
         self._choices, self._placeholder, self._kind = choices, placeholder, kind
-
-    @property
-    def keys(self) -> Keys:
-        """What is typed finds a model, or is a path."""
-        return {"↑↓": "choose", "enter": "open", "esc": "leave"}
 
     def body(self) -> ComposeResult:
         """The line, and the list."""

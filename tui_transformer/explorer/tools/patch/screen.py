@@ -6,22 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from textual import on
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.content import Content
-from textual.widgets import Input, Label, Static
 
 from tui_transformer.engine.axis import Region, cells, shape_text, within
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions import PART, PATCH
+from tui_transformer.explorer.shell.actions import PATCH
 from tui_transformer.explorer.shell.asking import AT_ONCE
-from tui_transformer.explorer.shell.choice import Choice
-from tui_transformer.explorer.shell.dialog import Dialog, Keys, plain
+from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.shell.keys import bindings
-from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.edited import FromSentence
@@ -96,82 +90,47 @@ def draft(session: Session, position: Position, text: str, part: str) -> Draft:
     return Draft(other, replace(patch, sentence=text.strip()), left)
 
 
-class PartChoice(Choice):
-    """A choice in which enter patches."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings(PART)
-
-
-class PatchScreen(Dialog[Draft]):
+class PatchScreen(Form[Draft]):
     """The other sentence, and which part of the step is taken from it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(PATCH)
+    ACTIONS = PATCH
+    APPLY = "patch"
     HELP_TOPIC = "patch"
-    DEFAULT_CSS = """
-    PatchScreen {
-        .field { width: 100%; padding: 0 1; color: $foreground 75%; }
-        Choice { padding: 0 1; }
-        #patch-problem { display: none; }
-        .-said { display: block !important; }
-    }
-    """
 
     def __init__(self, session: Session, position: Position) -> None:
         """Ask about the step at a position, with its own sentence to start from."""
-        super().__init__(f"Patch {position.stop}")
+        self._parts = _parts(session.trace.program, position)
+        what = "sentence" if session.model.vocabulary is not None else "token IDs"
+        fields = (
+            Field("sentence", what, "The values of the step come from it.", longest=TEXT),
+            Field("part", "in place of", "Which part of the step is patched.", tuple(self._parts)),
+        )
+        values = {"sentence": session.text or session.encoding.text, "part": next(iter(self._parts))}
+        super().__init__(f"Patch {position.stop}", (fields,), values)
         self._session, self._position = session, position
         self._draft: Draft | None = None
-        self._parts = _parts(session.trace.program, position)
-
-    @property
-    def keys(self) -> Keys:
-        """The choice is reached by tab."""
-        return {"enter": "patch", "esc": "leave", "tab": "part", "F1": "help"}
-
-    def body(self) -> ComposeResult:
-        """The sentence, the choice, and what follows from both."""
-        session = self._session
-        what = "sentence" if session.model.vocabulary is not None else "token IDs"
-        yield Label(f"values from the {what}", classes="field")
-        yield LineInput(session.text or session.encoding.text)
-        yield Label("in place of", classes="field")
-        yield PartChoice(tuple(self._parts), next(iter(self._parts)), id="part")
-        yield Static(id="patch-problem", classes="problem")
-        yield Static(id="patch-note", classes="quiet")
 
     def on_mount(self) -> None:
         """Write over the sentence that is there."""
-        self.query_one(LineInput).focus()
-        self.check()
+        super().on_mount()
+        self.changed("sentence")
 
-    @on(Input.Changed)
-    @on(Choice.Changed)
-    def check(self) -> None:
-        """What would be patched, or why nothing can be."""
+    def changed(self, key: str) -> None:  # noqa: ARG002 - both matter
+        """Say what would be patched, or why nothing can be."""
         try:
-            self._draft = draft(self._session, self._position, self.query_one(LineInput).value, self._part)
+            part = self._parts[self.values["part"]]
+            self._draft = draft(self._session, self._position, self.values["sentence"], part)
         except InputError as error:
             self._draft = None
-            self._say("problem", str(error))
-            self._say("note", "")
-            return
-        self._say("problem", "")
-        self._say("note", note(self._session, self._position.stop, self._draft))
+            self.show_status(str(error), wrong=True)
+        else:
+            self.show_status(note(self._session, self._position.stop, self._draft))
 
-    @property
-    def _part(self) -> str:
-        return self._parts[self.query_one(Choice).value]
-
-    @on(Input.Submitted)
     def action_submit(self) -> None:
         """Patch, where that can be done."""
         if self._draft is not None:
             self.dismiss(self._draft)
-
-    def _say(self, where: str, text: str) -> None:
-        line = self.query_one(f"#patch-{where}", Static)
-        line.update(plain(text) if text else Content())
-        line.set_class(bool(text), "-said")
 
 
 def note(session: Session, name: str, found: Draft) -> str:

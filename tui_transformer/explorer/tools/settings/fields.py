@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tui_transformer.engine.backend import DTYPES
 from tui_transformer.engine.keep import keep_plan, readable
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.choice import OFF_ON
+from tui_transformer.explorer.shell.form import TEXT, Field, Values
 from tui_transformer.model.description import NORM_PLACES, POSITIONS
 from tui_transformer.model.layers import ACTIVATIONS
 from tui_transformer.model.model import Model
@@ -18,10 +19,6 @@ from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies
 
-Value = str | bool
-Values = Mapping[str, Value]
-Kind = Literal["number", "text", "choice", "switch"]
-
 FILE = "file"
 NONE, SAME = "none", "as it is"
 """A vocabulary that is not there, or that is neither built in nor a file; both are kept."""
@@ -29,50 +26,37 @@ LOCKED = "The sizes and weights are in the model's folder and stay as they are."
 DECODER = "A decoder always has the causal mask."
 
 
-@dataclass(frozen=True)
-class Field:
-    """One setting in the form.
-
-    Attributes:
-        key: As in `config.json`, or the name of a setting of the model.
-        help: A sentence for whoever is on the field.
-        choices: What can be chosen, where the kind is a choice.
-    """
-
-    key: str
-    label: str
-    kind: Kind
-    help: str
-    choices: tuple[str, ...] = ()
-
-
 _TEXT_AND_SIZES = (
-    Field("vocabulary", "vocabulary", "choice", "The words that the model knows: a built-in list or a file."),
-    Field("file", "  its path", "text", "A list of words separated by white space. Applying reads it again."),
-    Field("seed", "seed", "number", "Where the random weights start; the same seed gives the same weights."),
-    Field("layers", "layers", "number", "How often attention and feed-forward follow each other."),
-    Field("decoder_layers", "decoder layers", "number", "The same for the decoder of an encoder–decoder."),
-    Field("d_model", "d_model", "number", "Numbers in each token's vector; the heads share them equally."),
-    Field("heads", "heads", "number", "Attention heads in each layer; d_model is divisible by them."),
-    Field("d_ff", "d_ff", "number", "Width of the hidden layer of the feed-forward network."),
-    Field("max_length", "max length", "number", "The most tokens that a sentence may have."),
+    Field("vocabulary", "vocabulary", "The words that the model knows: a built-in list or a file."),
+    Field("file", "  its path", "A list of words separated by white space. Applying reads it again.", (), TEXT),
+    Field("seed", "seed", "Where the random weights start; the same seed gives the same weights."),
+    Field("layers", "layers", "How often attention and feed-forward follow each other."),
+    Field("decoder_layers", "decoder layers", "The same for the decoder of an encoder–decoder."),
+    Field("d_model", "d_model", "Numbers in each token's vector; the heads share them equally."),
+    Field("heads", "heads", "Attention heads in each layer; d_model is divisible by them."),
+    Field("d_ff", "d_ff", "Width of the hidden layer of the feed-forward network."),
+    Field("max_length", "max length", "The most tokens that a sentence may have."),
 )
 _CHOICES_AND_MASKS = (
-    Field("norm", "layer norm", "choice", "After each add (post, 2017) or before each sublayer (pre).", NORM_PLACES),
-    Field("activation", "activation", "choice", "Between the two layers of the feed-forward.", tuple(ACTIVATIONS)),
-    Field("positions", "positions", "choice", "What tells the model the order of the tokens.", POSITIONS),
-    Field("bias", "bias", "switch", "Add a bias after each product with a weight matrix."),
-    Field("scale_embedding", "√d_model", "switch", "Multiply the embedding by √d_model before positions are added."),
-    Field("tie_output", "tied output", "switch", "The output uses the embedding table instead of its own weights."),
-    Field("causal", "causal mask", "switch", "No query may look at a later key."),
-    Field("padding_mask", "padding mask", "switch", "No query may look at padding at the end of the sentence."),
-    Field("dtype", "precision", "choice", "Numbers of 32 bits, or of 64 to compare with.", DTYPES),
+    Field("norm", "layer norm", "After each add (post, 2017) or before each sublayer (pre).", NORM_PLACES),
+    Field("activation", "activation", "Between the two layers of the feed-forward.", tuple(ACTIVATIONS)),
+    Field("positions", "positions", "What tells the model the order of the tokens.", POSITIONS),
+    Field("bias", "bias", "Add a bias after each product with a weight matrix.", OFF_ON),
+    Field("scale_embedding", "√d_model", "Multiply the embedding by √d_model before positions are added.", OFF_ON),
+    Field("tie_output", "tied output", "The output uses the embedding table instead of its own weights.", OFF_ON),
+    Field("causal", "causal mask", "No query may look at a later key.", OFF_ON),
+    Field("padding_mask", "padding mask", "No query may look at padding at the end of the sentence.", OFF_ON),
+    Field("dtype", "precision", "Numbers of 32 bits, or of 64 to compare with.", DTYPES),
+    Field("device", "device", "Where it is computed; auto takes a GPU for large models.", ("auto", "cpu", "gpu")),
     Field(
-        "device", "device", "choice", "Where it is computed; auto takes a GPU for large models.", ("auto", "cpu", "gpu")
+        "budget",
+        "memory",
+        "What values may take, as 512MiB; the rest is made again where it is looked at.",
+        longest=TEXT,
     ),
-    Field("budget", "memory", "text", "What values may take, as 512MiB; the rest is made again where it is looked at."),
 )
 COLUMNS = (_TEXT_AND_SIZES, _CHOICES_AND_MASKS)
+_NUMBERS = frozenset({"seed", "layers", "decoder_layers", "d_model", "heads", "d_ff", "max_length"})
 _FREE = frozenset({"vocabulary", "file", "dtype", "device", "budget"})
 """Settings of a model that was read from a folder which can change."""
 
@@ -112,14 +96,18 @@ class Memory:
         return f"{length:,} tokens: {readable(plan.total)} of values, {kept} · now held {readable(self.held)}"
 
 
-def values_of(model: Model) -> dict[str, Value]:
-    """The value of each setting that this model has; numbers as text."""
+def values_of(model: Model) -> dict[str, str]:
+    """The value of each setting that this model has, as the form writes it."""
     written = model.config.to_json()
     config = {field.key: written.get(field.key) for column in COLUMNS for field in column}
     own = {"seed": model.seed, "dtype": str(model.backend.dtype), "device": model.backend.device}
     decoder = {"causal": True} if getattr(model.config, "masks_future", False) else {}
-    found = config | own | decoder | _vocabulary_values(model)
-    return {key: value if isinstance(value, bool) else str(value) for key, value in found.items() if value is not None}
+    values = config | own | decoder | _vocabulary_values(model)
+    return {key: _written(value) for key, value in values.items() if value is not None}
+
+
+def _written(value: object) -> str:
+    return OFF_ON[value] if isinstance(value, bool) else str(value)
 
 
 def _vocabulary_values(model: Model) -> dict[str, str]:
@@ -137,16 +125,18 @@ def _is_built_in(words: Vocabulary) -> bool:
     return words.name in built_in_vocabularies() and load_vocabulary(words.name).path == words.path
 
 
-def choices_of(field: Field, values: Values) -> tuple[str, ...]:
-    """What can be chosen; a value that is not among the known ones stays possible."""
+def fields_of(model: Model, values: Values) -> tuple[list[Field], ...]:
+    """The fields of the settings that a model has; those that cannot be changed are locked."""
+    return tuple([_field(model, field, values) for field in column if field.key in values] for column in COLUMNS)
+
+
+def _field(model: Model, field: Field, values: Values) -> Field:
+    """A field as it is for a model; a value that is not among the known ones stays possible."""
     known = (*built_in_vocabularies(), FILE) if field.key == "vocabulary" else field.choices
-    now = str(values[field.key])
-    return known if now in known else (now, *known)
-
-
-def is_locked(model: Model, key: str) -> bool:
-    """Whether this setting of the model cannot be changed."""
-    return (model.folder is not None and key not in _FREE) or (key == "causal" and _is_decoder(model))
+    now = values[field.key]
+    choices = known if not known or now in known else (now, *known)
+    locked = (model.folder is not None and field.key not in _FREE) or (field.key == "causal" and _is_decoder(model))
+    return replace(field, choices=choices, locked=locked)
 
 
 def note(model: Model) -> str:
@@ -186,11 +176,10 @@ def _vocabulary(name: Any, path: Any, values: Values) -> str | Path | None:
     return Path(given)
 
 
-_NUMBERS = frozenset(field.key for column in COLUMNS for field in column if field.kind == "number")
-
-
-def _parsed(key: str, value: Value) -> int | Value:
-    if key not in _NUMBERS or isinstance(value, bool):
+def _parsed(key: str, value: str) -> int | bool | str:
+    if value in OFF_ON:
+        return value == OFF_ON[1]
+    if key not in _NUMBERS:
         return value
     digits = value.strip().replace(",", "")
     if not (digits.isascii() and digits.isdigit()):

@@ -16,7 +16,6 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.explorer.shell.actions import SOFTMAX
-from tui_transformer.explorer.shell.dialog import Keys
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.reader import Reader
@@ -70,17 +69,13 @@ class SoftmaxScreen(Reader):
     """A line a score, with every number on the way to its share."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(SOFTMAX)
+    ACTIONS = SOFTMAX
 
     def __init__(self, where: str, scores: Host, labels: Sequence[str]) -> None:
         """Show a row of scores as it is."""
         super().__init__("Softmax, naive and safe")
         self.where, self.scores, self.labels = where, scores, labels
         self.raised = 0.0
-
-    @property
-    def keys(self) -> Keys:
-        """The keys that are named in the border."""
-        return {"+ -": "raise, lower the scores", "!": "break it, mend it", "esc": "leave"}
 
     def page(self) -> ComposeResult:
         """The table."""

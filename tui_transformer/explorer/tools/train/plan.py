@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.form import TEXT, Field
 from tui_transformer.explorer.tools.runs.paths import path_of
 from tui_transformer.files import is_file, write_whole
 from tui_transformer.learning.checkpoint import newest_checkpoint
@@ -57,32 +58,39 @@ TEXTS: Mapping[str, Text] = {
 }
 
 
-@dataclass(frozen=True)
-class Field:
-    """One line of the form; `read` gives the setting, where it is a number."""
-
-    key: str
-    label: str
-    help: str
-    read: Callable[[str], float] | None = None
-    choices: tuple[str, ...] = ()
-
-
 FIELDS = (
-    Field("folder", "run folder", "Where the run and its model are kept. A folder that holds a run is gone on from."),
-    Field("text", "text", "What the model learns from.", choices=tuple(TEXTS)),
-    Field("file", "  its path", "Lines of text; for pairs and classify with a tab between the two parts."),
-    Field("task", "task", "What the model predicts; it decides the architecture.", choices=TASKS),
-    Field("tokens", "tokens", "What the vocabulary is built of.", choices=UNITS),
-    Field("steps", "steps", "Batches that are learned from.", int),
-    Field("learning_rate", "learning rate", "How far a step goes, at most: it rises first and then falls.", float),
-    Field("batch", "batch", "Examples of a step.", int),
-    Field("length", "length", "Tokens of an example, at most.", int),
-    Field("layers", "layers", "How often attention and feed-forward follow each other.", int),
-    Field("d_model", "d_model", "Numbers in each token's vector; the heads share them equally.", int),
-    Field("heads", "heads", "Attention heads in each layer; d_model is divisible by them.", int),
-    Field("dropout", "dropout", "Share of values that are dropped in a step, so that none is relied on.", float),
+    Field(
+        "folder",
+        "run folder",
+        "Where the run and its model are kept. A folder that holds a run is gone on from.",
+        longest=TEXT,
+    ),
+    Field("text", "text", "What the model learns from.", tuple(TEXTS)),
+    Field(
+        "file", "  its path", "Lines of text; for pairs and classify with a tab between the two parts.", longest=TEXT
+    ),
+    Field("task", "task", "What the model predicts; it decides the architecture.", TASKS),
+    Field("tokens", "tokens", "What the vocabulary is built of.", UNITS),
+    Field("steps", "steps", "Batches that are learned from."),
+    Field("learning_rate", "learning rate", "How far a step goes, at most: it rises first and then falls."),
+    Field("batch", "batch", "Examples of a step."),
+    Field("length", "length", "Tokens of an example, at most."),
+    Field("layers", "layers", "How often attention and feed-forward follow each other."),
+    Field("d_model", "d_model", "Numbers in each token's vector; the heads share them equally."),
+    Field("heads", "heads", "Attention heads in each layer; d_model is divisible by them."),
+    Field("dropout", "dropout", "Share of values that are dropped in a step, so that none is relied on."),
 )
+NUMBERS: Mapping[str, Callable[[str], float]] = {
+    "steps": int,
+    "learning_rate": float,
+    "batch": int,
+    "length": int,
+    "layers": int,
+    "d_model": int,
+    "heads": int,
+    "dropout": float,
+}
+"""How each number is read."""
 OF_A_RUN = ("folder", "steps")
 """The fields of a run that is gone on from; the others are as they were."""
 SIZES = ("layers", "d_model", "heads")
@@ -131,7 +139,7 @@ def plan(values: Mapping[str, str]) -> Plan:
 
 
 def _resumed(values: Mapping[str, str], found: Found) -> Plan:
-    folder, steps = path_of(values["folder"]), int(_read(_FIELD["steps"], values["steps"]))
+    folder, steps = path_of(values["folder"]), int(_read("steps", values["steps"]))
     if steps < found.step:
         raise InputError(f"steps {steps:,}: {found.step:,} are made already: write more")
     settings = found.settings
@@ -164,26 +172,24 @@ def _file(text: str) -> Path:
 
 
 def _settings(values: Mapping[str, str], file: Path) -> Settings:
-    numbers: dict[str, Any] = {
-        each.key: _read(each, values[each.key]) for each in FIELDS if each.read and each.key not in SIZES
-    }
-    sizes = {key: _read(_FIELD[key], values[key]) for key in SIZES}
+    numbers: dict[str, Any] = {key: _read(key, values[key]) for key in NUMBERS if key not in SIZES}
+    sizes = {key: _read(key, values[key]) for key in SIZES}
     warm_up = min(100, max(numbers["steps"] // 10, 1))
     return Settings(values["task"], str(file), sizes=sizes, tokens=values["tokens"], warm_up=warm_up, **numbers)
 
 
-def _read(each: Field, text: str) -> float:
-    assert each.read is not None  # noqa: S101 - only numbers are read
+def _read(key: str, text: str) -> float:
+    read = NUMBERS[key]
     try:
-        return each.read(text.strip().replace(",", "" if each.read is int else "."))
+        return read(text.strip().replace(",", "" if read is int else "."))
     except ValueError as error:
-        kind = "a whole number" if each.read is int else "a number"
-        raise InputError(f"{each.label.strip()} {text!r} is not {kind}") from error
+        kind = "a whole number" if read is int else "a number"
+        raise InputError(f"{_LABELS[key]} {text!r} is not {kind}") from error
 
 
-_FIELD = {each.key: each for each in FIELDS}
+_LABELS = {each.key: each.label.strip() for each in FIELDS}
 
-_CALLED = {"out": _FIELD["folder"].label}
+_CALLED = {"out": _LABELS["folder"]}
 """Options of the shell that are called something else here."""
 
 

@@ -1,0 +1,192 @@
+"""A form: fields with labels, the help of the one that has the focus, and a line on what the values give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.events import DescendantFocus
+from textual.widgets import Button, Input, Label, Static
+
+from tui_transformer.explorer.shell.actions import FORM
+from tui_transformer.explorer.shell.choice import Choice
+from tui_transformer.explorer.shell.dialog import Dialog, plain
+from tui_transformer.explorer.shell.keys import Action, bindings
+from tui_transformer.explorer.shell.line_input import LineInput
+
+Result = TypeVar("Result")
+Values = Mapping[str, str]
+
+NUMBER, TEXT = 20, 4096
+"""Characters of what is typed, at most."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One line of a form.
+
+    Attributes:
+        key: What its value is called.
+        help: A sentence for whoever is on the field.
+        choices: What can be chosen; where there is none, a text is typed.
+        longest: Characters of that.
+        locked: Whether it only shows its value.
+    """
+
+    key: str
+    label: str
+    help: str
+    choices: tuple[str, ...] = ()
+    longest: int = NUMBER
+    locked: bool = False
+
+
+class Form(Dialog[Result], Generic[Result]):
+    """Asks for values; gives what they make, or None where it is left.
+
+    Attributes:
+        values: What the fields hold.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(FORM)
+    ACTIONS: ClassVar[tuple[Action, ...]] = FORM
+    DEFAULT_CSS = """
+    Form {
+        #note, #status { display: none; }
+        #note.-said, #status.-said { display: block; }
+        #fields { height: auto; overflow-y: auto; scrollbar-size-vertical: 1; layout: vertical; }
+        .column { height: auto; }
+        .field {
+            height: 1;
+            padding: 0 1 0 0;
+            Label { width: 16; padding: 0 1; color: $foreground 75%; }
+            &.-here Label { color: $accent; text-style: bold; }
+            &.-absent { display: none; }
+            LineInput { width: 1fr; }
+        }
+        #buttons { height: 1; padding: 0 1; }
+        #buttons Button { margin: 0 1 0 0; min-width: 9; background: $panel; color: $foreground; }
+        &.-short #buttons { display: none; }
+    }
+    """
+    APPLY = "apply"
+    """What taking over the values is called."""
+
+    def __init__(
+        self, title: str, columns: Sequence[Sequence[Field]], values: Values, *, first: str = "", note: str = ""
+    ) -> None:
+        """Show values in columns of fields.
+
+        Args:
+            title: What is asked for.
+            columns: Side by side where there is room; else one below the other.
+            values: By the keys of the fields.
+            first: The field to begin on, by default the first that is not locked.
+            note: What is to be known of all of them.
+        """
+        super().__init__(title)
+        self.values = dict(values)
+        self._columns, self._first, self._note = columns, first, note
+
+    def body(self) -> ComposeResult:
+        """The note, the fields, the help of one, what the values give or what is wrong, and the buttons."""
+        yield Static(plain(self._note), id="note", classes="quiet -said" if self._note else "quiet")
+        with Vertical(id="fields"):
+            for column in self._columns:
+                with Vertical(classes="column"):
+                    yield from map(self._row, column)
+        yield Static(id="help", classes="quiet")
+        yield Static(id="status")
+        with Horizontal(id="buttons"):
+            for name in (self.APPLY, "leave"):
+                button = Button(name.capitalize(), id=name, compact=True)
+                button.can_focus = False  # for the mouse: the arrows go through the fields
+                yield button
+
+    def _row(self, field: Field) -> Horizontal:
+        """A label and what the value is changed with."""
+        value, key = self.values[field.key], field.key
+        control: Choice | LineInput
+        if field.choices:
+            control = Choice(field.choices, value, id=key, disabled=field.locked)
+        else:
+            control = LineInput(value, id=key, max_length=field.longest, disabled=field.locked)
+        return Horizontal(Label(field.label, markup=False), control, id=f"{key}-field", classes="field")
+
+    def on_mount(self) -> None:
+        """Begin on the first field."""
+        self.screen_layout_refresh_signal.subscribe(self, lambda _: self._fit())
+        keys = (field.key for column in self._columns for field in column if not field.locked)
+        self.query_one(f"#{self._first or next(keys)}").focus()
+
+    def _fit(self) -> None:
+        """Give the fields the room that the lines under and over them leave."""
+        fields, box = self.query_one("#fields"), self.query_one("#box")
+        others = sum(widget.outer_size.height for widget in box.children if widget.display and widget is not fields)
+        fields.styles.max_height = max(self.size.height - box.gutter.height - others, 2)
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Say what the field is for."""
+        for row in self.query(".field"):
+            row.set_class(row is event.widget.parent, "-here")
+        texts = {field.key: field.help for column in self._columns for field in column}
+        self.query_one("#help", Static).update(plain(texts.get(event.widget.id or "", "")))
+
+    # Values
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        self._take(str(event.input.id), event.value)
+
+    @on(Choice.Changed)
+    def _chose(self, event: Choice.Changed) -> None:
+        self._take(str(event.choice.id), event.value)
+
+    def _take(self, key: str, value: str) -> None:
+        if self.values[key] != value:
+            self.values[key] = value
+            self.changed(key)
+
+    def changed(self, key: str) -> None:
+        """The user has changed a value."""
+
+    def put(self, key: str, value: str) -> None:
+        """Set a value."""
+        self.values[key] = value
+        control = self.query_one(f"#{key}")
+        if isinstance(control, Choice):
+            control.index = control.values.index(value)
+        elif isinstance(control, LineInput):
+            control.value = value
+
+    def show_field(self, key: str, *, shown: bool) -> None:
+        """Show a field that is of use now, or hide it."""
+        for row in self.query(f"#{key}-field"):
+            row.set_class(not shown, "-absent")
+
+    def show_status(self, text: str, *, wrong: bool = False) -> None:
+        """Say what the values give, or what is wrong with them."""
+        status = self.query_one("#status", Static)
+        status.update(plain(text))
+        status.set_classes(" ".join(name for name, there in {"-said": text, "problem": wrong}.items() if there))
+
+    # Taking over
+
+    def action_submit(self) -> None:
+        """Take over the values, if they can be."""
+
+    @on(Input.Submitted)
+    def _entered(self) -> None:
+        self.action_submit()
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "leave":
+            self.action_leave()
+        else:
+            self.action_submit()
