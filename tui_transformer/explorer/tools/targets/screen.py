@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 
 from textual.content import Content
 
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.dialog import Keys, plain
+from tui_transformer.explorer.shell.actions import PROMPT
+from tui_transformer.explorer.shell.dialog import plain
+from tui_transformer.explorer.shell.keys import Action
 from tui_transformer.explorer.shell.line_input import LineInput, completes
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
@@ -70,10 +73,9 @@ class TargetsScreen(PromptScreen):
     def _targets(self, text: str) -> Ids:
         return read_targets(self._model, text, len(self._tokens))
 
-    @property
-    def keys(self) -> Keys:
+    def actions(self) -> Sequence[Action]:
         """Words are completed from the vocabulary."""
-        return {"enter": "ok", "tab": "complete a word", "esc": "leave"}
+        return [action for action in PROMPT if action.short != "lately"]
 
     def _completions(self, typed: str) -> list[str]:
         """What is typed with its last word completed from the vocabulary."""
