@@ -45,6 +45,8 @@ LISTS = {
     "show --targets",
     "trace --targets",
     "trace --steps",
+    "attribute --tokens",
+    "patch --tokens",
     "patch --from-ids",
     "patch --rows",
     "patch --head",

