@@ -111,6 +111,6 @@ def test_probabilities_are_never_whole(tmp_path: Path, monkeypatch: pytest.Monke
 
     assert peak(write) < whole / 2
     compared = []
-    sides = diff.Computed(trace), npz_reader.open_trace(path)
+    sides = diff.Computed(trace, model), npz_reader.open_trace(path)
     assert peak(lambda: compared.append(diff._compared(PROBABILITIES, *sides, 0.0))) < whole / 2
     assert (compared[0].beyond, compared[0].shapes[0]) == (False, (LENGTH, WORDS))

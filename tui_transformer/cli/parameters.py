@@ -44,7 +44,7 @@ Tokens = Annotated[
     typer.Option(
         "--tokens",
         metavar="WORD[,WORD]",
-        help="The words or IDs that are measured; of two, the difference of their logits.",
+        help="The words or IDs that are measured; of two, the difference of their logits. May be given again.",
     ),
     SEVERAL,
 ]

@@ -25,7 +25,7 @@ class Request(Flags):
         typer.Option(
             "--tokens",
             metavar="WORD[,WORD]",
-            help="A word or ID; of two, the difference of their logits. By default the most likely word.",
+            help="A word or ID; of two, the difference of their logits; may be given again. By default the likeliest word.",
         ),
         SEVERAL,
     ] = None
