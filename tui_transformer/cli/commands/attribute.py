@@ -25,7 +25,7 @@ class Request(Flags):
         typer.Option(
             "--tokens",
             metavar="WORD[,WORD]",
-            help="A word or ID; of two, the difference of their logits; may be given again. By default the likeliest word.",
+            help="A word or ID, by default the likeliest; of two, the difference of their logits. May be given again.",
         ),
         SEVERAL,
     ] = None
