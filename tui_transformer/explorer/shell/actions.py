@@ -280,8 +280,9 @@ GENERATE = (
     Action("quit", "leave", "Halt; else back to the steps"),
 )
 EXERCISES = (
-    Action("", "", "Open its step in the main screen, on its model and sentence", "open its step", "enter"),
+    Action("", "", "Open its step in the main screen, on its model and sentence", "open its step", "enter x"),
     Action("explore", "explore", "Take it to the main screen: its model, sentence and step"),
+    Action("export", "explore", "Take it out of the list, to the main screen"),
 )
 ARCS = (
     Action("", "", "Open the strongest cell of the query in the main screen", "open", "enter"),

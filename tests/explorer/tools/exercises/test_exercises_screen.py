@@ -13,10 +13,10 @@ from tui_transformer.model import Model
 COURSE = open_course()
 
 
-@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW, SMALL])
-async def test_a_key_opens_the_step_of_the_exercise_under_the_cursor_and_undo_goes_back(size):
+@pytest.mark.parametrize(("size", "key"), [(WIDE, "x"), (MEDIUM, "E"), (NARROW, "x"), (SMALL, "x")])
+async def test_a_key_opens_the_step_of_the_exercise_under_the_cursor_and_undo_goes_back(size, key):
     async with exploring(size, model="encoder") as explorer:
-        await explorer.press("C", *["down"] * 4, "E")
+        await explorer.press("C", *["down"] * 4, key)
         assert explorer.session.model.name == "question"
         assert explorer.session.text == COURSE.find("scores").text
         assert explorer.stop == "encoder.0.self_attention.scaled"
