@@ -148,7 +148,7 @@ async def test_the_arrows_move_the_cell_and_its_working():
         await explorer.go("embedding.output")
         await explorer.press("j", "j", "l", "l", "l", "up", "left")
         assert (explorer.position.place.row, explorer.position.place.column) == (1, 2)
-        assert any("waves 1" in line for line in lines(explorer))
+        assert any("waves @1" in line for line in lines(explorer))
         await explorer.press("G", "end")
         assert (explorer.position.place.row, explorer.position.place.column) == (7, 7)
 

@@ -4,7 +4,6 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.explorer.main import presenter
-from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.guide.texts import step_text
 
@@ -196,7 +195,7 @@ async def test_where_there_is_one_line_it_has_the_sentence_of_the_rows():
         assert (explorer.stop, explorer.text.split()[0]) == ("encoder.0.feed_forward.norm", "source")
         await explorer.press("}")
         assert (explorer.stop, explorer.text.split()[0]) == ("decoder.tokens", "target")
-        await explorer.pilot.click(SentencePane)
+        await explorer.press("T")
         assert "Target" in explorer.text
 
 

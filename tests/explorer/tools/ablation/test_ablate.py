@@ -342,9 +342,9 @@ async def test_the_text_at_the_end_says_what_it_was_before() -> None:
         await explorer.press("a")
         await explorer.settled()
         await at(explorer, "text")
-        before = explorer.session.base["output.probabilities"][0]
+        before = explorer.session.base["output.probabilities"][-1]
         assert "before: without the edits" in explorer.text
-        assert re.search(rf"^ *│? *before .* {before.max():.1%}", explorer.text, re.MULTILINE), explorer.text
+        assert re.search(rf"^ *│? *before .* {before.max() * 100:.1f} %", explorer.text, re.MULTILINE), explorer.text
 
 
 async def test_what_is_beside_by_choice_stays() -> None:
