@@ -92,7 +92,7 @@ def test_masked_cells_are_null_in_json(run: Run) -> None:
 def test_csv_reads_back_as_the_same_values(run: Run) -> None:
     table = list(csv.reader(io.StringIO(run("show", "hidden", "--format", "csv", "--dtype", "float64").out)))
     assert table[0][:3] == ["", "0", "1"]
-    assert [row[0] for row in table[1:3]] == ["the", "waves"]
+    assert [row[0] for row in table[1:3]] == ["the @0", "waves"]
     expected = Model.load("encoder", dtype="float64").trace(SENTENCE)["encoder.0.feed_forward.hidden"]
     np.testing.assert_array_equal(np.array([row[1:] for row in table[1:]], dtype=np.float64), expected)
 
