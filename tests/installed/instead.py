@@ -36,6 +36,7 @@ EXPLORERS = ("tui-transformer exercise open scores",)
 """Commands that open the explorer, beside those without a command's name."""
 
 MIXTRAL = Path(__file__).parent.parent / "references" / "mixtral"
+NEAR = Instead("tui-transformer similar 'old - the' --model question", "needs a model of sentences")
 
 INSTEAD = {
     "tui-transformer experts --model mixtral --who": Instead(
@@ -44,6 +45,10 @@ INSTEAD = {
     "tui-transformer record lecture.toml --model question --out pictures --size 160x45": Instead(
         "tui-transformer record question --model question --out pictures --size 160x45", "needs a lecture"
     ),
+    "tui-transformer experts": Instead(f"tui-transformer experts --model '{MIXTRAL}' --ids 5,6,7", "as above"),
+    "tui-transformer serve": Instead(HAS_EXTRA.format("serve"), "goes on until it is ended"),
+    'tui-transformer similar "who did it ?" "the cat sleeps ."': NEAR,
+    'tui-transformer similar "a dog sleeps" "the cat is asleep" "stocks fell"': NEAR,
     "tui-transformer serve --model question --port 8000": Instead(
         HAS_EXTRA.format("serve"), "goes on until it is ended"
     ),
