@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run beside each other: more would wait
 
 import numpy as np
 import pytest
 from reference import REFERENCES, Reference
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it puts into the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 gc.set_threshold(50_000)  # every screen leaves cycles: looking for them as often as usual took a third of the time
 

@@ -187,6 +187,10 @@ class Module:
         return Array(np.zeros(shape, dtype))
 
     @staticmethod
+    def concatenate(arrays: tuple[Array, ...], axis: int) -> Array:
+        return Array(np.concatenate([plain(array) for array in arrays], axis=axis))
+
+    @staticmethod
     def broadcast_to(array: Array, shape: tuple[int, ...]) -> Array:
         return Array(np.broadcast_to(plain(array), shape))
 

@@ -12,6 +12,7 @@ from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working
 from tui_transformer.engine.ops.base import Gradients, Op, whole_rows
+from tui_transformer.engine.spoken import spoken
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class UnitLength(Op):
         cell, squares = sources[0].operand(*index), Sum("Σ x²", (row,), row.values**2, "x²")
         length = max(float(np.sqrt(squares.total)), self.least)
         items = (Value("x", cell.value, cell), squares, Value("÷ ‖x‖", length, note="√ Σ x²"))
-        return Working(items, cell.value / length)
+        return Working(items, cell.value / length, equation=f"{spoken(cell.value)} ÷ {spoken(length)}")
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
