@@ -28,7 +28,8 @@ ACTIVATION_NAMES: Mapping[str, str] = {
 }
 """Names of activations in published configurations → a key of `layers.ACTIVATIONS`."""
 
-ATTENTION_MATRICES = frozenset({"query", "key", "value", "output"})
+QUERY_KEY_VALUE = frozenset({"query", "key", "value"})
+ATTENTION_MATRICES = QUERY_KEY_VALUE | {"output"}
 FEED_FORWARD_MATRICES = frozenset({"hidden", "gate", "output"})
 NO_MATRICES: frozenset[str] = frozenset()
 

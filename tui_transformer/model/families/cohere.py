@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tui_transformer.model.checks import Check, positive_float, truth
-from tui_transformer.model.description import ATTENTION_MATRICES, NO_MATRICES, Attention, Head, Layer, Norm
+from tui_transformer.model.description import ATTENTION_MATRICES, Attention, Head, Layer, Norm
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.llama import LAYER, PARTS, GroupedConfig
 from tui_transformer.model.weight_table import Part, WeightTable, halves_of_pairs
@@ -21,6 +21,7 @@ class CohereConfig(GroupedConfig):
     title: ClassVar[str] = "Cohere"
     theta: ClassVar[float] = 500_000.0
     keys: ClassVar[Mapping[str, str]] = {"rms_norm_eps": "layer_norm_eps"}
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"attention_bias": ATTENTION_MATRICES}
     checks: ClassVar[Mapping[str, Check]] = {
         **GroupedConfig.checks,
         "logit_scale": positive_float,
@@ -39,11 +40,6 @@ class CohereConfig(GroupedConfig):
     logit_scale: float = 0.0625
     attention_bias: bool = False
     use_qk_norm: bool = False
-
-    @property
-    def biased(self) -> frozenset[str]:
-        """The matrices of the attention that have a bias."""
-        return ATTENTION_MATRICES if self.attention_bias else NO_MATRICES
 
     def final_norm(self) -> Norm:
         """Layer norm without a shift."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from tui_transformer.model.checks import Check, truth
-from tui_transformer.model.description import ATTENTION_MATRICES, FEED_FORWARD_MATRICES, NO_MATRICES, FeedForward
+from tui_transformer.model.description import ATTENTION_MATRICES
 from tui_transformer.model.families.cohere import WEIGHTS
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.llama import GroupedConfig
@@ -20,6 +20,8 @@ class Ernie45Config(GroupedConfig):
     model_type: ClassVar[str] = "ernie4_5"
     title: ClassVar[str] = "ERNIE 4.5"
     theta: ClassVar[float] = 500_000.0
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"use_bias": ATTENTION_MATRICES}
+    feed_forward_bias: ClassVar[str] = "use_bias"
     checks: ClassVar[Mapping[str, Check]] = {**GroupedConfig.checks, "use_bias": truth}
 
     vocab_size: int = 103424
@@ -34,15 +36,6 @@ class Ernie45Config(GroupedConfig):
     max_position_embeddings: int = 131072
     rms_norm_eps: float = 1e-5
     use_bias: bool = False
-
-    @property
-    def biased(self) -> frozenset[str]:
-        """The matrices of the attention that have a bias."""
-        return ATTENTION_MATRICES if self.use_bias else NO_MATRICES
-
-    def feed_forward(self) -> FeedForward:
-        """Gated, with biases where the attention has them."""
-        return replace(super().feed_forward(), bias=FEED_FORWARD_MATRICES if self.use_bias else NO_MATRICES)
 
 
 ERNIE4_5 = decoder_family(Ernie45Config, WEIGHTS)

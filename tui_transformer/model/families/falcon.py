@@ -11,15 +11,11 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, shown, truth
 from tui_transformer.model.description import (
-    ACTIVATION_NAMES,
     ATTENTION_MATRICES,
-    FEED_FORWARD_MATRICES,
-    NO_MATRICES,
     Attention,
-    FeedForward,
     Layer,
-    Norm,
 )
+from tui_transformer.model.families.bloom import LAYER, PARTS
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.llama import GroupedConfig
 from tui_transformer.model.score_biases import Distances, alibi_slopes
@@ -48,6 +44,10 @@ class FalconConfig(GroupedConfig):
     }
     other_names: ClassVar[Mapping[str, str]] = {"hidden_size": "n_embed"}
     fixed: ClassVar[Mapping[str, Any]] = {**GroupedConfig.fixed, "head_dim": None}
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"bias": ATTENTION_MATRICES}
+    feed_forward_bias: ClassVar[str] = "bias"
+    gated: ClassVar[bool] = False
+    norm_kind: ClassVar[str] = "layer"
     checks: ClassVar[Mapping[str, Check]] = {
         **GroupedConfig.checks,
         **dict.fromkeys(KINDS, truth),
@@ -100,15 +100,6 @@ class FalconConfig(GroupedConfig):
         """Key and value heads."""
         return self.key_heads
 
-    @property
-    def biased(self) -> frozenset[str]:
-        """The matrices of the attention that have a bias."""
-        return ATTENTION_MATRICES if self.bias else NO_MATRICES
-
-    def final_norm(self) -> Norm:
-        """Layer norm."""
-        return Norm(self.rms_norm_eps)
-
     def attention(self) -> Attention:
         """With rotary positions, or with distances (ALiBi), which are divided by √d_k as the scores are."""
         if not self.alibi:
@@ -116,19 +107,11 @@ class FalconConfig(GroupedConfig):
         slopes = alibi_slopes(self.num_attention_heads, math.sqrt(self.head_width))
         return replace(super().attention(), rotary=None, score_bias=Distances(slopes))
 
-    def feed_forward(self) -> FeedForward:
-        """Without a gate."""
-        biased = FEED_FORWARD_MATRICES if self.bias else NO_MATRICES
-        return FeedForward(self.intermediate_size, ACTIVATION_NAMES[self.hidden_act], bias=biased)
-
     def layer(self) -> Layer:
         """Sublayers side by side that read one norm or two, or one after the other."""
         two = self.new_decoder_architecture and self.num_ln_in_parallel_attn != 1
         parallel = ("two norms" if two else "one norm") if self.parallel_attn else ""
         return replace(super().layer(), parallel=parallel)
-
-
-LAYER = "transformer.h.{}"
 
 
 def projected(place: int) -> Part:
@@ -146,17 +129,12 @@ def projected(place: int) -> Part:
 
 WEIGHTS = WeightTable(
     {
-        "embedding.tokens": "transformer.word_embeddings",
+        **PARTS,
         "decoder.{}.self_attention.norm": Part((f"{LAYER}.input_layernorm", f"{LAYER}.ln_attn")),
         "decoder.{}.self_attention.query": projected(0),
         "decoder.{}.self_attention.key": projected(1),
         "decoder.{}.self_attention.value": projected(2),
-        "decoder.{}.self_attention.output": f"{LAYER}.self_attention.dense",
         "decoder.{}.feed_forward.norm": Part((f"{LAYER}.post_attention_layernorm", f"{LAYER}.ln_mlp")),
-        "decoder.{}.feed_forward.hidden": f"{LAYER}.mlp.dense_h_to_4h",
-        "decoder.{}.feed_forward.output": f"{LAYER}.mlp.dense_4h_to_h",
-        "decoder.norm": "transformer.ln_f",
-        "output.logits": "lm_head",
     },
     prefix="transformer.",
 )

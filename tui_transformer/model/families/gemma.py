@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from tui_transformer.model.checks import Check, truth
-from tui_transformer.model.description import ATTENTION_MATRICES, NO_MATRICES, Embedding
+from tui_transformer.model.description import ATTENTION_MATRICES, Embedding
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.llama import LAYER, PARTS, GroupedConfig
 from tui_transformer.model.families.settings import a_size
@@ -20,6 +20,7 @@ class GemmaBaseConfig(GroupedConfig):
     """The keys that `config.json` of Gemma 1, 2 and 3 share."""
 
     fixed: ClassVar[Mapping[str, Any]] = {**GroupedConfig.fixed, "use_bidirectional_attention": None}
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"attention_bias": ATTENTION_MATRICES}
     checks: ClassVar[Mapping[str, Check]] = {**GroupedConfig.checks, "head_dim": a_size, "attention_bias": truth}
 
     tie_word_embeddings: bool = True
@@ -31,11 +32,6 @@ class GemmaBaseConfig(GroupedConfig):
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; false and null say the same."""
         return super().from_json({**raw, "use_bidirectional_attention": raw.get("use_bidirectional_attention") or None})
-
-    @property
-    def biased(self) -> frozenset[str]:
-        """The matrices of the attention that have a bias."""
-        return ATTENTION_MATRICES if self.attention_bias else NO_MATRICES
 
     def embedding(self) -> Embedding:
         """Words, times √d_model."""

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, shown, small
+from tui_transformer.model.checks import Check, shown
 from tui_transformer.model.config import MOST_LAYERS
-from tui_transformer.model.description import (
-    ACTIVATION_NAMES,
-    FEED_FORWARD_MATRICES,
-    Attention,
-    Embedding,
-    FeedForward,
-    Layer,
-    Norm,
-)
-from tui_transformer.model.families.decoder_only import DecoderConfig, decoder_family
-from tui_transformer.model.families.settings import a_size, an_activation, check_divides, layers_count, optional
+from tui_transformer.model.description import Attention
+from tui_transformer.model.families.decoder_only import decoder_family
+from tui_transformer.model.families.gpt2 import LAYER, PARTS
+from tui_transformer.model.families.plain_decoder import PlainDecoderConfig
+from tui_transformer.model.families.settings import a_size
 from tui_transformer.model.layers import NOT_DIVIDED
 from tui_transformer.model.weight_table import WeightTable
 
@@ -33,7 +27,7 @@ def kinds(key: str, value: object) -> None:
 
 
 @dataclass(frozen=True)
-class GptNeoConfig(DecoderConfig):
+class GptNeoConfig(PlainDecoderConfig):
     """The keys of GPT-Neo's `config.json` that change what is computed.
 
     Attributes:
@@ -42,44 +36,25 @@ class GptNeoConfig(DecoderConfig):
 
     model_type: ClassVar[str] = "gpt_neo"
     title: ClassVar[str] = "GPT-Neo"
+    keys: ClassVar[Mapping[str, str]] = {"num_hidden_layers": "num_layers", "num_attention_heads": "num_heads"}
     other_names: ClassVar[Mapping[str, str]] = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads"}
     checks: ClassVar[Mapping[str, Check]] = {
-        **DecoderConfig.checks,
-        **dict.fromkeys(("max_position_embeddings", "hidden_size", "num_heads", "window_size"), a_size),
-        "num_layers": layers_count,
+        **PlainDecoderConfig.checks,
+        "window_size": a_size,
         "attention_layers": kinds,
-        "intermediate_size": optional(a_size),
-        "activation_function": an_activation,
-        "layer_norm_epsilon": small,
     }
 
-    vocab_size: int = 50257
-    tie_word_embeddings: bool = True
     max_position_embeddings: int = 2048
     hidden_size: int = 2048
-    num_layers: int = 24
+    num_hidden_layers: int = 24
     attention_layers: tuple[str, ...] = (GLOBAL, LOCAL) * 12
-    num_heads: int = 16
-    intermediate_size: int | None = None
+    num_attention_heads: int = 16
     window_size: int = 256
-    activation_function: str = "gelu_new"
-    layer_norm_epsilon: float = 1e-5
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_divides("hidden_size", self.hidden_size, "num_heads", self.num_heads)
-        if len(self.attention_layers) != self.num_layers:
-            raise UsageError(f"attention_types names {len(self.attention_layers)} layers of {self.num_layers}")
-
-    @property
-    def max_length(self) -> int:
-        """Rows of the table of positions."""
-        return self.max_position_embeddings
-
-    @property
-    def d_model(self) -> int:
-        """Width of the residual stream."""
-        return self.hidden_size
+        if len(self.attention_layers) != self.num_hidden_layers:
+            raise UsageError(f"attention_types names {len(self.attention_layers)} layers of {self.num_hidden_layers}")
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -94,32 +69,11 @@ class GptNeoConfig(DecoderConfig):
             raise UsageError(f"attention_layers {said} are not those of attention_types {shown(types)}")
         return config
 
-    def final_norm(self) -> Norm:
-        """Layer norm."""
-        return Norm(self.layer_norm_epsilon)
-
-    def embedding(self) -> Embedding:
-        """Token and learned position."""
-        return Embedding(positions="learned", max_length=self.max_position_embeddings)
-
-    def layers(self) -> tuple[Layer, ...]:
-        """Pre-norm layers; the attention has a bias of the output alone."""
-        activation = ACTIVATION_NAMES[self.activation_function]
-        width = self.intermediate_size or 4 * self.hidden_size
-        feed_forward = FeedForward(width, activation, bias=FEED_FORWARD_MATRICES)
-        return tuple(
-            Layer(self._attention(kind), feed_forward, self.final_norm(), "pre") for kind in self.attention_layers
-        )
-
-    def _attention(self, kind: str) -> Attention:
-        return Attention(
-            self.num_heads,
-            self.hidden_size // self.num_heads,
-            bias=frozenset({"output"}),
-            scale=NOT_DIVIDED,
-            causal=True,
-            window=self.window_size if kind == LOCAL else None,
-        )
+    def attentions(self) -> tuple[Attention, ...]:
+        """With a bias of the output alone; scores are not divided, and the local ones see a window."""
+        attention = replace(self.attention(), bias=frozenset({"output"}), scale=NOT_DIVIDED)
+        local = replace(attention, window=self.window_size)
+        return tuple(local if kind == LOCAL else attention for kind in self.attention_layers)
 
 
 def _layers(types: object) -> list[str]:
@@ -139,21 +93,14 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_LAYERS
 
 
-LAYER = "transformer.h.{}"
 ATTENTION = f"{LAYER}.attn.attention"
 WEIGHTS = WeightTable(
     {
-        "embedding.tokens": "transformer.wte",
-        "embedding.positions": "transformer.wpe",
-        "decoder.{}.self_attention.norm": f"{LAYER}.ln_1",
+        **PARTS,
         "decoder.{}.self_attention.query": f"{ATTENTION}.q_proj",
         "decoder.{}.self_attention.key": f"{ATTENTION}.k_proj",
         "decoder.{}.self_attention.value": f"{ATTENTION}.v_proj",
         "decoder.{}.self_attention.output": f"{ATTENTION}.out_proj",
-        "decoder.{}.feed_forward.norm": f"{LAYER}.ln_2",
-        "decoder.{}.feed_forward.hidden": f"{LAYER}.mlp.c_fc",
-        "decoder.{}.feed_forward.output": f"{LAYER}.mlp.c_proj",
-        "decoder.norm": "transformer.ln_f",
         "output.logits": "lm_head",
     },
     prefix="transformer.",

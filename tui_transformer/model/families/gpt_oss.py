@@ -11,7 +11,6 @@ from tui_transformer.model.checks import Check, positive_float, truth
 from tui_transformer.model.description import (
     ATTENTION_MATRICES,
     FEED_FORWARD_MATRICES,
-    NO_MATRICES,
     Attention,
     Clamp,
     Experts,
@@ -45,6 +44,7 @@ class GptOssConfig(WindowedConfig):
     theta: ClassVar[float] = THETA
     keys: ClassVar[Mapping[str, str]] = {"num_experts": "num_local_experts"}
     other_names: ClassVar[Mapping[str, str]] = {"num_local_experts": "num_experts"}
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"attention_bias": ATTENTION_MATRICES}
     checks: ClassVar[Mapping[str, Check]] = {
         **WindowedConfig.checks,
         **EXPERT_CHECKS,
@@ -78,11 +78,6 @@ class GptOssConfig(WindowedConfig):
         """What a `config.json` says of rotary positions."""
         said = raw.get("rope_scaling") or raw.get("rope_parameters")
         return super().read_rope(raw if said else {**raw, "rope_parameters": SCALED})
-
-    @property
-    def biased(self) -> frozenset[str]:
-        """The matrices of the attention that have a bias."""
-        return ATTENTION_MATRICES if self.attention_bias else NO_MATRICES
 
     def usual_kind(self, layer: int) -> str:
         """A window in every other layer, the first among them."""

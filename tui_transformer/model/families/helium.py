@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tui_transformer.model.checks import Check
-from tui_transformer.model.description import NO_MATRICES
+from tui_transformer.model.description import QUERY_KEY_VALUE
 from tui_transformer.model.families.cohere import WEIGHTS
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.llama import LlamaConfig
@@ -21,6 +21,7 @@ class HeliumConfig(LlamaConfig):
     model_type: ClassVar[str] = "helium"
     title: ClassVar[str] = "Helium"
     theta: ClassVar[float] = 100_000.0
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"attention_bias": QUERY_KEY_VALUE}
     checks: ClassVar[Mapping[str, Check]] = {**LlamaConfig.checks, "head_dim": a_size}
 
     vocab_size: int = 48000
@@ -33,11 +34,6 @@ class HeliumConfig(LlamaConfig):
     head_dim: int = 128
     max_position_embeddings: int = 4096
     rms_norm_eps: float = 1e-8
-
-    @property
-    def biased(self) -> frozenset[str]:
-        """The matrices of the attention that have a bias: never that of the output."""
-        return frozenset({"query", "key", "value"}) if self.attention_bias else NO_MATRICES
 
 
 HELIUM = decoder_family(HeliumConfig, WEIGHTS)

@@ -37,11 +37,19 @@ class GroupedConfig(DecoderConfig):
         theta: θ where the file says nothing.
         turned_in_part: A part of a head's columns may be turned, the rest stays.
         whole: The part that is turned where the file says nothing.
+        norm_kind: "rms", or "layer" for layer norms.
+        gated: The feed-forward layer has a gate.
+        biases: Setting → the matrices of the attention that have a bias where it is true.
+        feed_forward_bias: The setting that gives every matrix of the feed-forward layer a bias, if there is one.
     """
 
     theta: ClassVar[float] = DEFAULT_THETA
     turned_in_part: ClassVar[bool] = False
     whole: ClassVar[float] = 1.0
+    norm_kind: ClassVar[str] = "rms"
+    gated: ClassVar[bool] = True
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {}
+    feed_forward_bias: ClassVar[str] = ""
 
     checks: ClassVar[Mapping[str, Check]] = {
         **DecoderConfig.checks,
@@ -97,7 +105,7 @@ class GroupedConfig(DecoderConfig):
     @property
     def biased(self) -> frozenset[str]:
         """The matrices of the attention that have a bias."""
-        return NO_MATRICES
+        return NO_MATRICES.union(*(parts for setting, parts in self.biases.items() if getattr(self, setting)))
 
     @property
     def windows(self) -> tuple[int | None, ...]:
@@ -135,8 +143,8 @@ class GroupedConfig(DecoderConfig):
         return read_rope(raw, default=cls.theta, whole=cls.whole, context=cls.max_position_embeddings)
 
     def final_norm(self) -> Norm:
-        """RMS norm."""
-        return Norm(self.rms_norm_eps, "rms")
+        """RMS norm, or layer norm."""
+        return Norm(self.rms_norm_eps, self.norm_kind)
 
     def attention(self) -> Attention:
         """With rotary positions and grouped keys (Touvron et al. 2023, §2.2; Ainslie et al. 2023)."""
@@ -150,8 +158,10 @@ class GroupedConfig(DecoderConfig):
         )
 
     def feed_forward(self) -> FeedForward:
-        """Gated (Touvron et al. 2023, §2.2)."""
-        return FeedForward(self.intermediate_size, ACTIVATION_NAMES[self.hidden_act], gated=True)
+        """Gated (Touvron et al. 2023, §2.2), unless the family says otherwise."""
+        biased = bool(self.feed_forward_bias and getattr(self, self.feed_forward_bias))
+        bias = FEED_FORWARD_MATRICES if biased else NO_MATRICES
+        return FeedForward(self.intermediate_size, ACTIVATION_NAMES[self.hidden_act], gated=self.gated, bias=bias)
 
     def layer(self) -> Layer:
         """Pre-norm, as far as all layers are alike."""
@@ -169,6 +179,8 @@ class LlamaConfig(GroupedConfig):
 
     model_type: ClassVar[str] = "llama"
     title: ClassVar[str] = "Llama"
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"attention_bias": ATTENTION_MATRICES}
+    feed_forward_bias: ClassVar[str] = "mlp_bias"
     checks: ClassVar[Mapping[str, Check]] = {
         **GroupedConfig.checks,
         **dict.fromkeys(("attention_bias", "mlp_bias"), truth),
@@ -176,15 +188,6 @@ class LlamaConfig(GroupedConfig):
 
     attention_bias: bool = False
     mlp_bias: bool = False
-
-    @property
-    def biased(self) -> frozenset[str]:
-        """The matrices of the attention that have a bias."""
-        return ATTENTION_MATRICES if self.attention_bias else NO_MATRICES
-
-    def feed_forward(self) -> FeedForward:
-        """Gated, with biases where the file has them."""
-        return replace(super().feed_forward(), bias=FEED_FORWARD_MATRICES if self.mlp_bias else NO_MATRICES)
 
 
 LAYER = "model.layers.{}"

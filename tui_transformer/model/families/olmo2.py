@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tui_transformer.model.checks import Check, truth
-from tui_transformer.model.description import ATTENTION_MATRICES, NO_MATRICES, Attention, Layer
+from tui_transformer.model.description import ATTENTION_MATRICES, Attention, Layer
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.llama import LAYER, PARTS, GroupedConfig
 from tui_transformer.model.weight_table import WeightTable
@@ -17,17 +17,13 @@ from tui_transformer.model.weight_table import WeightTable
 class OlmoConfig(GroupedConfig):
     """The keys that `config.json` of OLMo 2 and 3 share."""
 
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"attention_bias": ATTENTION_MATRICES}
     checks: ClassVar[Mapping[str, Check]] = {**GroupedConfig.checks, "attention_bias": truth}
 
     vocab_size: int = 50304
     rms_norm_eps: float = 1e-5
     pad_token_id: int | None = 1
     attention_bias: bool = False
-
-    @property
-    def biased(self) -> frozenset[str]:
-        """The matrices of the attention that have a bias."""
-        return ATTENTION_MATRICES if self.attention_bias else NO_MATRICES
 
     def attention(self) -> Attention:
         """With an RMS norm of all query heads, and of all key heads (OLMo Team 2024, §3.2)."""

@@ -8,62 +8,49 @@ from typing import Any, ClassVar
 
 from tui_transformer.model.checks import Check, truth
 from tui_transformer.model.description import (
-    ACTIVATION_NAMES,
-    ATTENTION_MATRICES,
-    FEED_FORWARD_MATRICES,
     NO_MATRICES,
-    Attention,
     Embedding,
-    FeedForward,
     Head,
     Layer,
-    Norm,
     Stack,
     Transform,
     Transformer,
 )
 from tui_transformer.model.families.bart import FIRST_PLACE, places
-from tui_transformer.model.families.decoder_only import DecoderConfig, decoder_family
-from tui_transformer.model.families.settings import a_size, an_activation, check_divides, layers_count, optional
+from tui_transformer.model.families.decoder_only import decoder_family
+from tui_transformer.model.families.plain_decoder import PlainDecoderConfig
+from tui_transformer.model.families.settings import a_size, optional
 from tui_transformer.model.weight_table import WeightTable
-
-NORM = Norm(1e-5)
 
 
 @dataclass(frozen=True)
-class OptConfig(DecoderConfig):
-    """The keys of OPT's `config.json` that change what is computed."""
+class OptConfig(PlainDecoderConfig):
+    """The keys of OPT's `config.json` that change what is computed; ε is not a setting."""
 
     model_type: ClassVar[str] = "opt"
     title: ClassVar[str] = "OPT"
-    fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "layer_norm_elementwise_affine": True}
-    keys: ClassVar[Mapping[str, str]] = {"without_last_norm": "_remove_final_layer_norm"}
+    fixed: ClassVar[Mapping[str, Any]] = {**PlainDecoderConfig.fixed, "layer_norm_elementwise_affine": True}
+    of_the_file: ClassVar[frozenset[str]] = PlainDecoderConfig.of_the_file | {"layer_norm_epsilon"}
+    keys: ClassVar[Mapping[str, str]] = {
+        "intermediate_size": "ffn_dim",
+        "without_last_norm": "_remove_final_layer_norm",
+    }
     checks: ClassVar[Mapping[str, Check]] = {
-        **DecoderConfig.checks,
-        **dict.fromkeys(("hidden_size", "ffn_dim", "num_attention_heads", "max_position_embeddings"), a_size),
-        "num_hidden_layers": layers_count,
+        **PlainDecoderConfig.checks,
+        "intermediate_size": a_size,
         "word_embed_proj_dim": optional(a_size),
-        "activation_function": an_activation,
         **dict.fromkeys(("do_layer_norm_before", "without_last_norm", "enable_bias"), truth),
     }
 
     vocab_size: int = 50272
-    tie_word_embeddings: bool = True
     pad_token_id: int | None = 1
-    hidden_size: int = 768
-    num_hidden_layers: int = 12
-    ffn_dim: int = 3072
-    num_attention_heads: int = 12
+    intermediate_size: int = 3072
     max_position_embeddings: int = 2048
     do_layer_norm_before: bool = True
     without_last_norm: bool = False
     word_embed_proj_dim: int | None = None
     activation_function: str = "relu"
     enable_bias: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_divides("hidden_size", self.hidden_size, "num_attention_heads", self.num_attention_heads)
 
     @property
     def end_is_padding(self) -> bool:
@@ -74,24 +61,10 @@ class OptConfig(DecoderConfig):
         return self.labels is not None
 
     @property
-    def max_length(self) -> int:
-        """Rows of the table of positions that tokens use."""
-        return self.max_position_embeddings
-
-    @property
-    def d_model(self) -> int:
-        """Width of the residual stream."""
-        return self.hidden_size
-
-    @property
     def narrow(self) -> int:
         """Width of the embedding table; 0 where it is the model's."""
         width = self.word_embed_proj_dim or self.hidden_size
         return 0 if width == self.hidden_size else width
-
-    def final_norm(self) -> Norm:
-        """Layer norm."""
-        return NORM
 
     def embedding(self) -> Embedding:
         """Words, brought to the model's width, and learned positions."""
@@ -101,12 +74,11 @@ class OptConfig(DecoderConfig):
         )
 
     def layers(self) -> tuple[Layer, ...]:
-        """Pre-norm layers; post-norm in one of the sizes."""
-        biased, feed_biased = (ATTENTION_MATRICES, FEED_FORWARD_MATRICES) if self.enable_bias else (NO_MATRICES,) * 2
-        width = self.hidden_size // self.num_attention_heads
-        attention = Attention(self.num_attention_heads, width, bias=biased, causal=True)
-        feed_forward = FeedForward(self.ffn_dim, ACTIVATION_NAMES[self.activation_function], bias=feed_biased)
-        layer = Layer(attention, feed_forward, NORM, "pre" if self.do_layer_norm_before else "post")
+        """Pre-norm layers; post-norm in one of the sizes; biases everywhere or nowhere."""
+        attention, feed_forward = self.attention(), self.feed_forward()
+        if not self.enable_bias:
+            attention, feed_forward = replace(attention, bias=NO_MATRICES), replace(feed_forward, bias=NO_MATRICES)
+        layer = Layer(attention, feed_forward, self.final_norm(), "pre" if self.do_layer_norm_before else "post")
         return (layer,) * self.num_hidden_layers
 
     def word_head(self) -> Head:

@@ -8,14 +8,12 @@ from typing import ClassVar
 
 from tui_transformer.model.checks import Check, truth
 from tui_transformer.model.description import (
-    ACTIVATION_NAMES,
     ATTENTION_MATRICES,
     FEED_FORWARD_MATRICES,
     Attention,
     FeedForward,
     Head,
     Layer,
-    Norm,
 )
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.layer_ropes import LayerRopes
@@ -35,6 +33,8 @@ class PhiConfig(GroupedConfig):
     title: ClassVar[str] = "Phi"
     turned_in_part: ClassVar[bool] = True
     whole: ClassVar[float] = TURNED
+    gated: ClassVar[bool] = False
+    norm_kind: ClassVar[str] = "layer"
     keys: ClassVar[Mapping[str, str]] = {"rms_norm_eps": "layer_norm_eps"}
     checks: ClassVar[Mapping[str, Check]] = {**GroupedConfig.checks, "qk_layernorm": truth}
 
@@ -52,17 +52,13 @@ class PhiConfig(GroupedConfig):
         """Every matrix of the attention."""
         return ATTENTION_MATRICES
 
-    def final_norm(self) -> Norm:
-        """Layer norm."""
-        return Norm(self.rms_norm_eps)
-
     def attention(self) -> Attention:
         """With a layer norm of every query and key head, where the file has them."""
         return replace(super().attention(), head_norm=self.final_norm() if self.qk_layernorm else None)
 
     def feed_forward(self) -> FeedForward:
-        """Without a gate."""
-        return FeedForward(self.intermediate_size, ACTIVATION_NAMES[self.hidden_act], bias=FEED_FORWARD_MATRICES)
+        """With every bias."""
+        return replace(super().feed_forward(), bias=FEED_FORWARD_MATRICES)
 
     def layer(self) -> Layer:
         """Attention and feed-forward read the same norm."""

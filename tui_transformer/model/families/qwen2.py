@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, shown, truth
+from tui_transformer.model.description import QUERY_KEY_VALUE
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.layer_kinds import FULL, SLIDING
 from tui_transformer.model.families.llama import WEIGHTS
@@ -57,7 +58,7 @@ class Qwen2Config(QwenConfig):
     @property
     def biased(self) -> frozenset[str]:
         """The matrices that have a bias."""
-        return frozenset({"query", "key", "value"})
+        return QUERY_KEY_VALUE
 
 
 QWEN2 = decoder_family(Qwen2Config, WEIGHTS)

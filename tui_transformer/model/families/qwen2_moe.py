@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tui_transformer.model.checks import Check, truth
-from tui_transformer.model.description import NO_MATRICES, Experts
+from tui_transformer.model.description import QUERY_KEY_VALUE, Experts
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.expert_settings import FEED_FORWARD, ROUTED_PARTS, SparseConfig
 from tui_transformer.model.families.layer_kinds import FULL, SLIDING
@@ -23,6 +23,7 @@ class Qwen2MoeConfig(SparseConfig):
 
     model_type: ClassVar[str] = "qwen2_moe"
     title: ClassVar[str] = "Qwen2-MoE"
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"qkv_bias": QUERY_KEY_VALUE}
     checks: ClassVar[Mapping[str, Check]] = {
         **SparseConfig.checks,
         "qkv_bias": truth,
@@ -39,11 +40,6 @@ class Qwen2MoeConfig(SparseConfig):
     num_experts: int = 60
     num_experts_per_tok: int = 4
     qkv_bias: bool = True
-
-    @property
-    def biased(self) -> frozenset[str]:
-        """The matrices of the attention that have a bias."""
-        return frozenset({"query", "key", "value"}) if self.qkv_bias else NO_MATRICES
 
     def usual_kind(self, layer: int) -> str:
         """A window in every other layer, the first among them, before `max_window_layers`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tui_transformer.model.checks import Check, truth
-from tui_transformer.model.description import ATTENTION_MATRICES, NO_MATRICES, Attention
+from tui_transformer.model.description import ATTENTION_MATRICES, Attention
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.llama import WEIGHTS
 from tui_transformer.model.families.qwen2 import QwenConfig
@@ -20,15 +20,11 @@ class Qwen3Config(QwenConfig):
 
     model_type: ClassVar[str] = "qwen3"
     title: ClassVar[str] = "Qwen3"
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"attention_bias": ATTENTION_MATRICES}
     checks: ClassVar[Mapping[str, Check]] = {**QwenConfig.checks, "head_dim": a_size, "attention_bias": truth}
 
     head_dim: int | None = 128
     attention_bias: bool = False
-
-    @property
-    def biased(self) -> frozenset[str]:
-        """The matrices that have a bias."""
-        return ATTENTION_MATRICES if self.attention_bias else NO_MATRICES
 
     def attention(self) -> Attention:
         """With an RMS norm over the width of every query and key head."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tui_transformer.model.checks import Check, truth
-from tui_transformer.model.description import ATTENTION_MATRICES, NO_MATRICES, Attention
+from tui_transformer.model.description import ATTENTION_MATRICES, Attention
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.expert_settings import ROUTED_PARTS, SparseConfig
 from tui_transformer.model.families.layer_kinds import SLIDING
@@ -21,16 +21,12 @@ class Qwen3MoeConfig(SparseConfig):
 
     model_type: ClassVar[str] = "qwen3_moe"
     title: ClassVar[str] = "Qwen3-MoE"
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"attention_bias": ATTENTION_MATRICES}
     checks: ClassVar[Mapping[str, Check]] = {**SparseConfig.checks, "attention_bias": truth}
 
     intermediate_size: int = 6144
     num_key_value_heads: int | None = 4
     attention_bias: bool = False
-
-    @property
-    def biased(self) -> frozenset[str]:
-        """The matrices of the attention that have a bias."""
-        return ATTENTION_MATRICES if self.attention_bias else NO_MATRICES
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tui_transformer.model.checks import Check, truth
+from tui_transformer.model.description import ATTENTION_MATRICES, QUERY_KEY_VALUE
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.llama import WEIGHTS, LlamaConfig
 
@@ -17,6 +18,10 @@ class SeedOssConfig(LlamaConfig):
 
     model_type: ClassVar[str] = "seed_oss"
     title: ClassVar[str] = "Seed-OSS"
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {
+        "attention_bias": QUERY_KEY_VALUE,
+        "attention_out_bias": ATTENTION_MATRICES - QUERY_KEY_VALUE,
+    }
     checks: ClassVar[Mapping[str, Check]] = {**LlamaConfig.checks, "attention_out_bias": truth}
 
     vocab_size: int = 155136
@@ -29,12 +34,6 @@ class SeedOssConfig(LlamaConfig):
     max_position_embeddings: int = 524288
     attention_bias: bool = True
     attention_out_bias: bool = False
-
-    @property
-    def biased(self) -> frozenset[str]:
-        """The matrices of the attention that have a bias."""
-        own = {"query", "key", "value"} if self.attention_bias else set()
-        return frozenset(own | ({"output"} if self.attention_out_bias else set()))
 
 
 SEED_OSS = decoder_family(SeedOssConfig, WEIGHTS)

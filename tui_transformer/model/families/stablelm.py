@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from tui_transformer.model.checks import Check, truth
-from tui_transformer.model.description import NO_MATRICES, Attention, Layer, Norm
+from tui_transformer.model.description import QUERY_KEY_VALUE, Attention, Layer, Norm
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.layer_ropes import LayerRopes
 from tui_transformer.model.families.llama import LAYER, PARTS, GroupedConfig
@@ -27,6 +27,8 @@ class StableLmConfig(GroupedConfig):
     turned_in_part: ClassVar[bool] = True
     whole: ClassVar[float] = TURNED
     keys: ClassVar[Mapping[str, str]] = {"rms_norm_eps": "layer_norm_eps"}
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"use_qkv_bias": QUERY_KEY_VALUE}
+    norm_kind: ClassVar[str] = "layer"
     checks: ClassVar[Mapping[str, Check]] = {
         **GroupedConfig.checks,
         **dict.fromkeys(("use_qkv_bias", "qk_layernorm", "use_parallel_residual"), truth),
@@ -42,15 +44,6 @@ class StableLmConfig(GroupedConfig):
     qk_layernorm: bool = False
     use_parallel_residual: bool = False
     rope_parameters: Rope | LayerRopes = field(default_factory=lambda: Rope(partial_rotary_factor=TURNED))
-
-    @property
-    def biased(self) -> frozenset[str]:
-        """Query, key and value, where the file says so."""
-        return frozenset({"query", "key", "value"}) if self.use_qkv_bias else NO_MATRICES
-
-    def final_norm(self) -> Norm:
-        """Layer norm."""
-        return Norm(self.rms_norm_eps)
 
     def attention(self) -> Attention:
         """With a layer norm of every query and key head by weights of its own, where the file has them."""

@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tui_transformer.model.checks import Check, truth
-from tui_transformer.model.description import (
-    ACTIVATION_NAMES,
-    ATTENTION_MATRICES,
-    FEED_FORWARD_MATRICES,
-    NO_MATRICES,
-    FeedForward,
-    Norm,
-)
+from tui_transformer.model.description import ATTENTION_MATRICES
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.llama import LAYER, PARTS, GroupedConfig
 from tui_transformer.model.families.settings import a_size, optional
@@ -28,6 +21,10 @@ class Starcoder2Config(GroupedConfig):
     model_type: ClassVar[str] = "starcoder2"
     title: ClassVar[str] = "StarCoder 2"
     keys: ClassVar[Mapping[str, str]] = {"rms_norm_eps": "norm_epsilon"}
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"use_bias": ATTENTION_MATRICES}
+    feed_forward_bias: ClassVar[str] = "use_bias"
+    gated: ClassVar[bool] = False
+    norm_kind: ClassVar[str] = "layer"
     checks: ClassVar[Mapping[str, Check]] = {
         **GroupedConfig.checks,
         "use_bias": truth,
@@ -48,23 +45,9 @@ class Starcoder2Config(GroupedConfig):
     sliding_window: int | None = None
 
     @property
-    def biased(self) -> frozenset[str]:
-        """The matrices of the attention that have a bias."""
-        return ATTENTION_MATRICES if self.use_bias else NO_MATRICES
-
-    @property
     def windows(self) -> tuple[int | None, ...]:
         """The same window in every layer."""
         return (self.sliding_window,) * self.num_hidden_layers
-
-    def final_norm(self) -> Norm:
-        """Layer norm."""
-        return Norm(self.rms_norm_eps)
-
-    def feed_forward(self) -> FeedForward:
-        """Without a gate."""
-        biased = FEED_FORWARD_MATRICES if self.use_bias else NO_MATRICES
-        return FeedForward(self.intermediate_size, ACTIVATION_NAMES[self.hidden_act], bias=biased)
 
 
 WEIGHTS = WeightTable(
