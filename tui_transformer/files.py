@@ -9,9 +9,11 @@ import secrets
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from tui_transformer.errors import InputError
+
+Kind = TypeVar("Kind")
 
 
 def check_regular(path: Path) -> None:
@@ -43,10 +45,7 @@ def read_json(path: Path, largest: int) -> dict[str, Any]:
     Raises:
         InputError: The file is missing, too large, not JSON, or no object.
     """
-    raw = _json(path, largest)
-    if not isinstance(raw, dict):
-        raise InputError(f"{path}: not a JSON object, which is {{…}}")
-    return raw
+    return _json(path, largest, dict, "object, which is {…}")
 
 
 def read_json_list(path: Path, largest: int) -> list[Any]:
@@ -55,17 +54,17 @@ def read_json_list(path: Path, largest: int) -> list[Any]:
     Raises:
         InputError: The file is missing, too large, not JSON, or no list.
     """
-    raw = _json(path, largest)
-    if not isinstance(raw, list):
-        raise InputError(f"{path}: not a JSON list, which is […]")
-    return raw
+    return _json(path, largest, list, "list, which is […]")
 
 
-def _json(path: Path, largest: int) -> Any:
+def _json(path: Path, largest: int, kind: type[Kind], what: str) -> Kind:
     try:
-        return json.loads(_read(path, largest))
+        raw = json.loads(_read(path, largest))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON: {_reason(error)}") from error
+    if not isinstance(raw, kind):
+        raise InputError(f"{path}: not a JSON {what}")
+    return raw
 
 
 def read_toml(path: Path, largest: int) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from tui_transformer.report import as_csv, as_json, as_svg, explained, text
 from tui_transformer.report.export import SUFFIXES, export
 from tui_transformer.report.text import EVERYTHING, Page
 from tui_transformer.text.display import cells, visible
+from tui_transformer.views.ramps import RAMPS
 from tui_transformer.views.step_view import Labels, view_of
 from tui_transformer.views.view import Axis, View
 
@@ -87,9 +88,9 @@ def test_svg_refuses_what_is_too_large() -> None:
 
 
 def test_figures_of_a_scale_share_their_colours() -> None:
-    assert as_svg.color("diverging", 0.5) == as_svg.RAMPS["diverging"][4]
-    assert as_svg.color("sequential", 0.0) == as_svg.RAMPS["sequential"][0]
-    assert as_svg.color("sequential", 1.0) == as_svg.RAMPS["sequential"][-1]
+    assert as_svg.color("diverging", 0.5) == RAMPS["diverging"][4]
+    assert as_svg.color("sequential", 0.0) == RAMPS["sequential"][0]
+    assert as_svg.color("sequential", 1.0) == RAMPS["sequential"][-1]
 
 
 @pytest.mark.parametrize("width", [40, 80, 120, 200])

@@ -121,17 +121,25 @@ GPT2: Names = {
     f"{BLOCK}.ffn_up": "transformer.h.{}.mlp.c_fc",
     f"{BLOCK}.ffn_down": "transformer.h.{}.mlp.c_proj",
 }
-_NEOX = "gpt_neox.layers.{}"
+
+
+def _fused(layer: str, attention: str) -> Names:
+    """A layer whose query, key and value are one tensor."""
+    return {
+        f"{BLOCK}.attn_norm": f"{layer}.input_layernorm",
+        f"{BLOCK}.attn_qkv": SPLIT,
+        f"{BLOCK}.attn_output": f"{layer}.{attention}.dense",
+        f"{BLOCK}.ffn_norm": f"{layer}.post_attention_layernorm",
+        f"{BLOCK}.ffn_up": f"{layer}.mlp.dense_h_to_4h",
+        f"{BLOCK}.ffn_down": f"{layer}.mlp.dense_4h_to_h",
+    }
+
+
 GPT_NEOX: Names = {
     "token_embd": "gpt_neox.embed_in",
     "output_norm": "gpt_neox.final_layer_norm",
     "output": "embed_out",
-    f"{BLOCK}.attn_norm": f"{_NEOX}.input_layernorm",
-    f"{BLOCK}.attn_qkv": SPLIT,
-    f"{BLOCK}.attn_output": f"{_NEOX}.attention.dense",
-    f"{BLOCK}.ffn_norm": f"{_NEOX}.post_attention_layernorm",
-    f"{BLOCK}.ffn_up": f"{_NEOX}.mlp.dense_h_to_4h",
-    f"{BLOCK}.ffn_down": f"{_NEOX}.mlp.dense_4h_to_h",
+    **_fused("gpt_neox.layers.{}", "attention"),
 }
 _BLOOM = "transformer.h.{}"
 BLOOM: Names = {
@@ -139,12 +147,7 @@ BLOOM: Names = {
     "token_embd_norm": "transformer.word_embeddings_layernorm",
     "output_norm": "transformer.ln_f",
     "output": "lm_head",
-    f"{BLOCK}.attn_norm": f"{_BLOOM}.input_layernorm",
-    f"{BLOCK}.attn_qkv": SPLIT,
-    f"{BLOCK}.attn_output": f"{_BLOOM}.self_attention.dense",
-    f"{BLOCK}.ffn_norm": f"{_BLOOM}.post_attention_layernorm",
-    f"{BLOCK}.ffn_up": f"{_BLOOM}.mlp.dense_h_to_4h",
-    f"{BLOCK}.ffn_down": f"{_BLOOM}.mlp.dense_4h_to_h",
+    **_fused(_BLOOM, "self_attention"),
 }
 FALCON = BLOOM
 FALCON_TWO_NORMS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,8 +39,18 @@ Words = str | Path | Vocabulary | None
 """A built-in vocabulary's name, a file or a vocabulary; None for the model's own."""
 
 
-class Parts(NamedTuple):
-    """The fields of a model, in their order."""
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """A model without what it does: what was opened or made.
+
+    Attributes:
+        name: What it is called on screen: a built-in name or the folder's.
+        tokenizer: None where the model reads no text (the attention example), or has no vocabulary.
+        seed: Of random weights; None where the weights were read.
+        folder: Where the weights were read, None for a built-in model.
+        embedding: How the table of words of a built-in model began.
+        unread: Tensors of the folder that no step reads.
+    """
 
     name: str
     family: Family

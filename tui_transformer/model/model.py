@@ -16,10 +16,9 @@ from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.keep import DEFAULT_BUDGET, check_memory
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
-from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint, loading
-from tui_transformer.model.families import Family, ModelConfig
+from tui_transformer.model.families import ModelConfig
 from tui_transformer.model.inputs import (
     DECODER,
     Givens,
@@ -31,8 +30,7 @@ from tui_transformer.model.inputs import (
     segments_of,
     without_past,
 )
-from tui_transformer.model.loading import New, Where, program_of
-from tui_transformer.model.new_embedding import NewEmbedding
+from tui_transformer.model.loading import New, Parts, Where, program_of
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.unread import unread_said
 from tui_transformer.model.word_vectors import WordVectors
@@ -43,27 +41,8 @@ from tui_transformer.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
-    """A transformer that can be traced.
-
-    Attributes:
-        name: What it is called on screen: a built-in name or the folder's.
-        tokenizer: None where the model reads no text (the attention example), or has no vocabulary.
-        seed: Of random weights; None where the weights were read.
-        folder: Where the weights were read, None for a built-in model.
-        embedding: How the table of words of a built-in model began.
-        unread: Tensors of the folder that no step reads.
-    """
-
-    name: str
-    family: Family
-    config: ModelConfig
-    weights: Weights
-    tokenizer: Tokenizer | None
-    seed: int | None = None
-    folder: Path | None = None
-    embedding: NewEmbedding | None = None
-    unread: tuple[str, ...] = ()
+class Model(Parts):
+    """A transformer that can be traced."""
 
     @property
     def unread_said(self) -> str | None:
@@ -99,7 +78,8 @@ class Model:
         Raises:
             InputError: What was given cannot be used; the message says why.
         """
-        return cls(*loading.load(where, vocabulary, Where(device, dtype), New(seed, embedding, vectors), sizes))
+        parts = loading.load(where, vocabulary, Where(device, dtype), New(seed, embedding, vectors), sizes)
+        return cls(**vars(parts))
 
     @property
     def backend(self) -> Backend:

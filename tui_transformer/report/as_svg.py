@@ -16,26 +16,13 @@ from tui_transformer.engine.axis import shape_text
 from tui_transformer.errors import InputError
 from tui_transformer.report.numbers import NumberText, full_shape, number_text
 from tui_transformer.text.display import cells, fit, visible
+from tui_transformer.views.ramps import RAMPS
 from tui_transformer.views.step_view import scale_for, tile_extremes
 from tui_transformer.views.view import Axis, Scale, ScaleKind, Values, View
 
 LARGEST = 1 << 16
 """Cells of the largest figure."""
 
-RAMPS: dict[ScaleKind, tuple[str, ...]] = {
-    "sequential": ("#f7f6ee", "#d9e6dc", "#a9cdc8", "#6da7c0", "#437fb2", "#2d5693", "#203668", "#141c40"),
-    "diverging": (
-        "#153c78",
-        "#2f6bb3",
-        "#78aadd",
-        "#c3dbf0",
-        "#f7f6f0",
-        "#f8d9a8",
-        "#e5a04e",
-        "#b8640f",
-        "#733a06",
-    ),
-}
 LEVELS = 65
 GLYPH, LINE = 6.7, 14
 """Width of a character and height of a line, in pixels, of the 11-pixel monospaced labels."""

@@ -13,6 +13,7 @@ from itertools import islice
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.text.counting import Counted, WordCounts
 from tui_transformer.text.encoding import without_surrogates
+from tui_transformer.text.several_lines import several_lines
 from tui_transformer.text.specials import SPECIALS, Specials
 from tui_transformer.text.vocabulary import MAX_ENTRIES, MAX_ENTRY_LENGTH, Kind, Vocabulary
 from tui_transformer.text.word_rule import RULE, WordRule
@@ -92,8 +93,8 @@ def words_of(lines: Iterable[str], size: int, min_frequency: int, specials: Spec
     special: Counter[str] = Counter()
     too_long = 0
     with WordCounts() as counts:
-        for text in _together(lines):
-            words = _words(text, specials, special, rule)
+        for text in several_lines(lines, _TOGETHER, "\n"):
+            words = _words(without_surrogates(text), specials, special, rule)
             too_long += sum(words.pop(word) for word in [*words] if len(word) > MAX_ENTRY_LENGTH)
             counts.add(words)
         found = counts.most_common(room, min_frequency)
@@ -114,19 +115,6 @@ def _words(text: str, specials: Specials, special: Counter[str], rule: WordRule)
     for word, count in written.items():
         normal[rule.form(word)] += count
     return normal
-
-
-def _together(lines: Iterable[str]) -> Iterator[str]:
-    """Many lines at a time, as long as they are short."""
-    several: list[str] = []
-    length = 0
-    for line in lines:
-        several.append(line)
-        length += len(line)
-        if length > _TOGETHER:
-            yield without_surrogates("\n".join(several))
-            several, length = [], 0
-    yield without_surrogates("\n".join(several))
 
 
 def characters_of(lines: Iterable[str], size: int, min_frequency: int, specials: Specials) -> Built:

@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 
-from tui_transformer.text.encoding import Encoding, Token, check_length, too_many
+from tui_transformer.text.encoding import Encoding, Token, check_length, encoded
 from tui_transformer.text.vocabulary import Vocabulary
 
 
@@ -21,12 +20,7 @@ class CharacterTokenizer:
     def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
         """Split a text into characters; see `Tokenizer.encode`."""
         check_length(text)
-        matches = self._pattern.finditer(text)
-        tokens = tuple(map(self._token, islice(matches, max_tokens)))
-        left = sum(1 for _ in matches)
-        if left and not cut:
-            raise too_many(len(tokens) + left, max_tokens)
-        return Encoding(text, tokens, left)
+        return encoded(text, self._pattern.finditer(text), self._token, max_tokens=max_tokens, cut=cut)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The characters beside each other."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol, runtime_checkable
 
 from tui_transformer.errors import InputError
@@ -101,6 +102,26 @@ def check_length(text: str) -> None:
     """Raise InputError for more than `MAX_CHARACTERS`."""
     if len(text) > MAX_CHARACTERS:
         raise InputError(f"the text has {len(text):,} characters, the limit is {MAX_CHARACTERS:,}: use a shorter one")
+
+
+def encoded(
+    text: str,
+    matches: Iterator[re.Match[str]],
+    token: Callable[[re.Match[str]], Token],
+    *,
+    max_tokens: int | None,
+    cut: bool,
+) -> Encoding:
+    """The tokens of a text, each made of a match; the matches behind the limit are only counted.
+
+    Raises:
+        InputError: There are more than `max_tokens`, and they are not to be cut.
+    """
+    tokens = tuple(map(token, islice(matches, max_tokens)))
+    left = sum(1 for _ in matches)
+    if left and not cut:
+        raise too_many(len(tokens) + left, max_tokens)
+    return Encoding(text, tokens, left)
 
 
 def too_many(count: int, limit: int | None, precision: str = "") -> InputError:

@@ -7,9 +7,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import pairwise
 
-from tui_transformer.text.encoding import Encoding, Token, check_length, too_many
+from tui_transformer.text.encoding import Encoding, Token, check_length, encoded
 from tui_transformer.text.vocabulary import Vocabulary
 from tui_transformer.text.word_rule import RULE, WordRule
 
@@ -36,12 +36,7 @@ class WordTokenizer:
     def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
         """Split a text into words; see `Tokenizer.encode`."""
         check_length(text)
-        matches = self._matches(text)
-        tokens = tuple(map(self._token, islice(matches, max_tokens)))
-        left = sum(1 for _ in matches)
-        if left and not cut:
-            raise too_many(len(tokens) + left, max_tokens)
-        return Encoding(text, tokens, left)
+        return encoded(text, iter(self._matches(text)), self._token, max_tokens=max_tokens, cut=cut)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Join the words with spaces, none before punctuation unless that is split at spaces too."""

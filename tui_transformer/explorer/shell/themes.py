@@ -4,6 +4,31 @@ from __future__ import annotations
 
 from textual.theme import Theme
 
+
+def _variables(
+    *, chosen: str, on_chosen: str, border: str, hover: str, track: str, selection: str, footer: str
+) -> dict[str, str]:
+    """Textual's variables for borders, scroll bars, cursors and the footer."""
+    return {
+        "border": chosen,
+        "border-blurred": border,
+        "scrollbar": border,
+        "scrollbar-hover": hover,
+        "scrollbar-active": chosen,
+        "scrollbar-background": track,
+        "scrollbar-background-hover": track,
+        "scrollbar-background-active": track,
+        "scrollbar-corner-color": track,
+        "block-cursor-background": chosen,
+        "block-cursor-foreground": on_chosen,
+        "input-cursor-background": chosen,
+        "input-cursor-foreground": on_chosen,
+        "input-selection-background": selection,
+        "footer-background": footer,
+        "footer-key-foreground": chosen,
+    }
+
+
 DARK = Theme(
     name="tui-dark",
     primary="#7aa2f7",
@@ -17,24 +42,15 @@ DARK = Theme(
     error="#ff7a85",
     success="#8fd6a4",
     dark=True,
-    variables={
-        "border": "#ffc04d",
-        "border-blurred": "#2c3f86",
-        "scrollbar": "#2c3f86",
-        "scrollbar-hover": "#4560b8",
-        "scrollbar-active": "#ffc04d",
-        "scrollbar-background": "#0d1328",
-        "scrollbar-background-hover": "#0d1328",
-        "scrollbar-background-active": "#0d1328",
-        "scrollbar-corner-color": "#0d1328",
-        "block-cursor-background": "#ffc04d",
-        "block-cursor-foreground": "#0b1021",
-        "input-cursor-background": "#ffc04d",
-        "input-cursor-foreground": "#0b1021",
-        "input-selection-background": "#2c3f86",
-        "footer-background": "#131b3a",
-        "footer-key-foreground": "#ffc04d",
-    },
+    variables=_variables(
+        chosen="#ffc04d",
+        on_chosen="#0b1021",
+        border="#2c3f86",
+        hover="#4560b8",
+        track="#0d1328",
+        selection="#2c3f86",
+        footer="#131b3a",
+    ),
 )
 
 LIGHT = Theme(
@@ -50,24 +66,15 @@ LIGHT = Theme(
     error="#b3243b",
     success="#1f7a43",
     dark=False,
-    variables={
-        "border": "#9a5a00",
-        "border-blurred": "#a9b7dd",
-        "scrollbar": "#a9b7dd",
-        "scrollbar-hover": "#7f93c8",
-        "scrollbar-active": "#9a5a00",
-        "scrollbar-background": "#eceef4",
-        "scrollbar-background-hover": "#eceef4",
-        "scrollbar-background-active": "#eceef4",
-        "scrollbar-corner-color": "#eceef4",
-        "block-cursor-background": "#9a5a00",
-        "block-cursor-foreground": "#ffffff",
-        "input-cursor-background": "#9a5a00",
-        "input-cursor-foreground": "#ffffff",
-        "input-selection-background": "#c9d5f2",
-        "footer-background": "#e4e9f6",
-        "footer-key-foreground": "#9a5a00",
-    },
+    variables=_variables(
+        chosen="#9a5a00",
+        on_chosen="#ffffff",
+        border="#a9b7dd",
+        hover="#7f93c8",
+        track="#eceef4",
+        selection="#c9d5f2",
+        footer="#e4e9f6",
+    ),
 )
 
 THEMES = (DARK, LIGHT)

@@ -76,8 +76,12 @@ class Worker:
         self.cancel(kind)
         task = Task(kind, next(self._numbers), progress)
         self._tasks[kind] = task
-        future = self._thread.submit(work, task)
-        future.add_done_callback(lambda result: self._deliver(task, result, done, failed))
+
+        def deliver(future: Future[Result]) -> None:
+            if not future.cancelled() and not task.ended.is_set():
+                self.post(self._finish, task, future, done, failed)
+
+        self._thread.submit(work, task).add_done_callback(deliver)
 
     def between(self, work: Callable[[], Result]) -> Future[Result]:
         """Run work on the thread between tasks, for another thread that waits for it; it is not cancelled."""
@@ -100,17 +104,6 @@ class Worker:
         """End everything; work that is running stops at its next report."""
         self.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)
-
-    def _deliver(
-        self,
-        task: Task,
-        future: Future[Result],
-        done: Callable[[Result], None],
-        failed: Callable[[Exception], None],
-    ) -> None:
-        if future.cancelled() or task.ended.is_set():
-            return
-        self.post(self._finish, task, future, done, failed)
 
     def _finish(
         self,

@@ -18,6 +18,7 @@ from rich.color_triplet import ColorTriplet
 from rich.style import Style
 from textual.app import App
 
+from tui_transformer.views.ramps import RAMPS
 from tui_transformer.views.view import Scale, ScaleKind, Values
 
 Depth = Literal["truecolor", "256", "standard", "none"]
@@ -32,7 +33,7 @@ NEARLY_ZERO = 16
 # From the colour nearest to the page to the one furthest from it; signed ones from − to +.
 _ANCHORS: dict[tuple[ScaleKind, bool], tuple[str, ...]] = {
     ("sequential", True): ("#0d1228", "#1a2650", "#28427f", "#3a6aab", "#5a9bbd", "#98c8c0", "#d0e2cc", "#f2f5dc"),
-    ("sequential", False): ("#f7f6ee", "#d9e6dc", "#a9cdc8", "#6da7c0", "#437fb2", "#2d5693", "#203668", "#141c40"),
+    ("sequential", False): RAMPS["sequential"],
     ("diverging", True): (
         "#a6d1ff",
         "#5f9be8",
@@ -44,17 +45,7 @@ _ANCHORS: dict[tuple[ScaleKind, bool], tuple[str, ...]] = {
         "#dc9033",
         "#ffd28c",
     ),
-    ("diverging", False): (
-        "#153c78",
-        "#2f6bb3",
-        "#78aadd",
-        "#c3dbf0",
-        "#f7f6f0",
-        "#f8d9a8",
-        "#e5a04e",
-        "#b8640f",
-        "#733a06",
-    ),
+    ("diverging", False): RAMPS["diverging"],
 }
 # Numbers of the 256 colours.
 _EIGHT_BIT: dict[tuple[ScaleKind, bool], tuple[int, ...]] = {

@@ -12,6 +12,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.learning.batches import Row
 from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import MAX_CHARACTERS, Tokenizer
+from tui_transformer.text.several_lines import several_lines
 from tui_transformer.text.vocabulary import Vocabulary
 
 Lines = Sequence[str]
@@ -108,7 +109,7 @@ def stream(lines: Lines, tokenizer: Tokenizer) -> Host:
     Raises:
         InputError: There are none.
     """
-    parts = [np.array(ids, dtype=np.int32) for ids in map(tokenizer_ids(tokenizer), _pieces(lines))]
+    parts = [np.array(ids, dtype=np.int32) for ids in map(tokenizer_ids(tokenizer), several_lines(lines, ENCODED))]
     found = np.concatenate(parts) if parts else np.zeros(0, np.int32)
     if found.size < 2:
         raise InputError("the file has fewer than two tokens: a text to learn from needs more")
@@ -126,20 +127,6 @@ def tokenizer_ids(tokenizer: Tokenizer) -> Callable[[str], list[int]]:
         return [token.id for token in tokenizer.encode(text).tokens if not (token.special and token.start == token.end)]
 
     return ids
-
-
-def _pieces(lines: Iterable[str]) -> Iterator[str]:
-    """Some lines together: splitting them one by one takes longer."""
-    waiting: list[str] = []
-    size = 0
-    for line in lines:
-        waiting.append(line)
-        size += len(line)
-        if size > ENCODED:
-            yield "".join(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield "".join(waiting)
 
 
 @dataclass(frozen=True, eq=False)

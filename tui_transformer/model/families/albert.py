@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar
 
 from tui_transformer.model.checks import Check
 from tui_transformer.model.description import Layer
-from tui_transformer.model.families.base import Family
 from tui_transformer.model.families.bert import BertConfig
-from tui_transformer.model.families.masked_words import NarrowConfig, fitted
-from tui_transformer.model.families.settings import described, layers_count
+from tui_transformer.model.families.masked_words import NarrowConfig, encoder_family
+from tui_transformer.model.families.settings import layers_count
 from tui_transformer.model.weight_table import Part, WeightTable
 
 
@@ -91,6 +89,4 @@ WEIGHTS = WeightTable(
     },
     prefix="albert.",
 )
-ALBERT = Family(
-    "albert", AlbertConfig.from_json, described, WEIGHTS, fitted=partial(fitted, WEIGHTS), copies=WEIGHTS.copies
-)
+ALBERT = encoder_family(AlbertConfig, WEIGHTS)

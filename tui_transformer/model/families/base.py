@@ -55,6 +55,10 @@ class ModelConfig(Protocol):
         """The keys of `config.json`."""
 
 
+Places = Callable[[Host, int | None], Host]
+"""The places of the tokens of every row, given the ID of padding."""
+
+
 def counted(rows: Host, pad_id: int | None) -> Host:
     """Places 0, 1, 2 … of the tokens of every row."""
     del pad_id
@@ -99,7 +103,7 @@ class Family:
     read: Callable[[Mapping[str, Any]], ModelConfig]
     program: Callable[[Any, Lengths], Program]
     weights: WeightTable = OWN_NAMES
-    places: Callable[[Host, int | None], Host] = counted
+    places: Places = counted
     fitted: Callable[[Any, frozenset[str]], ModelConfig] = as_read
     copies: Callable[[Any, frozenset[str]], Mapping[str, str]] = no_copies
     wrapped: str = ""

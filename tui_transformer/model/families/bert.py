@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from tui_transformer.model.checks import Check
-from tui_transformer.model.families.base import Family
-from tui_transformer.model.families.masked_words import MaskedWordConfig, fitted
-from tui_transformer.model.families.settings import a_size, described
+from tui_transformer.model.families.masked_words import MaskedWordConfig, encoder_family
+from tui_transformer.model.families.settings import a_size
 from tui_transformer.model.weight_table import Part, WeightTable
 
 KEYS: Mapping[str, str] = {
@@ -68,4 +66,4 @@ WEIGHTS = WeightTable(
     },
     prefix="bert.",
 )
-BERT = Family("bert", BertConfig.from_json, described, WEIGHTS, fitted=partial(fitted, WEIGHTS), copies=WEIGHTS.copies)
+BERT = encoder_family(BertConfig, WEIGHTS)

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, one_of, shown, size_from, truth
 from tui_transformer.model.description import DistanceTable, Embedding, Layer, Norm, Transformer
-from tui_transformer.model.families.base import Family
 from tui_transformer.model.families.bert import KEYS, encoder_parts
-from tui_transformer.model.families.masked_words import MaskedWordConfig, fitted
-from tui_transformer.model.families.settings import described
+from tui_transformer.model.families.masked_words import MaskedWordConfig, encoder_family
 from tui_transformer.model.layers import divided
 from tui_transformer.model.score_biases import Disentangled
 from tui_transformer.model.weight_table import Part, WeightTable
@@ -156,6 +153,4 @@ WEIGHTS = WeightTable(
     },
     prefix="deberta.",
 )
-DEBERTA_V2 = Family(
-    "deberta-v2", DebertaConfig.from_json, described, WEIGHTS, fitted=partial(fitted, WEIGHTS), copies=WEIGHTS.copies
-)
+DEBERTA_V2 = encoder_family(DebertaConfig, WEIGHTS)

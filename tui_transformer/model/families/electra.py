@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from tui_transformer.model.checks import Check
-from tui_transformer.model.families.base import Family
 from tui_transformer.model.families.bert import BertConfig, encoder_parts
-from tui_transformer.model.families.masked_words import NarrowConfig, fitted
-from tui_transformer.model.families.settings import described
+from tui_transformer.model.families.masked_words import NarrowConfig, encoder_family
 from tui_transformer.model.weight_table import WeightTable
 
 
@@ -49,6 +46,4 @@ WEIGHTS = WeightTable(
     },
     prefix="electra.",
 )
-ELECTRA = Family(
-    "electra", ElectraConfig.from_json, described, WEIGHTS, fitted=partial(fitted, WEIGHTS), copies=WEIGHTS.copies
-)
+ELECTRA = encoder_family(ElectraConfig, WEIGHTS)

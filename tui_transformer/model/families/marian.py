@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import shown
@@ -18,14 +18,28 @@ POSITIONS = "embedding.positions.weight"
 
 
 @dataclass(frozen=True)
-class MarianConfig(BartConfig):
-    """Sizes and choices; source and target share one vocabulary and one embedding table.
+class SinesConfig(BartConfig):
+    """BART's settings, with sines for positions.
 
-    `own_positions` is no setting: the file has tables of positions or not.
+    Attributes:
+        own_positions: No setting: the file has tables of positions, or not.
     """
 
-    model_type: ClassVar[str] = "marian"
     of_the_file: ClassVar[frozenset[str]] = BartConfig.of_the_file | {"own_positions"}
+
+    own_positions: bool = False
+
+    def embedding(self) -> Embedding:
+        """Words and positions; those that a file stores are looked up there."""
+        positions = "learned" if self.own_positions else "halves"
+        return Embedding(scale=self.embedding_scale, positions=positions, max_length=self.max_position_embeddings)
+
+
+@dataclass(frozen=True)
+class MarianConfig(SinesConfig):
+    """Sizes and choices; source and target share one vocabulary and one embedding table."""
+
+    model_type: ClassVar[str] = "marian"
     fixed: ClassVar[Mapping[str, Any]] = {
         "normalize_before": False,
         "normalize_embedding": False,
@@ -39,7 +53,6 @@ class MarianConfig(BartConfig):
 
     pad_token_id: int | None = None
     decoder_start_token_id: int | None = None
-    own_positions: bool = False
 
     @property
     def start_id(self) -> int | None:
@@ -56,13 +69,11 @@ class MarianConfig(BartConfig):
             )
         return super().from_json(raw)
 
-    def embedding(self) -> Embedding:
-        """Words and positions; those that a file stores are looked up there."""
-        positions = "learned" if self.own_positions else "halves"
-        return Embedding(scale=self.embedding_scale, positions=positions, max_length=self.max_position_embeddings)
+
+Configured = TypeVar("Configured", bound=SinesConfig)
 
 
-def fitted(config: MarianConfig, names: frozenset[str]) -> MarianConfig:
+def fitted(config: Configured, names: frozenset[str]) -> Configured:
     """With what BART's files tell, and with tables of positions, where the file has them."""
     return replace(bart.fitted(config, names), own_positions=WEIGHTS.has(POSITIONS, names))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from tui_transformer.errors import UsageError
@@ -22,7 +23,15 @@ from tui_transformer.model.description import (
     Transform,
     Transformer,
 )
-from tui_transformer.model.families.settings import FamilyConfig, a_size, an_activation, check_ids, layers_count
+from tui_transformer.model.families.base import Family, Places, counted
+from tui_transformer.model.families.settings import (
+    FamilyConfig,
+    a_size,
+    an_activation,
+    check_ids,
+    described,
+    layers_count,
+)
 from tui_transformer.model.weight_table import WeightTable
 
 TRANSFORM = "output.transform.hidden.weight"
@@ -166,3 +175,9 @@ def fitted(weights: WeightTable, config: Masked, names: frozenset[str]) -> Maske
     """With the head, where the file has it, tied or not."""
     own = weights.own_head(config, names)
     return replace(config, head=weights.has(TRANSFORM, names), tie_output=config.tie_output and not own)
+
+
+def encoder_family(config: type[MaskedWordConfig], weights: WeightTable, places: Places = counted) -> Family:
+    """The family of a configuration, whose files have this table of weights."""
+    fit = partial(fitted, weights)
+    return Family(config.model_type, config.from_json, described, weights, places, fit, weights.copies)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
@@ -23,12 +22,11 @@ from tui_transformer.model.description import (
     Transform,
     Transformer,
 )
-from tui_transformer.model.families.base import Family
 from tui_transformer.model.families.bert import KEYS
 from tui_transformer.model.families.layer_kinds import FULL, SLIDING, check_layer_kinds, layer_kinds
-from tui_transformer.model.families.masked_words import MaskedWordConfig, fitted
+from tui_transformer.model.families.masked_words import MaskedWordConfig, encoder_family
 from tui_transformer.model.families.rope import Rope, read_rope
-from tui_transformer.model.families.settings import a_size, an_activation, described, optional
+from tui_transformer.model.families.settings import a_size, an_activation, optional
 from tui_transformer.model.weight_table import Part, WeightTable, cut
 
 THETAS: Mapping[str, tuple[str, float]] = {FULL: ("global_rope_theta", 160_000.0), SLIDING: ("local_rope_theta", 1e4)}
@@ -195,6 +193,4 @@ WEIGHTS = WeightTable(
     },
     prefix="model.",
 )
-MODERNBERT = Family(
-    "modernbert", ModernBertConfig.from_json, described, WEIGHTS, fitted=partial(fitted, WEIGHTS), copies=WEIGHTS.copies
-)
+MODERNBERT = encoder_family(ModernBertConfig, WEIGHTS)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
 from tui_transformer.model.description import Layer
-from tui_transformer.model.families.base import Family, unpadded
+from tui_transformer.model.families.base import unpadded
 from tui_transformer.model.families.bert import KEYS
-from tui_transformer.model.families.masked_words import MaskedWordConfig, fitted
-from tui_transformer.model.families.settings import described
+from tui_transformer.model.families.masked_words import MaskedWordConfig, encoder_family
 from tui_transformer.model.score_biases import RelativePositions
 from tui_transformer.model.weight_table import Part, WeightTable
 
@@ -86,4 +84,4 @@ WEIGHTS = WeightTable(
     },
     prefix="mpnet.",
 )
-MPNET = Family("mpnet", MPNetConfig.from_json, described, WEIGHTS, places, partial(fitted, WEIGHTS), WEIGHTS.copies)
+MPNET = encoder_family(MPNetConfig, WEIGHTS, places)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import shown
-from tui_transformer.model.families.base import Family, unpadded
+from tui_transformer.model.families.base import unpadded
 from tui_transformer.model.families.bert import BertConfig, encoder_parts
-from tui_transformer.model.families.masked_words import fitted
-from tui_transformer.model.families.settings import described
+from tui_transformer.model.families.masked_words import encoder_family
 from tui_transformer.model.weight_table import Part, WeightTable
 
 
@@ -53,6 +51,4 @@ WEIGHTS = WeightTable(
     prefix="roberta.",
     prefixes=("", "data2vec_text."),
 )
-ROBERTA = Family(
-    "roberta", RobertaConfig.from_json, described, WEIGHTS, unpadded, partial(fitted, WEIGHTS), WEIGHTS.copies
-)
+ROBERTA = encoder_family(RobertaConfig, WEIGHTS, unpadded)

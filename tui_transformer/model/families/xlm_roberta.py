@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
-from tui_transformer.model.families.base import Family, unpadded
-from tui_transformer.model.families.masked_words import fitted
+from tui_transformer.model.families.base import unpadded
+from tui_transformer.model.families.masked_words import encoder_family
 from tui_transformer.model.families.roberta import WEIGHTS, RobertaConfig
-from tui_transformer.model.families.settings import described
 
 
 @dataclass(frozen=True)
@@ -21,6 +19,4 @@ class XlmRobertaConfig(RobertaConfig):
     vocab_size: int = 30522
 
 
-XLM_ROBERTA = Family(
-    "xlm-roberta", XlmRobertaConfig.from_json, described, WEIGHTS, unpadded, partial(fitted, WEIGHTS), WEIGHTS.copies
-)
+XLM_ROBERTA = encoder_family(XlmRobertaConfig, WEIGHTS, unpadded)
