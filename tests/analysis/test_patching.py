@@ -37,8 +37,36 @@ def test_a_metric_is_its_formula(traces, name):
         "difference": new[11] - new[12],
         "loss": -np.log(q[11]),
     }
-    metric = Metric(name, (11, 12)[: METRICS[name][0]])
+    metric = Metric(name, (11, 12)[: METRICS[name].tokens])
     assert metric.measure(other, trace, range(4, 5)) == pytest.approx(expected[name], abs=1e-12)
+
+
+def test_the_loss_on_targets_is_the_mean_over_those_that_are_counted(traces):
+    logits = np.array(traces[0]["output.logits"])
+    targets = (6, 7, -1, 9, -1)
+    expected = -np.mean([np.log(shares(logits[i])[target]) for i, target in enumerate(targets) if target >= 0])
+    metric = Metric.of(None, (), targets)
+    assert metric.measure(traces[0], traces[0], range(4, 5)) == pytest.approx(expected, abs=1e-12)
+    assert metric.said() == "loss on 3 targets"
+
+
+@pytest.mark.parametrize("name", [*METRICS, "targets"])
+def test_the_slope_of_a_metric_is_how_it_moves_with_the_logits(traces, name):
+    trace, other = traces
+    metric = (
+        Metric("loss", (), (6, 7, -1, 9, -1)) if name == "targets" else Metric(name, (11, 12)[: METRICS[name].tokens])
+    )
+    slope = metric.slope(other, trace, range(3, 5))
+    rng = np.random.default_rng(0)
+    way = rng.standard_normal(slope.shape)
+    step = 1e-5
+    moved = [
+        metric.measure(
+            other.edited([Patch.of("output.logits", other["output.logits"] + sign * step * way)]), trace, range(3, 5)
+        )
+        for sign in (1, -1)
+    ]
+    assert (slope * way).sum() == pytest.approx((moved[0] - moved[1]) / (2 * step), rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -84,6 +112,12 @@ def test_what_cannot_be_measured_is_refused(traces):
         Metric("x")
     with pytest.raises(UsageError, match="about 2 tokens, not 1"):
         Metric("difference", (1,))
+    with pytest.raises(UsageError, match="targets are of the metric loss"):
+        Metric("logit", (), (1, 2))
+    with pytest.raises(UsageError, match="every target is −1"):
+        Metric("loss", (), (-1, -1))
+    with pytest.raises(InputError, match="2 targets for 5 positions"):
+        Metric("loss", (), (1, 2)).measure(trace, other, range(4, 5))
     with pytest.raises(InputError, match="no token 99999"):
         Metric("logit", (99_999,)).measure(trace, other, range(4, 5))
     with pytest.raises(UsageError, match="no kind is called"):

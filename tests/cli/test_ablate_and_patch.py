@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 
 from tui_transformer.analysis.effects import effects
 from tui_transformer.cli.progress import CLEAR, counted
-from tui_transformer.engine.targets import every
+from tui_transformer.engine.targets import every, parse
 from tui_transformer.model import Model
 
 GPT2 = str(REFERENCES / "gpt2")
@@ -106,6 +106,32 @@ def test_an_experiment_in_words(run: Run) -> None:
     assert lines[-1].startswith("change of ln p(most likely token) ")
 
 
+def test_what_is_measured_can_be_chosen(run: Run) -> None:
+    given = ("--model", GPT2, "--ids", "4,5,6")
+    trace = Model.load(GPT2).trace(ids=[4, 5, 6])
+    data = json.loads(run("ablate", *given, "--tokens", "37,39", "--format", "json").out)
+    assert data["metric"] == f"logit of {Model.load(GPT2).word(37)} less that of {Model.load(GPT2).word(39)}"
+    before = float(trace["output.logits"][2, 37] - trace["output.logits"][2, 39])
+    assert all(line["value"] - line["change"] == pytest.approx(before) for line in data["effects"])
+    sizes = [abs(line["change"]) for line in data["effects"]]
+    assert sizes == sorted(sizes, reverse=True)
+    head = data["effects"][0]["target"]
+    after = trace.edited(parse(head).edits(trace.program))["output.logits"][2]
+    assert data["effects"][0]["value"] == pytest.approx(float(after[37] - after[39]), abs=1e-5)
+    one = json.loads(run("ablate", head, *given, "--tokens", "37,39", "--format", "json").out)
+    assert one["value"] == data["effects"][0]["value"]
+    assert rows_of(run("ablate", *given, "--metric", "loss", "--format", "csv").out)[0] == ["target", "value", "change"]
+
+
+def test_the_loss_is_on_the_targets_of_the_sentence_unless_others_are_named(run: Run) -> None:
+    given = ("patch", "0.output", "--model", GPT2, "--ids", "4,5,6", "--from-ids", "7,5,6", "--format", "json")
+    shares = Model.load(GPT2).trace(ids=[4, 5, 6])["output.probabilities"]
+    usual, named = (json.loads(run(*given, *more).out) for more in (("--metric", "loss"), ("--targets", "5,-1,8")))
+    assert usual["value"] - usual["change"] == pytest.approx(-np.log(shares[[0, 1], [5, 6]]).mean(), abs=1e-5)
+    assert named["value"] - named["change"] == pytest.approx(-np.log(shares[[0, 2], [5, 8]]).mean(), abs=1e-5)
+    assert "loss on 2 targets" in run("ablate", "--model", GPT2, "--ids", "4,5,6", "--metric", "loss").out
+
+
 def test_a_patch_from_the_same_sentence_changes_nothing(run: Run) -> None:
     ended = run("patch", WEIGHTS, "--ids", "1,2,3", "--from-ids", "1,2,3")
     assert "\n0 of 13 steps from the edit on changed\n" in ended.out
@@ -180,6 +206,10 @@ def test_progress_is_one_line_that_goes_away(monkeypatch: pytest.MonkeyPatch) ->
         (("ablate", "--each", "layer", "--model", "attention"), 1, "the model has no layers that can be ablated"),
         (("ablate", "--position", "8"), 1, "there is no position 8: use 0 to 7"),
         (("ablate", "--position", "x"), 2, "--position 'x'"),
+        (("ablate", "--metric", "logit"), 2, "about 1 tokens, not 0"),
+        (("ablate", "--tokens", "1,2,3"), 2, "give a token, or two"),
+        (("ablate", "--targets", "1,2"), 1, "2 targets for 8 positions"),
+        (("ablate", "--model", "attention", "--tokens", "1"), 1, "the model has no logits of words"),
         (("ablate", HEAD, "--each", "head"), 2, "either WHAT or --each"),
         (("patch", WEIGHTS), 2, "--from-text or --from-ids"),
         (("patch", WEIGHTS, "--from-ids", "1", "--from-text", "the"), 2, "--from-text or --from-ids"),

@@ -26,7 +26,7 @@ def test_the_table_is_that_of_the_analysis(run: Run, kind: str) -> None:
 
 def test_text_says_what_is_measured_and_of_what(run: Run) -> None:
     out = run(*GIVEN, "--each", "layer").out
-    assert "divergence at position 4" in out
+    assert "KL divergence at position 4" in out
     assert "0 as it is" in out
 
 
@@ -42,7 +42,7 @@ def test_svg_is_a_heat_map(run: Run) -> None:
         (("--each", "head", "--head", "1"), 2, "--each names the places itself"),
         (("weights", "--each", "head"), 2, "leave out STEP"),
         ((), 2, "name a step, or a table with --each"),
-        (("0.self_attention.weights", "--tokens", "4"), 2, "are of --each"),
+        (("0.self_attention.weights", "--format", "svg"), 2, "svg is a format of --each"),
         (("--each", "head", "--tokens", "1,2,3"), 2, "give a token, or two"),
         (("--each", "head", "--metric", "difference"), 2, "about 2 tokens, not 0"),
         (("--each", "layer", "--tokens", "nothing"), 1, "is no word of the vocabulary"),

@@ -8,8 +8,8 @@ and Editing Factual Associations in GPT"). With the shares p before and q after,
 - change = Σ_i ln q_i(t_i) − ln p_i(t_i), where t_i is the most likely token before;
 - divergence = Σ_i Σ_t p_i(t) (ln p_i(t) − ln q_i(t)), the Kullback–Leibler divergence, in nats.
 
-A model without a vocabulary head has no such answer. Its effect is ‖x' − x‖ ÷ ‖x‖ (Frobenius) of what its last step
-holds at the positions.
+With a metric (`analysis/metrics.py`), change = metric after − metric before instead. A model without a vocabulary head
+has no such answer. Its effect is ‖x' − x‖ ÷ ‖x‖ (Frobenius) of what its last step holds at the positions.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tui_transformer.analysis.log_shares import log_shares
+from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.axis import Axis, Region, cells
 from tui_transformer.engine.backend import Host
@@ -34,15 +36,25 @@ Block = tuple[Region, Host]
 
 @dataclass(frozen=True)
 class Effect:
-    """Effect of edits on the answer. `change` and `divergence` in nats where the model has a head, else `relative`."""
+    """Effect of edits on the answer.
+
+    Attributes:
+        change: Of ln p of the most likely token, in nats; with a metric, of that.
+        divergence: In nats.
+        relative: Relative change of the last step, of a model without a vocabulary head.
+        value: The metric after the edits, where one was chosen.
+    """
 
     change: float | None = None
     divergence: float | None = None
     relative: float | None = None
+    value: float | None = None
 
     @property
     def size(self) -> float:
-        """Size by which effects are compared: the divergence, or the relative change."""
+        """Size by which effects are compared: the divergence, the relative change, or how far a metric moved."""
+        if self.value is not None:
+            return abs(self.change or 0.0)
         return next(value for value in (self.divergence, self.relative) if value is not None)
 
 
@@ -53,6 +65,7 @@ def effects(
     mean: bool = False,
     positions: range | None = None,
     item: int = 0,
+    metric: Metric | None = None,
     before: Watch | None = None,
 ) -> Iterator[tuple[Target, Effect]]:
     """The effect of each target, one at a time as it is found; only what lies downstream is computed again.
@@ -63,14 +76,22 @@ def effects(
         mean: Set to the mean over the positions instead of 0.
         positions: Where the answer is read; see `answer_positions`.
         item: Which sentence of a batch.
+        metric: What is measured, instead of the change of the most likely token and the divergence.
         before: As in `Trace.compute`: told of every step that runs, and may end the work.
 
     Raises:
         InputError: There is no such target or position.
     """
     trace.compute(before=before)
+    positions = answer_positions(trace, positions, item)
+    if metric is not None:
+        own = metric.measure(trace, trace, positions, item, before)
+        for target in targets:
+            edited = trace.edited(target.edits(trace.program, mean=mean), budget=0)
+            yield target, _of_metric(metric.measure(edited, trace, positions, item, before), own)
+        return
     name = answer_step(trace)
-    region = _region(trace, name, answer_positions(trace, positions, item))
+    region = _region(trace, name, positions)
     old = list(trace.blocks(name, region, item)) if cells(region) <= trace.block else None
     for target in targets:
         edited = trace.edited(target.edits(trace.program, mean=mean), budget=0)
@@ -78,14 +99,19 @@ def effects(
         yield target, _effect(trace, name, trace.blocks(name, region, item) if old is None else old, new)
 
 
-def effect(trace: Trace, edited: Trace, positions: range | None = None, item: int = 0) -> Effect:
-    """Effect of any edits of a trace on its answer.
+def effect(
+    trace: Trace, edited: Trace, positions: range | None = None, item: int = 0, metric: Metric | None = None
+) -> Effect:
+    """Effect of any edits of a trace on its answer; with a metric, on that.
 
     Raises:
-        InputError: There is no such position.
+        InputError: There is no such position, or the metric cannot be measured.
     """
+    positions = answer_positions(trace, positions, item)
+    if metric is not None:
+        return _of_metric(*(metric.measure(each, trace, positions, item) for each in (edited, trace)))
     name = answer_step(trace)
-    region = _region(trace, name, answer_positions(trace, positions, item))
+    region = _region(trace, name, positions)
     return _effect(trace, name, trace.blocks(name, region, item), edited.blocks(name, region, item))
 
 
@@ -135,6 +161,10 @@ def _effect(trace: Trace, name: str, old: Iterable[Block], new: Iterable[Block])
     return _of_shares(rows) if name == trace.program.logits else _of_states(rows)
 
 
+def _of_metric(value: float, own: float) -> Effect:
+    return Effect(change=value - own, value=value)
+
+
 def _of_shares(rows: Iterable[tuple[Host, Host]]) -> Effect:
     change = divergence = 0.0
     for old, new in rows:
@@ -153,10 +183,3 @@ def _of_states(rows: Iterable[tuple[Host, Host]]) -> Effect:
         moved += float(np.square(new - old).sum())
         size += float(np.square(old).sum())
     return Effect(relative=float(np.sqrt(moved / size)) if size else float(moved > 0))
-
-
-def log_shares(logits: Host) -> Host:
-    """The logarithm of softmax along the last axis, in float64."""
-    shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
-    shares: Host = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-    return shares

@@ -2,64 +2,113 @@
 
 With logits z, shares p = softmax(z) and, for a distance, the shares p₀ of the trace before:
 
-- `divergence`: Σ p₀ (ln p₀ − ln p), the Kullback–Leibler divergence in nats;
+- `divergence`: Σ p₀ (ln p₀ − ln p), the Kullback–Leibler divergence in nats; ∂/∂z = p − p₀;
 - `logit`: z(a);
-- `log-probability`: ln p(a), in nats;
+- `log-probability`: ln p(a), in nats; ∂/∂z = 1(a) − p;
 - `difference`: z(a) − z(b), the logit difference (Wang et al. 2022, "Interpretability in the Wild", §2);
-- `loss`: −ln p(a), the cross-entropy of a as the target, in nats.
+- `loss`: −ln p(a), the cross-entropy of a as the target, in nats; ∂/∂z = p − 1(a).
 
-Several positions add up.
+Several positions add up; with a target for every position the loss is the mean over those that are counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 
-from tui_transformer.analysis.effects import log_shares
+from tui_transformer.analysis.log_shares import log_shares
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.loss import NOT_COUNTED
+from tui_transformer.engine.trace import Trace, Watch
 from tui_transformer.errors import InputError, UsageError
 
 Tokens = tuple[int, ...]
+Rows = Callable[[Host, Host, Host], Host]
+"""From logits and those before the edit (rows × words, float64), and the tokens of every row (rows × how many)."""
 
 
-def _divergence(logits: Host, before: Host, tokens: Tokens) -> float:
+@dataclass(frozen=True)
+class Kind:
+    """A kind of metric.
+
+    Attributes:
+        tokens: How many tokens it is about.
+        value: Of every row.
+        slope: Its gradient by the logits: rows × words.
+        said: In words, with the words of its tokens in the places.
+        distance: Whether the logits before the edit have a part in it.
+    """
+
+    tokens: int
+    value: Rows
+    slope: Rows
+    said: str
+    distance: bool = False
+
+
+def _divergence(logits: Host, before: Host, tokens: Host) -> Host:
     del tokens
     old, new = log_shares(before), log_shares(logits)
     terms = np.multiply(np.exp(old), old - new, where=old > -np.inf, out=np.zeros_like(old))
-    return max(float(terms.sum()), 0.0)
+    return np.maximum(terms.sum(axis=-1), 0.0)
 
 
-def _logit(logits: Host, before: Host, tokens: Tokens) -> float:
+def _toward_divergence(logits: Host, before: Host, tokens: Host) -> Host:
+    del tokens
+    slope: Host = np.exp(log_shares(logits)) - np.exp(log_shares(before))
+    return slope
+
+
+def _logit(logits: Host, before: Host, tokens: Host) -> Host:
     del before
-    return float(logits[:, tokens[0]].sum())
+    return np.take_along_axis(logits, tokens[:, :1], axis=-1)[:, 0]
 
 
-def _log_probability(logits: Host, before: Host, tokens: Tokens) -> float:
+def _toward_logit(logits: Host, before: Host, tokens: Host) -> Host:
     del before
-    return float(log_shares(logits)[:, tokens[0]].sum())
+    slope: Host = np.zeros_like(logits)
+    np.put_along_axis(slope, tokens[:, :1], 1.0, axis=-1)
+    return slope
 
 
-def _difference(logits: Host, before: Host, tokens: Tokens) -> float:
-    del before
-    return float((logits[:, tokens[0]] - logits[:, tokens[1]]).sum())
+def _log_probability(logits: Host, before: Host, tokens: Host) -> Host:
+    return _logit(log_shares(logits), before, tokens)
 
 
-def _loss(logits: Host, before: Host, tokens: Tokens) -> float:
+def _toward_log_probability(logits: Host, before: Host, tokens: Host) -> Host:
+    slope: Host = _toward_logit(logits, before, tokens) - np.exp(log_shares(logits))
+    return slope
+
+
+def _difference(logits: Host, before: Host, tokens: Host) -> Host:
+    difference: Host = _logit(logits, before, tokens) - _logit(logits, before, tokens[:, 1:])
+    return difference
+
+
+def _toward_difference(logits: Host, before: Host, tokens: Host) -> Host:
+    slope: Host = _toward_logit(logits, before, tokens) - _toward_logit(logits, before, tokens[:, 1:])
+    return slope
+
+
+def _loss(logits: Host, before: Host, tokens: Host) -> Host:
     return -_log_probability(logits, before, tokens)
 
 
-METRICS: Mapping[str, tuple[int, Callable[[Host, Host, Tokens], float]]] = {
-    "divergence": (0, _divergence),
-    "logit": (1, _logit),
-    "log-probability": (1, _log_probability),
-    "difference": (2, _difference),
-    "loss": (1, _loss),
+def _toward_loss(logits: Host, before: Host, tokens: Host) -> Host:
+    return -_toward_log_probability(logits, before, tokens)
+
+
+METRICS: Mapping[str, Kind] = {
+    "divergence": Kind(0, _divergence, _toward_divergence, "KL divergence", distance=True),
+    "logit": Kind(1, _logit, _toward_logit, "logit of {}"),
+    "log-probability": Kind(1, _log_probability, _toward_log_probability, "ln p({})"),
+    "difference": Kind(2, _difference, _toward_difference, "logit of {} less that of {}"),
+    "loss": Kind(1, _loss, _toward_loss, "loss of {}"),
 }
-"""By name: how many tokens it is about, and the number from logits (positions × words) and those before the edit."""
+"""By name."""
 
 BY_TOKENS = ("divergence", "log-probability", "difference")
 """What is meant where no metric is named: by how many tokens are."""
@@ -69,39 +118,111 @@ BY_TOKENS = ("divergence", "log-probability", "difference")
 class Metric:
     """A metric of the logits at some positions.
 
+    Attributes:
+        name: One of `METRICS`.
+        tokens: The tokens that it is about.
+        targets: Of the loss alone, instead of a token: the right token at every position, −1 where none counts. It is
+            then the mean over these positions, wherever else the answer is read.
+
     Raises:
         UsageError: There is no such metric, or it is about another number of tokens.
     """
 
     name: str
     tokens: Tokens = ()
+    targets: Tokens = ()
 
     def __post_init__(self) -> None:
         if self.name not in METRICS:
             raise UsageError(f"no metric is called {self.name[:40]!r}: use {', '.join(METRICS)}")
-        wanted = METRICS[self.name][0]
-        if len(self.tokens) != wanted:
+        wanted = METRICS[self.name].tokens
+        if self.targets and (self.name != "loss" or self.tokens):
+            raise UsageError("targets are of the metric loss, which then takes no tokens")
+        if not self.targets and len(self.tokens) != wanted:
             raise UsageError(f"the metric {self.name} is about {wanted} tokens, not {len(self.tokens)}")
+        if self.targets and set(self.targets) == {NOT_COUNTED}:
+            raise UsageError("every target is −1: at least one has to be counted")
 
     @classmethod
-    def of(cls, name: str | None, tokens: Tokens) -> Metric:
-        """The metric of a name, or that which fits the number of tokens."""
+    def of(cls, name: str | None, tokens: Tokens, targets: Tokens = ()) -> Metric:
+        """The metric of a name, or that which fits the number of tokens; targets alone are those of the loss."""
         if name is None and len(tokens) >= len(BY_TOKENS):
             raise UsageError("give a token, or two for the difference of their logits")
-        return cls(BY_TOKENS[len(tokens)] if name is None else name, tokens)
+        usual = "loss" if targets and not tokens else BY_TOKENS[min(len(tokens), 2)]
+        return cls(usual if name is None else name, tokens, targets)
 
-    def measure(self, trace: Trace, before: Trace, positions: range, item: int = 0) -> float:
+    def said(self, word: Callable[[int], str] = str) -> str:
+        """In words: `logit of had less that of by`, `loss on 7 targets`."""
+        if self.targets:
+            counted = sum(each != NOT_COUNTED for each in self.targets)
+            return f"loss on {counted} target{'s' * (counted > 1)}"
+        return METRICS[self.name].said.format(*map(word, self.tokens))
+
+    def measure(
+        self, trace: Trace, before: Trace, positions: range, item: int = 0, watch: Watch | None = None
+    ) -> float:
         """The number of a trace, beside that without its edits.
 
+        Args:
+            trace: With edits.
+            before: Without them: a distance is from its answer.
+            positions: Where the answer is read.
+            item: Which sentence of a batch.
+            watch: As in `Trace.compute`.
+
         Raises:
-            InputError: The model has no logits, or no such token.
+            InputError: The model has no logits, or no such token, or not as many positions as there are targets.
         """
+        kind = METRICS[self.name]
+        rows = self._rows(trace, before, positions, item, watch)
+        values = ((kind.value(now, old, tokens), share) for _, now, old, tokens, share in rows)
+        return float(sum((value[share > 0] * share[share > 0]).sum() for value, share in values))
+
+    def slope(self, trace: Trace, before: Trace, positions: range, item: int = 0) -> Host:
+        """Its gradient by the logits of one sentence: rows × words, float64.
+
+        Raises:
+            InputError: As `measure`.
+        """
+        kind, name = METRICS[self.name], trace.program.logits
+        found: Host | None = None
+        for rows, now, old, tokens, share in self._rows(trace, before, positions, item, None):
+            found = np.zeros(trace.program.shape(name)) if found is None else found
+            found[rows.start : rows.stop] = kind.slope(now, old, tokens) * share[:, None]
+        return np.zeros(0) if found is None else found
+
+    def _rows(
+        self, trace: Trace, before: Trace, positions: range, item: int, watch: Watch | None
+    ) -> Iterator[tuple[range, Host, Host, Host, Host]]:
+        """Rows a block at a time: which, their logits and those before, their tokens, and what each counts."""
         name = trace.program.logits
+        self._check(trace, name)
+        if self.targets:
+            positions = range(len(self.targets))
+        region = positions, range(trace.program.shape(name)[1])
+        distance = METRICS[self.name].distance and before is not trace
+        now = trace.blocks(name, region, item, watch)
+        old = before.blocks(name, region, item, watch) if distance else repeat(None)
+        for ((part, *_), logits), earlier in zip(now, old, strict=False):
+            new = np.asarray(logits, np.float64)
+            tokens, share = self._tokens(part)
+            yield part, new, new if earlier is None else np.asarray(earlier[1], np.float64), tokens, share
+
+    def _tokens(self, rows: range) -> tuple[Host, Host]:
+        """The tokens of rows, and what each row counts."""
+        if not self.targets:
+            return np.tile(np.array(self.tokens, np.int64), (len(rows), 1)), np.ones(len(rows))
+        counted = np.array(self.targets) != NOT_COUNTED
+        tokens = np.maximum(np.array(self.targets)[rows.start : rows.stop, None], 0)
+        return tokens, counted[rows.start : rows.stop] / counted.sum()
+
+    def _check(self, trace: Trace, name: str) -> None:
         if not name:
             raise InputError("the model has no logits of words: metrics are of these")
-        words = trace.program.shape(name)[-1]
-        if any(not 0 <= token < words for token in self.tokens):
-            raise InputError(f"there is no token {max(self.tokens)}: IDs go from 0 to {words - 1}")
-        region = positions, range(words)
-        now, old = (np.asarray(each.window(name, region, item), np.float64) for each in (trace, before))
-        return METRICS[self.name][1](now, old, self.tokens)
+        length, words = trace.program.shape(name)
+        outside = [token for token in self.tokens if not 0 <= token < words]
+        outside += [token for token in self.targets if not NOT_COUNTED <= token < words]
+        if outside:
+            raise InputError(f"there is no token {outside[0]}: IDs go from 0 to {words - 1}")
+        if self.targets and len(self.targets) != length:
+            raise InputError(f"{len(self.targets)} targets for {length} positions: write one for each, -1 for none")

@@ -10,20 +10,23 @@ from tui_transformer.analysis.effects import Effect, answer_positions, effects
 from tui_transformer.cli import experiment
 from tui_transformer.cli.answers import Answer, answers, effect_data, has_answers, parse_positions, where
 from tui_transformer.cli.commands.ablate import Request
+from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import counted
 from tui_transformer.cli.session import Session, open_session
 from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.errors import UsageError
 from tui_transformer.report.table import aligned
+from tui_transformer.text.display import visible
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Targets with their effects, the largest first, and the answers before."""
+    """Targets with their effects, the largest first, and the answers before; the metric in words, "" for none."""
 
     where: str
     mean: bool
+    metric: str
     answers: Sequence[Answer]
     found: Sequence[tuple[Target, Effect]]
 
@@ -45,17 +48,22 @@ def run(request: Request) -> None:
     edits = [edit for target in targets for edit in target.edits(session.trace.program, mean=request.mean)]
     set_to = "its mean over the positions" if request.mean else "0"
     what = [f"{target} set to {set_to}" for target in targets]
-    emit(experiment.FORMATS[request.format](experiment.run(session, what, edits, positions)))
+    metric = chosen(session, request)
+    emit(experiment.FORMATS[request.format](experiment.run(session, what, edits, positions, metric)))
 
 
 def _ranking(session: Session, request: Request, positions: range | None) -> Ranking:
     trace = session.trace
     targets = every(trace.program, request.each or "head")
     positions = answer_positions(trace, positions, folder=session.model.folder)
-    found = list(counted(effects(trace, targets, mean=request.mean, positions=positions), targets))
+    metric = chosen(session, request)
+    measured = effects(trace, targets, mean=request.mean, positions=positions, metric=metric)
+    found = list(counted(measured, targets))
     found.sort(key=lambda pair: -pair[1].size)
     before = list(answers(session, trace, positions)) if has_answers(trace) else []
-    return Ranking(where(session, positions), request.mean, before, found)
+    said = "" if metric is None else metric.said(session.labels.word)
+    read = "every position" if metric is not None and metric.targets else where(session, positions)
+    return Ranking(read, request.mean, said, before, found)
 
 
 def _text(ranking: Ranking) -> Iterator[str]:
@@ -66,13 +74,18 @@ def _text(ranking: Ranking) -> Iterator[str]:
 def _heading(ranking: Ranking) -> Iterator[str]:
     set_to = "its mean over the positions" if ranking.mean else "0"
     yield f"each set to {set_to}, alone; the answer is read at {ranking.where}\n"
-    if len(ranking.answers) == 1:
+    if ranking.metric:
+        effect = ranking.found[0][1]
+        yield f"{visible(ranking.metric)} {(effect.value or 0.0) - (effect.change or 0.0):.4g} as it is\n"
+    elif len(ranking.answers) == 1:
         best = ranking.answers[0].guesses[0]
         yield f"most likely: {best.word} {best.share:.2%}\n"
     yield "\n"
 
 
 def _columns(ranking: Ranking) -> tuple[str, ...]:
+    if ranking.metric:
+        return "ablated", visible(ranking.metric), "change"
     if not ranking.answers:
         return "ablated", "relative change"
     likely = ranking.answers[0].guesses[0].word if len(ranking.answers) == 1 else "most likely"
@@ -82,12 +95,15 @@ def _columns(ranking: Ranking) -> tuple[str, ...]:
 def _row(target: Target, effect: Effect) -> tuple[str, ...]:
     if effect.relative is not None:
         return str(target), f"{effect.relative:.4g}"
+    if effect.value is not None:
+        return str(target), f"{effect.value:.4g}", f"{effect.change:+.4g}"
     return str(target), f"{effect.change:+.4g}", f"{effect.divergence:.4g}"
 
 
 def _json(ranking: Ranking) -> Iterator[str]:
     data = {
         "mean": ranking.mean,
+        **({"metric": ranking.metric} if ranking.metric else {}),
         "answers": [{"position": answer.position, "before": answer.data} for answer in ranking.answers],
         "effects": [{"target": str(target), **effect_data(effect)} for target, effect in ranking.found],
     }

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tui_transformer.analysis.effects import LOGITS, Effect, answer_step, counted_positions, log_shares
+from tui_transformer.analysis.effects import LOGITS, Effect, answer_step, counted_positions
+from tui_transformer.analysis.log_shares import log_shares
 from tui_transformer.cli.session import Session
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
@@ -84,5 +85,10 @@ def where(session: Session, positions: range) -> str:
 
 def effect_data(effect: Effect) -> dict[str, float | None]:
     """The numbers that the model's kind of answer has."""
-    values = {"change": effect.change, "divergence": effect.divergence, "relative": effect.relative}
+    values = {
+        "value": effect.value,
+        "change": effect.change,
+        "divergence": effect.divergence,
+        "relative": effect.relative,
+    }
     return {key: finite(value) for key, value in values.items() if value is not None}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from tui_transformer.analysis.effects import Effect, answer_positions, effect
+from tui_transformer.analysis.metrics import Metric
 from tui_transformer.cli.answers import Answer, answers, effect_data, has_answers, where
 from tui_transformer.cli.progress import counted, show
 from tui_transformer.cli.session import Session
@@ -31,6 +32,7 @@ class Experiment:
         steps: Every step that they reach, before against after.
         where: The positions of the answer in words.
         answers: At each position before and after; none where the model has no vocabulary head.
+        metric: What is measured, in words; "" where nothing was chosen.
     """
 
     what: Sequence[str]
@@ -38,9 +40,16 @@ class Experiment:
     where: str
     answers: Sequence[tuple[Answer, Answer]]
     effect: Effect
+    metric: str = ""
 
 
-def run(session: Session, what: Sequence[str], edits: Sequence[Change], positions: range | None) -> Experiment:
+def run(
+    session: Session,
+    what: Sequence[str],
+    edits: Sequence[Change],
+    positions: range | None,
+    metric: Metric | None = None,
+) -> Experiment:
     """Compute what the edits reach and compare it.
 
     Raises:
@@ -54,10 +63,10 @@ def run(session: Session, what: Sequence[str], edits: Sequence[Change], position
     steps = [step for step in trace.program.steps if step.name in reached]
     found = counted((_compared(trace, edited, step) for step in steps), (step.name for step in steps))
     both = (answers(session, each, positions) for each in (trace, edited) if has_answers(trace))
-    differences = list(found)
-    return Experiment(
-        what, differences, where(session, positions), list(zip(*both, strict=True)), effect(trace, edited, positions)
-    )
+    differences, pairs = list(found), list(zip(*both, strict=True))
+    said = "" if metric is None else metric.said(session.labels.word)
+    measured = effect(trace, edited, positions, metric=metric)
+    return Experiment(what, differences, where(session, positions), pairs, measured, said)
 
 
 def _compared(trace: Trace, edited: Trace, step: Step) -> Difference:
@@ -82,12 +91,17 @@ def _row(found: Difference) -> tuple[str, str, str, str]:
 
 
 def _answer_text(experiment: Experiment) -> Iterator[str]:
+    effect = experiment.effect
     if not experiment.answers:
-        yield f"relative change at {experiment.where}: {experiment.effect.relative:.4g}\n"
+        yield f"relative change at {experiment.where}: {effect.relative:.4g}\n"
         return
     pairs = experiment.answers
     yield from aligned(_single(*pairs[0], experiment.where) if len(pairs) == 1 else _several(pairs))
-    change, divergence = experiment.effect.change, experiment.effect.divergence
+    if effect.value is not None and effect.change is not None:
+        yield f"\n{visible(experiment.metric)} {effect.value - effect.change:.4g} → {effect.value:.4g}, "
+        yield f"change {effect.change:+.4g}\n"
+        return
+    change, divergence = effect.change, effect.divergence
     likely = pairs[0][0].guesses[0].word if len(pairs) == 1 else "most likely token"
     yield f"\nchange of ln p({likely}) {change:+.4g}, divergence {divergence:.4g}, in nats\n"
 
@@ -116,6 +130,7 @@ def as_json(experiment: Experiment) -> Iterator[str]:
             {"position": before.position, "before": before.data, "after": after.data}
             for before, after in experiment.answers
         ],
+        **({"metric": experiment.metric} if experiment.metric else {}),
         **effect_data(experiment.effect),
     }
     yield json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"

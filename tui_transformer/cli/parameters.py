@@ -25,6 +25,16 @@ Targets = Annotated[
     ),
     SEVERAL,
 ]
+LossTargets = Annotated[
+    str | None,
+    typer.Option(
+        "--targets",
+        metavar="WORD|ID,…",
+        help="Of the loss: what is right at every position, -1 = not counted; by default the next token. "
+        "May be given again.",
+    ),
+    SEVERAL,
+]
 Of = Annotated[
     str | None,
     typer.Option("--of", metavar="KIND", help="Which attention: encoder, decoder or cross; by default the first."),
@@ -37,7 +47,11 @@ HideFirst = Annotated[bool, typer.Option("--hide-first", help="The same with the
 TableFormat = Annotated[Literal["text", "json", "csv"], typer.Option("--format", help="How to write it.")]
 Metric = Annotated[
     Literal["divergence", "logit", "log-probability", "difference", "loss"] | None,
-    typer.Option("--metric", help="What is measured; by default by how many tokens are named: none, one or two."),
+    typer.Option(
+        "--metric",
+        help="What is measured: KL divergence, a logit, ln p, the difference of two logits, or the loss. "
+        "By default by how many tokens are named: none, one or two.",
+    ),
 ]
 Tokens = Annotated[
     str | None,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from tui_transformer.cli import experiment
 from tui_transformer.cli.answers import parse_positions
 from tui_transformer.cli.commands.patch import Request
+from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Session, open_session, read
@@ -35,8 +36,8 @@ def run(request: Request) -> None:
         return
     if request.step is None:
         raise UsageError("name a step, or a table with --each position, head or layer")
-    if request.format == "svg" or request.metric is not None or request.tokens is not None:
-        raise UsageError("--metric, --tokens and svg are of --each")
+    if request.format == "svg":
+        raise UsageError("svg is a format of --each: use text, json or csv")
     program = session.trace.program
     names = find((*program.names, *program.weights), request.step)
     if len(names) > 1:
@@ -44,7 +45,8 @@ def run(request: Request) -> None:
     edits = list(_patches(session.trace, _other(session, request), names[0], request))
     what = [f"{names[0]}{_part(request)} from {request.from_text or request.from_ids}"]
     positions = parse_positions(request.position, session.trace)
-    emit(experiment.FORMATS[request.format](experiment.run(session, what, edits, positions)))
+    metric = chosen(session, request)
+    emit(experiment.FORMATS[request.format](experiment.run(session, what, edits, positions, metric)))
 
 
 def _other(session: Session, request: Request) -> Trace:

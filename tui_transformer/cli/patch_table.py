@@ -12,10 +12,10 @@ from tui_transformer.analysis.patching import Measured, Table, sweep, table_of
 from tui_transformer.cli import tables
 from tui_transformer.cli.answers import parse_positions, where
 from tui_transformer.cli.commands.patch import Request
+from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import counted
 from tui_transformer.cli.session import Session
-from tui_transformer.cli.token_names import token_ids
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
 from tui_transformer.report import as_svg
@@ -34,7 +34,7 @@ def run(session: Session, other: Trace, request: Request) -> None:
         raise UsageError("--each names the places itself: leave out STEP, --rows and --head")
     trace = session.trace
     table = table_of(trace.program, request.each or "")
-    metric = Metric.of(request.metric, () if request.tokens is None else token_ids(session.model, request.tokens))
+    metric = chosen(session, request) or Metric("divergence")
     positions = answer_positions(trace, parse_positions(request.position, trace), folder=session.model.folder)
     own, others = (metric.measure(each, trace, positions) for each in (trace, other))
     names = (f"{place.step} {place.column}" for place in table.places)
@@ -42,7 +42,8 @@ def run(session: Session, other: Trace, request: Request) -> None:
     if request.format == "svg":
         emit([as_svg.render(_view(session, table, found, metric))])
         return
-    note = f"{metric.name} at {where(session, positions)}: {own:.4g} as it is, {others:.4g} of the other sentence"
+    said = metric.said(session.labels.word) + ("" if metric.targets else f" at {where(session, positions)}")
+    note = f"{said}: {own:.4g} as it is, {others:.4g} of the other sentence"
     columns = ("step", "layer", table.columns, "token", metric.name, "share of the way")
     rows = [_row(session, table, each, own, others) for each in found]
     emit(tables.written(tables.Table(columns, rows, 4, note), request.format))

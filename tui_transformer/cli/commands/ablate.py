@@ -1,8 +1,8 @@
 """Take out heads, layers, positions or neurons: what each does to the answer, or what changes without some.
 
-Without WHAT every head is ablated alone, and the table is sorted by the effect on the output.
+Without WHAT every head is ablated alone, and the table is sorted by the effect on the output, or on a metric.
 
-Example: tui-transformer ablate head:encoder.0.self_attention:2
+Example: tui-transformer ablate --model story --tokens Mira,the
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from tui_transformer.cli.options import Flags
-from tui_transformer.cli.parameters import Position, TableFormat
+from tui_transformer.cli.parameters import LossTargets, Metric, Position, TableFormat, Tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,5 +34,8 @@ class Request(Flags):
         ),
     ] = None
     mean: Annotated[bool, typer.Option("--mean", help="Set to the mean over the positions instead of 0.")] = False
+    metric: Metric = None
+    tokens: Tokens = None
+    targets: LossTargets = None
     position: Position = None
     format: TableFormat = "text"

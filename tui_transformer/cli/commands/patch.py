@@ -12,7 +12,7 @@ import typer
 
 from tui_transformer.cli import completion
 from tui_transformer.cli.options import SEVERAL, Flags
-from tui_transformer.cli.parameters import Metric, Position, Tokens
+from tui_transformer.cli.parameters import LossTargets, Metric, Position, Tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,7 @@ class Request(Flags):
     ] = None
     metric: Metric = None
     tokens: Tokens = None
+    targets: LossTargets = None
     from_text: Annotated[
         str | None, typer.Option("--from-text", metavar="SENTENCE", help="The sentence that the values come from.")
     ] = None

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.effects import answer_positions, answer_step, log_shares
+from tui_transformer.analysis.effects import answer_positions, answer_step
+from tui_transformer.analysis.log_shares import log_shares
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import visible
 
