@@ -53,7 +53,8 @@ def _divergence(logits: Host, before: Host, tokens: Host) -> Host:
     del tokens
     old, new = log_shares(before), log_shares(logits)
     terms = np.multiply(np.exp(old), old - new, where=old > -np.inf, out=np.zeros_like(old))
-    return np.maximum(terms.sum(axis=-1), 0.0)
+    distance: Host = np.maximum(terms.sum(axis=-1), 0.0)
+    return distance
 
 
 def _toward_divergence(logits: Host, before: Host, tokens: Host) -> Host:

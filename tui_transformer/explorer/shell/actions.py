@@ -34,6 +34,7 @@ ACTIONS = (
     Action("ablate.position", "open('ablate-position')", "Ablate this position (zero)"),
     Action("ablate.position.mean", "open('ablate-position-mean')", "Ablate this position (mean)"),
     Action("patch", "open('patch')", "Patch this step from another sentence", "patch", "P"),
+    Action("measure", "open('measure')", "Measure ablations and patches by a logit, a difference, KL, the loss"),
     Action("undo", "undo", "Undo the last change", "undo", "u"),
     Action("redo", "redo", "Redo"),
     Action("settings", "open('settings')", "Settings: sizes, seed, masks, device", "settings", ","),
@@ -209,6 +210,7 @@ ABLATION = (
     Action("layer.back", "place(-1)", "The layer before"),
     Action("mean", "mean", "Set to 0, or to the mean over the positions", "0 or mean", "M"),
     Action("order", "reverse", "Largest or smallest effect first", "order", "r"),
+    Action("measure", "measure", "Measure by a logit, a difference, KL, the loss", "measure", "%"),
     Action("answer", "positions", "Where the model answers, or all positions", "positions", "*"),
     Action("back", "end", "End the computation; then leave"),
 )

@@ -58,6 +58,7 @@ KEYS: Mapping[str, str] = {
     "patch": "P",
     "mean": "M",
     "answer": "asterisk",
+    "measure": "percent_sign",
     "backward": "b",
     "targets": "B",
     "compare": "d",

@@ -15,6 +15,7 @@ from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.state.cache import Cache
+from tui_transformer.explorer.state.measure import Measure
 from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING, UNBROKEN, Overlay
 from tui_transformer.guide.texts import Stop
 from tui_transformer.learning.answering import answers_first
@@ -59,6 +60,7 @@ class Session:
         decoder_ids: Its token IDs instead, start token included.
         targets: The token ID that is right at every position; None for the default ones.
         breaks: What is computed otherwise on purpose, by name.
+        measure: What ablations and patches are measured by; None for ln p of the most likely token and the divergence.
         overlay: What is shown beside every step. With the gradient, the steps are walked backwards.
         cache: What was worked out of it. A session that is made with `replace` has a new one, unless it is `given` the
             results that it shares with another.
@@ -80,6 +82,7 @@ class Session:
     targets: Ids | None = None
     overlay: Overlay = NOTHING
     breaks: tuple[str, ...] = ()
+    measure: Measure | None = None
     given: InitVar[Cache | None] = None
     cache: Cache = field(init=False, repr=False)
 
@@ -225,6 +228,10 @@ class Session:
         """The same, walked backwards from the loss toward these targets."""
         return replace(self, targets=targets, overlay=GRADIENT, given=self.cache.for_targets())
 
+    def with_measure(self, measure: Measure | None) -> Session:
+        """The same, with what it does measured by something else; no value is computed again."""
+        return replace(self, measure=measure, given=self.cache)
+
     def with_budget(self, budget: int) -> Session:
         """The same, keeping as many bytes of values."""
         return self._checked(replace(self, budget=budget))
@@ -279,7 +286,7 @@ class Session:
         Raises:
             InputError: The model cannot read the sentence.
         """
-        return self._checked(replace(self, model=model, edits=(), targets=None, breaks=()))
+        return self._checked(replace(self, model=model, edits=(), targets=None, breaks=(), measure=None))
 
     def with_breaks(self, *names: str) -> Session:
         """The same with these things computed otherwise, beside what they would be; without any, as it was.
@@ -301,12 +308,11 @@ class Session:
         model = self.model.changed(vocabulary=load_vocabulary(where))
         words = model.vocabulary
         if words is None:
-            return self._checked(replace(self, model=model, edits=(), targets=None))
+            return self._checked(replace(self, model=model, edits=(), targets=None, measure=None))
         known = bool(self.text) and not any(token.unknown for token in model.encode(self.text, cut=True).tokens)
         text = self.text if known else sample_sentence(words)
-        return self._checked(
-            replace(self, model=model, text=text, ids=None, mask=None, batch=(), item=0, edits=(), targets=None)
-        )
+        same = replace(self, model=model, edits=(), targets=None, measure=None)
+        return self._checked(replace(same, text=text, ids=None, mask=None, batch=(), item=0))
 
     def for_tour(self, stop: Stop) -> Session:
         """The session with the vocabulary, positions, sentence and target that a stop of the tour is about.
@@ -325,7 +331,7 @@ class Session:
         if not changes and (text, target) == (self.text, self.decoder_text):
             return self
         model = self.model.changed(**changes) if changes else self.model
-        same = replace(self, model=model, edits=(), targets=None, framing=PLAIN, batch=(), item=0)
+        same = replace(self, model=model, edits=(), targets=None, measure=None, framing=PLAIN, batch=(), item=0)
         return self._checked(replace(same, text=text, ids=None, mask=None, decoder_text=target, decoder_ids=None))
 
     def with_edits(self, *edits: Change) -> Session:

@@ -96,6 +96,12 @@ def _item(by: int) -> Callable[[Port], None]:
     return other
 
 
+def _measure(port: Port) -> None:
+    from tui_transformer.explorer.tools.measure import screen
+
+    screen.open_from(port)
+
+
 def _nearest(port: Port) -> None:
     from tui_transformer.explorer.tools.nearest import screen
 
@@ -196,6 +202,7 @@ TOOLS: Mapping[str, Callable[[Port], None]] = {
     "item-next": _item(1),
     "lens": _lens,
     "links": _links,
+    "measure": _measure,
     "nearest": _nearest,
     "open": _open,
     "patch": _patch,

@@ -11,6 +11,7 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from reference import REFERENCES
 
 from tui_transformer.analysis import effects as measured
+from tui_transformer.analysis.metrics import Metric
 from tui_transformer.engine.targets import Target, every
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.help import HelpScreen
@@ -363,3 +364,48 @@ async def test_every_action_is_in_the_palette() -> None:
     async with exploring(NARROW, preferences=REMAPPED, **GPT2) as explorer:
         titles = {command.title for command in explorer.app.get_system_commands(explorer.main)}
         assert {"Ablate this head (zero)", "Ablate this head (mean)", "Ablate this position (zero)"} <= titles
+
+
+async def test_what_is_measured_is_chosen_in_the_table_and_holds_for_patches() -> None:
+    async with exploring(WIDE, **GPT2) as explorer:
+        await table(explorer)
+        await explorer.press("%")
+        await explorer.press("right", "right", "right", "right", "down")
+        assert "logit difference is about two words" in explorer.text
+        await explorer.write("30 35")
+        words = [explorer.session.model.word(each) for each in (30, 35)]
+        assert f"logit of {words[0]} less that of {words[1]}" in explorer.text
+        await explorer.press("enter")
+        await complete(explorer)
+        trace = explorer.session.trace
+        metric = Metric("difference", (30, 35))
+        found = sorted(measured.effects(trace, every(trace.program), metric=metric), key=lambda pair: -pair[1].size)
+        signs = [[f"{effect.value:.4f}", f"{effect.change:+.4f}"] for _, effect in found]
+        assert [row[1] for row in rows(explorer)] == [[sign.replace("-", "−") for sign in pair] for pair in signs]
+        last = range(len(trace["output.logits"]) - 1, len(trace["output.logits"]))
+        own = f"{metric.measure(trace, trace, last):.4f}".replace("-", "−")
+        assert f"less that of {words[1]} {own} as it is at position" in explorer.text
+        await explorer.press("enter")
+        await explorer.until(lambda: explorer.messages)
+        assert f"· logit of {words[0]} less that of {words[1]} " in explorer.messages[-1]
+        await explorer.press("P")
+        assert "[logit difference]" in explorer.text
+
+
+async def test_the_loss_on_the_targets_is_read_at_every_position() -> None:
+    async with exploring(WIDE, **GPT2) as explorer:
+        await explorer.press("A")
+        await explorer.press("%", "left", "enter")
+        await complete(explorer)
+        assert "loss on the targets" in explorer.text
+        trace = explorer.session.trace
+        metric = Metric("loss", (), explorer.session.loss_targets)
+        assert f"{metric.measure(trace, trace, range(1)):.4f} as it is" in explorer.text
+        assert " positions" not in explorer.text.splitlines()[-1]
+
+
+async def test_a_model_without_words_has_nothing_else_to_be_measured_by() -> None:
+    async with exploring(WIDE, model="attention") as explorer:
+        await table(explorer)
+        await explorer.press("%")
+        assert "no logits of words" in explorer.messages[-1]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tui_transformer.analysis.effects import Effect, answer_positions, answer_step, effect
 from tui_transformer.explorer.state.answer import Guess, guesses
+from tui_transformer.explorer.state.metric import metric_of, metric_said
 from tui_transformer.explorer.state.session import Session
 
 MOST_LIKELY = 3
@@ -17,17 +18,26 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Answers:
-    """What is most likely before and after; no tokens where the model has no vocabulary head."""
+    """What is most likely before and after; no tokens where the model has no vocabulary head.
+
+    Attributes:
+        metric: What is measured, in words; "" for the usual.
+    """
 
     where: str
     before: tuple[Guess, ...]
     after: tuple[Guess, ...]
     effect: Effect
+    metric: str = ""
 
     @property
     def line(self) -> str:
         """`answer at position 7, !: the 12.3% … → a 9.0% …, change of ln p(the) −0.31, divergence 0.05`."""
         found = self.effect
+        if found.value is not None and found.change is not None:
+            was = found.value - found.change
+            moved = f"{self.metric} {was:.4g} → {found.value:.4g} ({signed(found.change)})".replace(" -", " −")
+            return f"answer at {self.where}: {_listed(self.before)} → {_listed(self.after)} · {moved}"
         if found.change is None or found.divergence is None:
             return f"relative change of {self.where} {signed(found.size)[1:]}"
         change = f"change of ln p({self.before[0].word}) {signed(found.change)}, divergence {found.divergence:.3g} nats"
@@ -39,12 +49,12 @@ def answers(before: Session, after: Session, report: Report) -> Answers:
     for session in (before, after):
         session.trace.compute((answer_step(session.trace),), before=lambda step: report(step.name))
     positions = answer_positions(before.trace, folder=before.model.folder)
-    found = effect(before.trace, after.trace)
+    found = effect(before.trace, after.trace, positions, metric=metric_of(before))
     if found.change is None:
         return Answers(answer_step(before.trace), (), (), found)
     where = position_text(before, positions.start)
     was, is_now = (guesses(session, positions.start, MOST_LIKELY) for session in (before, after))
-    return Answers(where, was, is_now, found)
+    return Answers(where, was, is_now, found, metric_said(before))
 
 
 def position_text(session: Session, position: int) -> str:

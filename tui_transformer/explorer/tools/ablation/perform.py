@@ -12,19 +12,25 @@ from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.state.overlay import BEFORE
 from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation.answer import answers
 from tui_transformer.views.step_view import Place
 
 
-def perform(port: Port, edits: Sequence[Change]) -> None:
+def perform(port: Port, edits: Sequence[Change], explored: Session | None = None) -> None:
     """Make edits, go to the first of them, and show every step beside what it was before.
 
     What is beside stays where it was chosen. Undo takes all of it back.
 
+    Args:
+        port: The explorer.
+        edits: What is set.
+        explored: What is edited, by default what is explored.
+
     Raises:
         InputError: An edit cannot be made.
     """
-    before = port.session
+    before = explored or port.session
     after = before.with_edits(*edits)
     if after.overlay.kind == "nothing":
         after = after.with_overlay(BEFORE)

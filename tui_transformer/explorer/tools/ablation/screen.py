@@ -21,11 +21,13 @@ from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.state.edited import active
+from tui_transformer.explorer.state.metric import on_targets
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation import wording
 from tui_transformer.explorer.tools.ablation.perform import perform
 from tui_transformer.explorer.tools.ablation.search import Found, Search
 from tui_transformer.explorer.tools.ablation.table import Writer, places, scopes
+from tui_transformer.explorer.tools.measure.screen import choose
 from tui_transformer.explorer.widgets.line_list import LineList
 
 
@@ -65,7 +67,9 @@ class AblateScreen(Overview):
     def _use(self) -> None:
         """Take what is chosen."""
         self.search = Search(self.session, self.scopes[self.at], self.mean, self.positions, self.PAUSE)
-        self.writer = Writer(self.session, self.search.targets, single=len(self.positions) == 1)
+        self.writer = Writer(
+            self.session, self.search.targets, single=len(self.positions) == 1, metric=self.search.measure is not None
+        )
 
     def content(self) -> ComposeResult:
         """The titles of the columns, and the list."""
@@ -163,7 +167,8 @@ class AblateScreen(Overview):
         there = {
             "step.on": self.ended,
             "layer.next": len(places(self.search.program, self.search.scope.kind)) > 1,
-            "answer": self.search.in_words,
+            "measure": self.search.in_words,
+            "answer": self.search.in_words and not on_targets(self.search.measure),
             "back": False,
         }
         return [name for name, useful in there.items() if not useful]
@@ -193,6 +198,10 @@ class AblateScreen(Overview):
         self.reverse = not self.reverse
         self.put_in_order()
         self.show_lines()
+
+    def action_measure(self) -> None:
+        """Measure by something else."""
+        choose(self.port, self.open, self.begin)
 
     def action_positions(self) -> None:
         """The position of the answer, or all."""

@@ -15,6 +15,8 @@ from tui_transformer.engine.targets import Target
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.answer import Guess, guesses
+from tui_transformer.explorer.state.measure import Measure
+from tui_transformer.explorer.state.metric import measure_of, metric_of
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation.table import Scope
 
@@ -29,7 +31,7 @@ class Known:
     before: tuple[Guess, ...] = ()
 
 
-_KNOWN: WeakKeyDictionary[Trace, dict[tuple[bool, range], Known]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Trace, dict[tuple[object, ...], Known]] = WeakKeyDictionary()
 """What was found stays as long as the trace does."""
 
 
@@ -50,6 +52,11 @@ class Search:
     positions: range
     pause: float = 0.05
 
+    @property
+    def measure(self) -> Measure | None:
+        """What effects are measured by; None for the usual."""
+        return measure_of(self.session)
+
     @cached_property
     def targets(self) -> tuple[Target, ...]:
         """What is ablated, in the order of the model."""
@@ -67,8 +74,9 @@ class Search:
 
     @property
     def known(self) -> Known:
-        """What is known of these targets, and of others that were set to the same."""
-        return _KNOWN.setdefault(self.trace, {}).setdefault((self.mean, self.positions), Known())
+        """What is known of these targets, and of others that were set to the same and measured by the same."""
+        way = self.mean, self.positions, self.measure, self.session.targets
+        return _KNOWN.setdefault(self.trace, {}).setdefault(way, Known())
 
     @property
     def missing(self) -> list[Target]:
@@ -115,7 +123,9 @@ class Search:
             task.report(said(left))
 
         self._find_before(report)
-        for pair in effects(self.trace, missing, mean=self.mean, positions=self.positions, before=report):
+        metric = metric_of(self.session)
+        found = effects(self.trace, missing, mean=self.mean, positions=self.positions, metric=metric, before=report)
+        for pair in found:
             new.append(pair)
             left -= 1
             if time.monotonic() - shown > self.pause:

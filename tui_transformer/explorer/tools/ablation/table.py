@@ -9,7 +9,7 @@ from functools import cached_property
 
 from rich.text import Text
 
-from tui_transformer.analysis.effects import LOGITS, Effect
+from tui_transformer.analysis.effects import Effect
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target, every
 from tui_transformer.explorer.state.session import Session
@@ -75,17 +75,24 @@ class Writer:
 
     Attributes:
         single: The answer is read at one position, so that its probability changes by one factor.
+        metric: A metric was chosen.
     """
 
     session: Session
     targets: Sequence[Target]
     single: bool = True
+    metric: bool = False
 
     @cached_property
     def columns(self) -> tuple[tuple[str, Callable[[Effect], str]], ...]:
         """The measures that the model's kind of answer has, with their titles."""
-        if LOGITS not in self.session.trace.program.by_name:
+        if not self.session.trace.program.logits:
             return (("relative", lambda effect: number(effect.size)),)
+        if self.metric:
+            return (
+                ("metric", lambda effect: number(0.0 if effect.value is None else effect.value)),
+                ("change", lambda effect: number(_change(effect), "+")),
+            )
         return (
             ("Δ ln p", lambda effect: number(_change(effect), "+")),
             ("KL, nats", lambda effect: number(effect.size)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tui_transformer.analysis.effects import Effect, answer_step
 from tui_transformer.engine.targets import Target
 from tui_transformer.explorer.state.edited import words
+from tui_transformer.explorer.state.metric import metric_said, on_targets
 from tui_transformer.explorer.tools.ablation.answer import position_text, signed
 from tui_transformer.explorer.tools.ablation.search import Search
 from tui_transformer.explorer.tools.ablation.table import number, share
@@ -22,10 +23,24 @@ def where(search: Search) -> str:
     positions = search.positions
     if not search.in_words:
         return f"change of {answer_step(search.trace)}"
+    if search.measure is not None:
+        return _metric(search)
     if len(positions) > 1:
         return f"answers at positions {positions.start} to {positions.stop - 1}"
     likely = "".join(f": {guess.word} {guess.share:.1%}" for guess in search.known.before[:1])
     return f"answer at {position_text(search.session, positions.start)}{likely}"
+
+
+def _metric(search: Search) -> str:
+    """What is measured, what it is without an ablation, and where."""
+    known = next(iter(search.known.effects.values()), None)
+    own = "" if known is None or known.value is None else f" {number(known.value - (known.change or 0.0))} as it is"
+    said = f"{metric_said(search.session)}{own}"
+    if on_targets(search.measure):
+        return said
+    positions = search.positions
+    many = f"positions {positions.start} to {positions.stop - 1}"
+    return f"{said} at {position_text(search.session, positions.start) if len(positions) == 1 else many}"
 
 
 def progress(search: Search, left: int) -> str:
@@ -40,6 +55,9 @@ def edited(search: Search, target: Target) -> str:
 
 def change(search: Search, effect: Effect) -> str:
     """What becomes of the answer."""
+    if effect.value is not None and effect.change is not None:
+        was = number(effect.value - effect.change)
+        return f"{metric_said(search.session)} {was} → {number(effect.value)}   change {signed(effect.change, 4)}"
     if effect.change is None or effect.divergence is None:
         return f"relative change {number(effect.size)}"
     text = f"change of ln p {signed(effect.change, 4)}   divergence {effect.divergence:.4g} nats"

@@ -19,10 +19,12 @@ from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.edited import FromSentence
+from tui_transformer.explorer.state.measure import Measure
 from tui_transformer.explorer.state.overlay import NOTHING
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation.perform import perform
+from tui_transformer.explorer.tools.measure.fields import FIELDS, TOKENS, read, takes_words, values_of
 
 WHOLE, HEAD, ROW = "whole step", "head", "row"
 
@@ -35,11 +37,13 @@ class Draft:
         other: The other sentence.
         patch: Which part of the step, read from the other trace when it is made.
         left: Rows of the step that stay as they are, as the other sentence is shorter.
+        measure: What it is measured by.
     """
 
     other: Session
     patch: FromSentence
     left: range
+    measure: Measure | None = None
 
     def made(self, task: Task) -> FromSentence:
         """On the worker: the patch with its values, so that the other trace can go; a very large one stays lazy."""
@@ -61,7 +65,8 @@ def open_from(port: Port) -> None:
 
     def finish(draft: Draft | None) -> None:
         if draft is not None:
-            port.ask("patch", AT_ONCE + 1, draft.made, lambda patch: perform(port, (patch,)))
+            measured = port.session.with_measure(draft.measure)
+            port.ask("patch", AT_ONCE + 1, draft.made, lambda patch: perform(port, (patch,), measured))
 
     port.open(PatchScreen(session, position), finish)
 
@@ -105,8 +110,10 @@ class PatchScreen(Form[Draft]):
         fields = (
             Field("sentence", what, "The values of the step come from it.", longest=TEXT),
             Field("part", "in place of", "Which part of the step is patched.", tuple(self._parts)),
+            *(FIELDS if session.trace.program.logits else ()),
         )
         values = {"sentence": session.text or session.encoding.text, "part": next(iter(self._parts))}
+        values |= values_of(session)
         super().__init__(f"Patch {position.stop}", (fields,), values)
         self._session, self._position = session, position
         self._draft: Draft | None = None
@@ -118,9 +125,11 @@ class PatchScreen(Form[Draft]):
 
     def changed(self, key: str) -> None:  # noqa: ARG002 - both matter
         """Say what would be patched, or why nothing can be."""
+        self.show_field(TOKENS, shown=takes_words(self.values))
         try:
             part = self._parts[self.values["part"]]
-            self._draft = draft(self._session, self._position, self.values["sentence"], part)
+            found = draft(self._session, self._position, self.values["sentence"], part)
+            self._draft = replace(found, measure=read(self._session, self.values))
         except InputError as error:
             self._draft = None
             self.show_status(str(error), wrong=True)

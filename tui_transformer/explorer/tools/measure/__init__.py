@@ -1,0 +1,1 @@
+"""What ablations and patches are measured by."""

@@ -1,0 +1,84 @@
+"""The choice of a metric: its name, and the words that it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from textual.screen import Screen
+
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.form import Form
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.state.measure import Measure
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.tools.measure.fields import FIELDS, TOKENS, read, said_of, takes_words, values_of
+
+Opener = Callable[[Screen[Any], Callable[[Any], None]], None]
+NO_WORDS = "this model has no logits of words: it is measured by the relative change of what its last step holds"
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What was chosen."""
+
+    measure: Measure | None
+
+
+def open_from(port: Port) -> None:
+    """Choose; ablations and patches are measured by it from then on."""
+    choose(port, port.open, lambda: port.say(f"measured by: {said_of(port.session, port.session.measure)}"))
+
+
+def choose(port: Port, put: Opener, done: Callable[[], None]) -> None:
+    """Ask, and put it into what is explored; says so where the model has no logits of words.
+
+    Args:
+        port: The explorer.
+        put: Puts a screen in front.
+        done: Called once something else was chosen.
+    """
+    if not port.session.trace.program.logits:
+        port.say(NO_WORDS)
+        return
+
+    def finish(taken: Taken | None) -> None:
+        if taken is not None and taken.measure != port.session.measure:
+            port.change(port.session.with_measure(taken.measure))
+            done()
+
+    put(MeasureScreen(port.session), finish)
+
+
+class MeasureScreen(Form[Taken]):
+    """A metric and its words; under them what is measured, or what is wrong."""
+
+    HELP_TOPIC = "ablate"
+
+    def __init__(self, session: Session) -> None:
+        """Begin with what is chosen."""
+        super().__init__("Measured by", (FIELDS,), values_of(session))
+        self._session = session
+        self._taken: Taken | None = None
+
+    def on_mount(self) -> None:
+        """Say what it gives."""
+        super().on_mount()
+        self.changed(TOKENS)
+
+    def changed(self, key: str) -> None:  # noqa: ARG002 - both matter
+        """Say what is measured, or why it cannot be."""
+        self.show_field(TOKENS, shown=takes_words(self.values))
+        try:
+            self._taken = Taken(read(self._session, self.values))
+        except InputError as error:
+            self._taken = None
+            self.show_status(str(error), wrong=True)
+        else:
+            self.show_status(said_of(self._session, self._taken.measure))
+
+    def action_submit(self) -> None:
+        """Take it over, where it can be."""
+        if self._taken is not None:
+            self.dismiss(self._taken)
