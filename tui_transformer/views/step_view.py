@@ -84,7 +84,18 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
         head=head if len(axes) == 3 else None,
         heads=axes[0].size if len(axes) == 3 else 0,
         integer=is_names,
+        edited=_edited(trace, name, axes, head),
     )
+
+
+def _edited(trace: Trace, name: str, axes: Axes, head: int) -> tuple[tuple[range, range], ...]:
+    """Rows and columns of the view whose cells were set instead of computed."""
+    own = trace.program.named(name)
+    regions = [edit.region for edit in trace.edits if edit.name == own]
+    seen = [region for region in regions if len(region) < 3 or head in region[0]]
+    if len(axes) > 1:
+        return tuple((region[-2], region[-1]) for region in seen)
+    return tuple((region[0], range(1)) if _is_column(axes) else (range(1), region[0]) for region in seen)
 
 
 def placed(label: str, index: int) -> str:
@@ -100,7 +111,7 @@ def gradient_of(view: View, axes: Axes, gradient: Host) -> View:
         part: Values = gradient[tuple(slice(each.start, each.stop) for each in region)]
         return part.reshape(len(rows), len(columns))
 
-    return replace(view, title=f"∂loss/∂{view.name}", kind="diverging", window=window, formula="", integer=False)
+    return replace(view, title=f"∂loss/∂{view.name}", kind="diverging", window=window, formula="", integer=False, edited=())
 
 
 def difference_of(first: View, second: View) -> View:

@@ -63,7 +63,7 @@ class Tile:
 class View:
     """One step (of one head, where it has heads) as a matrix of rows × columns numbers.
 
-    `window` computes and brings only the cells that are asked for.
+    `window` computes and brings only the cells that are asked for; `edited` are rows and columns of those that were set.
     """
 
     name: str
@@ -76,6 +76,7 @@ class View:
     head: int | None = None
     heads: int = 0
     integer: bool = False
+    edited: tuple[tuple[range, range], ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:

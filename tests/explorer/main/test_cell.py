@@ -172,3 +172,6 @@ async def test_a_row_whose_weight_was_set_by_hand_is_not_said_to_sum_to_1():
         await explorer.answer("5")
         assert "every row sums to 1" not in explorer.text
         assert "rows sum to 1 to 5." in explorer.text
+        assert "* edited" in explorer.text
+        await explorer.press("right")
+        assert re.search(r"\*\s+5\.00", explorer.text)

@@ -354,9 +354,20 @@ class Session:
         if session.mask is not None and len(session.mask) != len(session.encoding.ids):
             session = replace(session, mask=None)
         _ = session.trace
-        if session.backward and not session.has_loss:
-            return session.with_overlay(NOTHING)
-        return session
+        return session.with_overlay(NOTHING) if self._outlived(session) else session
+
+    def _outlived(self, session: Session) -> bool:
+        """Whether what is beside a changed session was made for another: its edits, its tokens, its loss."""
+        overlay = session.overlay
+        if session.backward:
+            return not session.has_loss
+        before_edits = overlay.kind == "trace" and not overlay.edits and not session.edits
+        return before_edits or (bool(overlay.values) and _ids_of(session) != _ids_of(self))
+
+
+def _ids_of(session: Session) -> list[Ids]:
+    """The tokens of every sequence."""
+    return [sequence.ids for sequence in session.sequences.values()]
 
 
 def _ids(text: str) -> tuple[int, ...]:
@@ -390,7 +401,7 @@ def _encode_target(session: Session) -> Encoding | None:
         return _written(session, session.decoder_ids)
     if session.model.reads_again and not session.decoder_text:
         return _written(session, session.model.read_again(session.encoding.ids))
-    return _written(session, session.model.encode_target(session.decoder_text, cut=session.cut).ids)
+    return session.model.encode_target(session.decoder_text, cut=session.cut)
 
 
 def _written(session: Session, ids: tuple[int, ...]) -> Encoding:

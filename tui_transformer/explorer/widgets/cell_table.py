@@ -17,6 +17,7 @@ from tui_transformer.views.view import Values
 
 MASKED_GLYPH = "×"
 MISSING_GLYPH = "·"
+EDITED_GLYPH = "*"
 
 _CURSOR_CONTRAST = 2.5
 _REVERSE = Style(bold=True, reverse=True)
@@ -67,6 +68,13 @@ class CellTable:
             Segment(self._written(value), self._styles[level]) if level < self.palette.masked else self._plain[level]
             for level, value in zip(levels.tolist(), values.tolist(), strict=True)
         ]
+
+    def with_edits(self, line: list[Segment], edited: Sequence[int]) -> list[Segment]:
+        """The line with the cells at these indices marked as set."""
+        marked = list(line)
+        for at in edited:
+            marked[at] = Segment(EDITED_GLYPH + line[at].text[1:], line[at].style)
+        return marked
 
     def with_cursor(self, line: list[Segment], at: int, level: int) -> list[Segment]:
         """The line with the cell at an index marked by brackets."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,13 +34,23 @@ class Labels:
 class Drawing:
     """One tile on one grid. The lines of a row are kept while the same columns are on screen."""
 
-    def __init__(self, grid: Grid, table: CellTable, tile: Tile, scale: Scale, labels: Labels, page: Style) -> None:
+    def __init__(
+        self,
+        grid: Grid,
+        table: CellTable,
+        tile: Tile,
+        scale: Scale,
+        labels: Labels,
+        page: Style,
+        edited: Sequence[tuple[range, range]] = (),
+    ) -> None:
         self._grid = grid
         self._table = table
         self._tile = tile
         self._scale = scale
         self._labels = labels
         self.page = page
+        self._edited = edited
         self._header = Header(labels.column, grid, labels.plain, labels.marked)
         self._kept: dict[int, tuple[Line, Line]] = {}
         self._kept_columns = range(0)
@@ -86,7 +96,11 @@ class Drawing:
     def _row(self, row: int, columns: range) -> tuple[Line, Line]:
         levels, values = self._window(row, columns)
         fill = self._table.fill_line(levels) if self._grid.cell_height > 1 else []
-        return self._table.text_line(levels, values), fill
+        line = self._table.text_line(levels, values)
+        for rows, part in self._edited:
+            if row in rows:
+                line = self._table.with_edits(line, [at for at, column in enumerate(columns) if column in part])
+        return line, fill
 
     def _window(self, row: int, columns: range) -> tuple[Levels, Values]:
         """Levels and values of cells of a row; cells outside the tile have the level of missing ones."""

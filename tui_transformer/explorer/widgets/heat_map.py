@@ -212,7 +212,8 @@ class HeatMap(GridWidget, can_focus=True):
         table = CellTable(colors, marks, self.grid.cell_width, self._number_format())
         plain, marked = style("heat-map--label"), style("heat-map--cursor-label")
         labels = Labels(self._row_label, self._column_label, plain, marked)
-        return Drawing(self.grid, table, self._tile, self._scale, labels, page)
+        edited = () if self._view is None else self._view.edited
+        return Drawing(self.grid, table, self._tile, self._scale, labels, page, edited)
 
     def _number_format(self) -> NumberFormat | None:
         width, wanted = self.grid.cell_width, self._wanted_width

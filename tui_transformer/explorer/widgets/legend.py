@@ -10,7 +10,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.careful import CarefulWidget
-from tui_transformer.explorer.widgets.cell_table import MASKED_GLYPH
+from tui_transformer.explorer.widgets.cell_table import EDITED_GLYPH, MASKED_GLYPH
 from tui_transformer.explorer.widgets.labels import fit_label, label_width
 from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
@@ -42,17 +42,18 @@ class Legend(CarefulWidget):
         super().__init__(name=name, id=id, classes=classes)
         self._scale: Scale | None = None
         self._note = ""
-        self._masked = False
+        self._masked = self._edited = False
 
-    def show(self, scale: Scale | None, *, note: str = "", masked: bool = False) -> None:
+    def show(self, scale: Scale | None, *, note: str = "", masked: bool = False, edited: bool = False) -> None:
         """Show a scale.
 
         Args:
             scale: The range that the colours stand for; None for an empty line.
             note: What else there is to say about the values.
             masked: Whether there are masked cells to explain.
+            edited: Whether there are cells that were set.
         """
-        self._scale, self._note, self._masked = scale, note, masked
+        self._scale, self._note, self._masked, self._edited = scale, note, masked, edited
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -74,7 +75,8 @@ class Legend(CarefulWidget):
 
     def _remarks(self) -> list[str]:
         masked = f"{MASKED_GLYPH} masked" if self._masked else ""
-        return [remark for remark in (masked, self._note) if remark]
+        edited = f"{EDITED_GLYPH} edited" if self._edited else ""
+        return [remark for remark in (masked, edited, self._note) if remark]
 
     def _ramp(self, scale: Scale, width: int) -> list[Segment]:
         colors = palette(scale.kind, Surface.of(self.app), self.rich_style)

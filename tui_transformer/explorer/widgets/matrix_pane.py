@@ -50,7 +50,7 @@ class MatrixPane(Vertical):
         self._show_title()
         self.cells.show(view, scale, tile, number_width=number_width, cursor=(place.row, place.column))
         masked = not bool(np.isfinite(tile.values).all())
-        self._legend.show(None if view.integer else scale, note=note, masked=masked)
+        self._legend.show(None if view.integer else scale, note=note, masked=masked, edited=bool(view.edited))
 
     def on_resize(self) -> None:
         """Another title may fit."""

@@ -322,3 +322,9 @@ async def test_the_screen_answers_while_a_step_takes_long(begun):
             assert training_of(explorer).status.step == 0
             held.set()
             await explorer.until(lambda: at_rest(explorer, 1))
+
+
+async def test_training_begins_with_the_text_of_the_model_that_is_open():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.press("ctrl+l")
+        assert "runs/question" in explorer.text

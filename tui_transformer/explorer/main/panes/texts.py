@@ -129,7 +129,9 @@ def scale_note(scene: Scene) -> str:
         return scene.hidden
     sums = _row_sums(scene)
     if (abs(sums - 1) > ROUNDING).any():
-        return f"rows sum to {sums.min():.4g} to {sums.max():.4g}: edited"
+        return f"rows sum to {sums.min():.4g} to {sums.max():.4g}"
+    if scene.view.edited and not len(sums):
+        return ""  # of rows that are not drawn whole nothing is known
     return "a row without a visible key sums to 0" if _without_keys(scene) else "every row sums to 1"
 
 

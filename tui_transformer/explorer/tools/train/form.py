@@ -19,6 +19,9 @@ from tui_transformer.explorer.tools.train.plan import (
     plan,
 )
 
+FIRST = "dates"
+"""The text that is offered where the model that is open was trained on none of these."""
+
 OFTEN = 0.1
 """Seconds between two looks at a run that is being opened."""
 
@@ -34,9 +37,9 @@ class TrainForm(Form[Training]):
     """
     APPLY = "open"
 
-    def __init__(self, folder: str, begin: Callable[[Plan], Training]) -> None:
-        """Ask; `begin` starts to open a run."""
-        values = {"folder": folder or _folder("dates"), "text": "dates", "file": "", **TEXTS["dates"].values}
+    def __init__(self, folder: str, begin: Callable[[Plan], Training], text: str = FIRST) -> None:
+        """Ask, beginning with a text that is known; `begin` starts to open a run."""
+        values = {"folder": folder or _folder(text), "text": text, "file": "", **TEXTS[text].values}
         super().__init__("Train a model", (FIELDS,), values)
         self._begin = begin
         self._own: set[str] = {"folder"} if folder else set()

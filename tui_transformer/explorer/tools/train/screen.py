@@ -22,13 +22,14 @@ from tui_transformer.explorer.shell.written import Written
 from tui_transformer.explorer.tools.runs.selection import Turned
 from tui_transformer.explorer.tools.train import lines
 from tui_transformer.explorer.tools.train.driver import Training
-from tui_transformer.explorer.tools.train.form import TrainForm
+from tui_transformer.explorer.tools.train.form import FIRST, TrainForm
 from tui_transformer.explorer.tools.train.leaving import Leaving
 from tui_transformer.explorer.tools.train.panel import TrainPanel
-from tui_transformer.explorer.tools.train.plan import Plan
+from tui_transformer.explorer.tools.train.plan import TEXTS, Plan
 from tui_transformer.explorer.widgets.inks import inks_of
 from tui_transformer.learning.run_file import is_run
 from tui_transformer.model import Model
+from tui_transformer.model.found import trained_models
 
 OFTEN = 0.25
 """Seconds between two looks at where the run stands."""
@@ -51,7 +52,9 @@ def open_from(port: Port) -> None:
         if opened is not None:
             port.open(TrainScreen(port, opened))
 
-    port.open(TrainForm(_run_of(port.session.model), begin), finish)
+    model = port.session.model
+    text = model.name if model.name in trained_models() and model.name in TEXTS else FIRST
+    port.open(TrainForm(_run_of(model), begin, text), finish)
 
 
 def _run_of(model: Model) -> str:
