@@ -111,7 +111,9 @@ def gradient_of(view: View, axes: Axes, gradient: Host) -> View:
         part: Values = gradient[tuple(slice(each.start, each.stop) for each in region)]
         return part.reshape(len(rows), len(columns))
 
-    return replace(view, title=f"∂loss/∂{view.name}", kind="diverging", window=window, formula="", integer=False, edited=())
+    return replace(
+        view, title=f"∂loss/∂{view.name}", kind="diverging", window=window, formula="", integer=False, edited=()
+    )
 
 
 def difference_of(first: View, second: View) -> View:

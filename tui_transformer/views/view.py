@@ -63,7 +63,8 @@ class Tile:
 class View:
     """One step (of one head, where it has heads) as a matrix of rows × columns numbers.
 
-    `window` computes and brings only the cells that are asked for; `edited` are rows and columns of those that were set.
+    `window` computes and brings only the cells that are asked for; `edited` are the rows and columns of
+    those that were set.
     """
 
     name: str

@@ -17,7 +17,7 @@ ACTIONS = (
     Action("sublayer.back", "step('sublayer', -1)", "Previous sublayer"),
     Action("sentence.edit", "edit('sentence')", "Edit the sentence", "sentence", "/"),
     Action("target.edit", "edit('target')", "Edit the target of an encoder–decoder"),
-    Action("vocabulary.open", "vocabulary", "Show the vocabulary", "vocabulary", "v"),
+    Action("vocabulary.open", "vocabulary", "The vocabulary; while it is shown, another one", "vocabulary", "v"),
     Action("cuts", "open('cuts')", "How several vocabularies cut the sentence"),
     Action("help", "app.help", "Help on the focused pane", "help", "?"),
     Action("quit", "app.quit", "Quit", "quit", "q"),
@@ -118,7 +118,7 @@ FOCUSED: Mapping[str, tuple[Action, ...]] = {
     "vocabulary": (
         Action("", "", "The word's row of the embedding", "its vector", "enter"),
         Action("", "", "Find a word", "find", "^f"),
-        Action("", "", "Another vocabulary", "another", "v"),
+        Action("", "", "Another vocabulary", "another vocabulary", "v"),
     ),
     "text": (Action("", "", "Higher or lower temperature", "temperature", "+ -"),),
 }
