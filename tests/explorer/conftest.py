@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,19 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def screen_text() -> Callable[[App[Any]], str]:
     """A function that gives the text on an app's screen."""
     return lambda app: "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+@pytest.fixture
+def shows(screen_text: Callable[[App[Any]], str]) -> Callable[[App[Any], str], Awaitable[None]]:
+    """A function that waits until a text is on an app's screen: after a new size that takes more than one round."""
+
+    async def wait(app: App[Any], text: str) -> None:
+        end = time.monotonic() + 20
+        while text not in screen_text(app):
+            assert time.monotonic() < end, screen_text(app)
+            await asyncio.sleep(0.005)
+
+    return wait
 
 
 class Host(App[None]):

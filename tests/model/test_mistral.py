@@ -59,7 +59,7 @@ def test_windows_of_dropped_weights_and_explanations_know_the_mask(tmp_path, bud
         "the key comes after the query",
     )
     assert [note for (note,) in notes.values()] == [outside] * 3 + [inside] * 3 + [after] * 2
-    assert trace.program.step(masked).op.formula == "−∞ outside the last 3 keys, on padding"
+    assert trace.program.step(masked).op.formula == "score; −∞ outside the last 3 keys, on padding"
 
 
 def test_padding_is_outside_the_window_of_real_tokens_only(tmp_path):

@@ -183,15 +183,15 @@ def test_in_a_terminal_a_key_is_answered_at_once_and_words_are_asked_for():
     )
     os.close(terminal)
     try:
-        assert "help lists" in until(keeper, "can be typed.")
+        until(keeper, "help lists", "can be typed.")
         os.write(keeper, b":")
         until(keeper, "step: ")
         os.write(keeper, b"weights\n")
-        assert "column where @0" in until(keeper, "changed: step")
+        until(keeper, "column where @0", "changed: step")
         os.write(keeper, b"\x1b[C")
-        assert "column did @1" in until(keeper, "changed: column")
+        until(keeper, "column did @1", "changed: column")
         os.write(keeper, b"3\x1b[B")
-        assert "row old @3" in until(keeper, "changed: row")
+        until(keeper, "row old @3", "changed: row")
         os.write(keeper, b"q")
         until(keeper, "The end.")
         assert program.wait(120) == 0
@@ -201,18 +201,17 @@ def test_in_a_terminal_a_key_is_answered_at_once_and_words_are_asked_for():
         os.close(keeper)
 
 
-def until(terminal: int, wanted: str) -> str:
-    """What the program writes, until it has written something."""
+def until(terminal: int, *wanted: str) -> None:
+    """Read what the program writes, until it has written all of this."""
     text, end = "", time.monotonic() + 240
-    while wanted not in text:
+    while not all(each in text for each in wanted):
         assert time.monotonic() < end, text
         if select.select([terminal], [], [], 1)[0]:
             text += os.read(terminal, 65536).decode("utf-8", "replace")
-    return text
 
 
 def test_a_tour_is_told_stop_by_stop(reader):
     first, second = typed(reader, "t"), typed(reader, "tour")
     assert "Stop 1 of " in first
     assert "Stop 2 of " in second
-    assert typed(reader, "tour back").split(": ")[0] == first.partition("? ")[2].split(": ")[0]
+    assert typed(reader, "tour back") == first

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ from textual.app import App, ComposeResult
 from tui_transformer.explorer.widgets.line_list import LineList
 
 ScreenText = Callable[[App[Any]], str]
+Shows = Callable[[App[Any], str], Awaitable[None]]
 
 
 class ListApp(App[None]):
@@ -127,7 +128,7 @@ async def test_lines_are_cut_harmless_and_never_markup(screen_text: ScreenText) 
 @pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}])
 @pytest.mark.parametrize("size", [(1, 1), (3, 2), (200, 50)])
 async def test_any_size_of_screen(
-    size: tuple[int, int], environment: dict[str, str], screen_text: ScreenText, monkeypatch: pytest.MonkeyPatch
+    size: tuple[int, int], environment: dict[str, str], shows: Shows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -137,5 +138,5 @@ async def test_any_size_of_screen(
         await pilot.resize_terminal(*size)
         await pilot.press("up")
         await pilot.resize_terminal(80, 24)
-        assert "word-998" in screen_text(app)
+        await shows(app, "word-998")
         assert app.lines.cursor == 998

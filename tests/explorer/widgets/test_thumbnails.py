@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 from tui_transformer.views.view import Scale
 
 ScreenText = Callable[[App[Any]], str]
+Shows = Callable[[App[Any], str], Awaitable[None]]
 UNIT = Scale("sequential", 0.0, 1.0)
 
 
@@ -125,7 +126,7 @@ async def test_what_is_not_shown_of_the_heads_is_said() -> None:
 
 
 @pytest.mark.parametrize("size", [(1, 1), (3, 2), (200, 50)])
-async def test_any_size_of_screen(size: tuple[int, int], screen_text: ScreenText) -> None:
+async def test_any_size_of_screen(size: tuple[int, int], shows: Shows) -> None:
     app = StripApp(12, selected=4)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.resize_terminal(*size)
@@ -133,7 +134,7 @@ async def test_any_size_of_screen(size: tuple[int, int], screen_text: ScreenText
         await pilot.resize_terminal(80, 24)
         await pilot.pause()
         assert app.chosen == [5]
-        assert "▸5" in screen_text(app)
+        await shows(app, "▸5")
 
 
 async def test_no_heads(screen_text: ScreenText) -> None:

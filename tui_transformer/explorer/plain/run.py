@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -27,23 +27,38 @@ def run_plain(session: Session, at: Position | None = None, told: Lecture | None
     preferences = read_preferences(preferences_path())
     reader = Reader(Exploration(History(session), at or Position(session.stops[0])), told)
     known = meanings(preferences.keys)
-    _say(*preferences.problems, reader.begin())
+    begin = (*preferences.problems, reader.begin())
     if sys.stdin is None:
+        _say(*begin)
         return 0
+    if not sys.stdin.isatty():
+        _say(*begin)
+        return int(_answered(reader, _lines(sys.stdin, known)))
+    with _at_once(sys.stdin):  # before anything is said: whoever reads it may press a key
+        _say(*begin)
+        _answered(reader, _keys(sys.stdin, known))
+    return 0
+
+
+def _answered(reader: Reader, asked: Iterable[Typed | InputError]) -> bool:
+    """Answer until it ends; whether something could not be done."""
     failed = False
-    for typed in _keys(sys.stdin, known) if sys.stdin.isatty() else _lines(sys.stdin, known):
-        if isinstance(typed, InputError):
-            _say(_mistake(typed))
-            failed = True
-            continue
+    for typed in asked:
         try:
-            _say(reader.answer(typed))
+            _say(reader.answer(_meant(typed)))
         except (InputError, MemoryError) as error:
             _say(_mistake(error))
             failed = True
         if reader.ended:
             break
-    return int(failed and not sys.stdin.isatty())
+    return failed
+
+
+def _meant(typed: Typed | InputError) -> Typed:
+    """What is asked for; a mistake is raised."""
+    if isinstance(typed, InputError):
+        raise typed
+    return typed
 
 
 def _mistake(error: Exception) -> str:
@@ -69,20 +84,19 @@ def _lines(source: TextIO, known: Mapping[str, str]) -> Iterator[Typed | InputEr
 def _keys(source: TextIO, known: Mapping[str, str]) -> Iterator[Typed | InputError]:
     """What keys ask for as they are pressed; words are read as a line."""
     count = ""
-    with _at_once(source):
-        for key in pressed(source.fileno()):
-            if key.isdecimal() and (count or key != "0") and len(count) < 4:
-                count += key
-                continue
-            meaning, times, count = known.get(key_name(key), ""), int(count or 1), ""
-            if key in ("\x03", "\x04"):
-                yield Typed("quit")
-            elif meaning in ASKS:
-                yield Typed(meaning, words=_asked(source, ASKS[meaning]))
-            elif meaning:
-                yield Typed(meaning, times)
-            else:
-                yield InputError(f"the key {key!r} means nothing here: ? lists those that do")
+    for key in pressed(source.fileno()):
+        if key.isdecimal() and (count or key != "0") and len(count) < 4:
+            count += key
+            continue
+        meaning, times, count = known.get(key_name(key), ""), int(count or 1), ""
+        if key in ("\x03", "\x04"):
+            yield Typed("quit")
+        elif meaning in ASKS:
+            yield Typed(meaning, words=_asked(source, ASKS[meaning]))
+        elif meaning:
+            yield Typed(meaning, times)
+        else:
+            yield InputError(f"the key {key!r} means nothing here: ? lists those that do")
 
 
 def _asked(source: TextIO, what: str) -> str:
@@ -109,7 +123,7 @@ def _at_once(source: TextIO) -> Iterator[None]:
 
     was = termios.tcgetattr(source)
     try:
-        tty.setcbreak(source)
+        tty.setcbreak(source, termios.TCSADRAIN)  # nothing that was typed is lost
         yield
     finally:
         termios.tcsetattr(source, termios.TCSADRAIN, was)
