@@ -114,7 +114,7 @@ def test_a_saved_model_is_read_again(tmp_path):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("share_encoder_decoder_embeddings", False),
+        ("share_encoder_decoder_embeddings", "no"),
         ("decoder_vocab_size", 14),
         ("tie_word_embeddings", "no"),
         ("static_position_embeddings", False),

@@ -8,6 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from reference import REFERENCES
 
@@ -16,6 +17,8 @@ from tui_transformer.model import Model
 from tui_transformer.model.checkpoint import own_vocabulary
 from tui_transformer.text import sentence_pieces
 from tui_transformer.text.dispatch import load_vocabulary, target_tokenizer, tokenizer_for
+from tui_transformer.text.display import token_label
+from tui_transformer.views.step_view import Labels, view_of
 
 ENGLISH = ["The waves crashed against the shore!", "A strong nation recycles its surplus.", "the shore, the wave"] * 10
 SIZE = 30
@@ -176,6 +179,61 @@ def test_a_saved_model_opens_with_both_of_its_models(marian: Path, tmp_path: Pat
         assert again.encode(text) == model.encode(text)
         assert again.encode_target(text) == model.encode_target(text)
     assert target_tokenizer(again.tokenizer).vocabulary.words == again.vocabulary.words
+
+
+@pytest.fixture
+def two_sided(trained: dict[str, bytes], tmp_path: Path) -> Path:
+    """A Marian of two vocabularies: each side has its pieces, words and embedding."""
+    folder = tmp_path / "two-sided"
+    shutil.copytree(REFERENCES / "marian-two-vocabularies", folder)
+    for name, table, size in (("source.spm", "vocab.json", 24), ("target.spm", "target_vocab.json", 19)):
+        (folder / name).write_bytes(trained[name])
+        words = ["</s>", "<unk>", *(word for word in pieces(trained[name]) if not word.startswith("<"))][: size - 1]
+        (folder / table).write_text(json.dumps({word: i for i, word in enumerate([*words, "<pad>"])}))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"separate_vocabs": True}))
+    return folder
+
+
+def test_a_model_of_two_vocabularies_reads_one_and_writes_the_other(two_sided: Path) -> None:
+    model = Model.load(two_sided, device="cpu")
+    source, target = (json.loads((two_sided / name).read_text()) for name in ("vocab.json", "target_vocab.json"))
+    assert model.vocabulary is not None
+    assert model.target_vocabulary is not None
+    assert (model.vocabulary.ids, model.target_vocabulary.ids) == (source, target)
+    written = model.encode_target("das Ufer")
+    assert written.tokens[0].text == model.target_word(0) == "</s>"
+    assert [token.text for token in written.tokens[1:] if not token.unknown] == [
+        model.target_word(token.id) for token in written.tokens[1:] if not token.unknown
+    ]
+    trace = model.trace("the shore", decoder_text="das Ufer")
+    assert trace["output.logits"].shape == (len(written.tokens), 19)
+    assert trace["embedding.tokens.weight"].shape == (24, 16)
+    labels = Labels({}, model.target_word, model.word)
+    for name, words in (("embedding.tokens.weight", source), ("decoder.embedding.tokens.weight", target)):
+        row = view_of(trace, name, labels).rows.label
+        assert [row(i) for i in range(2, 9)] == [token_label(word) for word in list(words)[2:9]]
+
+
+def test_ids_of_either_side_are_those_of_its_own_vocabulary(two_sided: Path) -> None:
+    model = Model.load(two_sided, device="cpu")
+    assert model.trace(ids=[23, 4], decoder_ids=[0, 18])["decoder.tokens"].tolist() == [0, 18]
+    with pytest.raises(InputError, match="token ID 19 is outside the vocabulary: IDs go from 0 to 18"):
+        model.trace(ids=[23, 4], decoder_ids=[0, 19])
+
+
+def test_such_a_model_is_saved_with_both_tables(two_sided: Path, tmp_path: Path) -> None:
+    model = Model.load(two_sided, device="cpu")
+    model.save(tmp_path / "saved")
+    again = Model.load(tmp_path / "saved", device="cpu")
+    assert again.config == model.config
+    found = [each.trace("the wave", decoder_text="die Welle")["output.logits"] for each in (model, again)]
+    assert np.array_equal(*found)
+
+
+def test_a_missing_table_of_the_target_is_named(two_sided: Path) -> None:
+    (two_sided / "target_vocab.json").unlink()
+    with pytest.raises(InputError, match=r"target_vocab\.json beside it"):
+        Model.load(two_sided, device="cpu")
 
 
 def test_a_broken_model_is_one_line(tmp_path: Path) -> None:

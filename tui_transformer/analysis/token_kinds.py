@@ -17,6 +17,9 @@ from tui_transformer.text.vocabulary import Vocabulary
 CONTENT = frozenset({"[UNK]", "[MASK]", "<unk>", "<mask>"})
 """Special entries that stand for a word of the text: they are never hidden, and separate nothing."""
 
+WRITTEN = "decoder tokens"
+"""The sequence of a decoder beside an encoder, which may have words of its own."""
+
 OPENING = frozenset({"[CLS]", "[BOS]", "<s>", "<pad>", "[PAD]", "<|begin_of_text|>"})
 """Special entries that begin a text or fill it up, and separate nothing."""
 
@@ -70,6 +73,8 @@ class Tokens:
 def tokens_of(trace: Trace, vocabulary: Vocabulary | None, axis: Axis, item: int = 0) -> Tokens:
     """The tokens along an axis of queries or keys. Without a vocabulary none is special and none separates."""
     ids = _ids(trace, axis, item)
+    if vocabulary is not None and axis.sequence == WRITTEN:
+        vocabulary = vocabulary.written
     special = _marked(ids, vocabulary, is_special)
     separating = _marked(ids, vocabulary, is_separator)
     return Tokens(ids, real_tokens(trace, axis, item), special, separating)

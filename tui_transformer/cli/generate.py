@@ -75,7 +75,7 @@ def _stopping(defaults: Defaults, model: Model, stop_ids: str | None) -> Default
     """The same with other tokens that end the text, where they were given."""
     if stop_ids is None:
         return defaults
-    ids, words = parse_ids(stop_ids, "--stop-ids"), model.config.vocab_size
+    ids, words = parse_ids(stop_ids, "--stop-ids"), model.target_size
     for token in ids:
         if not 0 <= token < words:
             raise UsageError(f"--stop-ids: {token} is outside the vocabulary: IDs go from 0 to {words - 1}")
@@ -251,7 +251,7 @@ class AsJson:
 
     def _line(self, position: int, token: int, **more: object) -> str:
         """ASCII alone, so that a terminal shows it harmlessly."""
-        return json.dumps({"position": position, "id": token, "piece": self._model.word(token), **more}) + "\n"
+        return json.dumps({"position": position, "id": token, "piece": self._model.target_word(token), **more}) + "\n"
 
 
 _OUTPUTS: Mapping[str, type[AsText] | type[AsJson]] = {"text": AsText, "json": AsJson}

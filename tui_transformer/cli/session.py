@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,7 +107,7 @@ def _open(flags: Flags, otherwise: Inputs, *, whole: bool) -> Session:
         segments=words[SOURCE].segments,
         budget=budget,
     )
-    labels = Labels({name: _texts(encoding) for name, encoding in words.items()}, model.word)
+    labels = Labels({name: _texts(encoding) for name, encoding in words.items()}, model.target_word, model.word)
     return Session(model, trace, labels, words.get(TARGET, words[SOURCE]).ids)
 
 
@@ -133,9 +133,9 @@ def _sources(
         return [read(model, model.encode(text, cut=flags.cut), "the sentence") for text in flags.text]
     rows = given if given is not None else otherwise
     if rows is not None:
-        return [_named(model, ids) for ids in rows]
+        return [_named(model.word, ids) for ids in rows]
     if model.vocabulary is None:
-        return [_named(model, tuple(range(min(EXAMPLE_IDS, model.config.vocab_size))))]
+        return [_named(model.word, tuple(range(min(EXAMPLE_IDS, model.config.vocab_size))))]
     return [read(model, model.encode(sample_sentence(model.vocabulary, model.name), cut=flags.cut), "the sentence")]
 
 
@@ -145,16 +145,16 @@ def _target(model: Model, flags: Flags, source: Encoding, given: Ids | None, oth
     if ids is None and flags.decoder_text is None and model.reads_again:
         ids = model.read_again(source.ids)
     if ids is not None:
-        return _named(model, ids)
+        return _named(model.target_word, ids)
     text = flags.decoder_text
     if text is None and flags.text is None and flags.ids is None and model.vocabulary is not None:
         text = sample_target(model.vocabulary, model.name)
     return read(model, model.encode_target(text or "", cut=flags.cut), "the decoder's text")
 
 
-def _named(model: Model, ids: Ids) -> Encoding:
+def _named(word: Callable[[int], str], ids: Ids) -> Encoding:
     """Token IDs with their words."""
-    return Encoding("", tuple(Token(token, model.word(token), 0, 0) for token in ids))
+    return Encoding("", tuple(Token(token, word(token), 0, 0) for token in ids))
 
 
 def _texts(encoding: Encoding) -> tuple[str, ...]:

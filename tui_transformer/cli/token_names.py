@@ -20,11 +20,11 @@ def token_ids(model: Model, text: str) -> tuple[int, ...]:
 
 
 def _token_id(model: Model, word: str) -> int:
-    ids = {} if model.vocabulary is None else model.vocabulary.ids
+    ids = {} if model.target_vocabulary is None else model.target_vocabulary.ids
     for spelled in (word, *(f"{before}{word.strip()}" for before in BEFORE)):
         if spelled in ids:
             return ids[spelled]
-    if word.strip().isdecimal() and len(word) < 10 and int(word) < model.config.vocab_size:
+    if word.strip().isdecimal() and len(word) < 10 and int(word) < model.target_size:
         return int(word)
     hint = "" if model.vocabulary is None else ": `tui-transformer vocab search` finds one"
     raise InputError(f"{visible(word.strip()[:40])!r} is no word of the vocabulary and no ID{hint}")

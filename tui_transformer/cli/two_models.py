@@ -35,7 +35,7 @@ def _answers(loss: Loss, model: Model) -> Iterator[str]:
     if found is None:
         return
     position, most = found.worst
-    one, other = (visible(model.word(token)) for token in found.likeliest)
+    one, other = (visible(model.target_word(token)) for token in found.likeliest)
     yield f"\nlogits: divergence {_small(found.divergence)} nats, at most {_small(most)} at position {position}; "
     yield f"the same token is most likely at {found.agreeing} of {found.positions} positions; "
     yield f"after the last it is {one} in both\n\n" if one == other else f"after the last it is {one} and {other}\n\n"

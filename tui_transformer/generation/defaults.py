@@ -78,7 +78,7 @@ def defaults_of(model: Model) -> Defaults:
         settings = _settings(raw)
     except UsageError as error:
         raise InputError(f"{path}: {error}") from error
-    _check_forced(path, rules, model.config.vocab_size)
+    _check_forced(path, rules, model.target_size)
     return Defaults(rules, settings, _note(path, raw))
 
 
@@ -93,7 +93,7 @@ def _files(folder: Path) -> tuple[Path, Mapping[str, Any], Mapping[str, Any]]:
 
 def _end(model: Model) -> Ids:
     """The token that ends a text, as the vocabulary has it."""
-    end = None if model.vocabulary is None else model.vocabulary.end_id
+    end = None if model.target_vocabulary is None else model.target_vocabulary.end_id
     return () if end is None else (end,)
 
 
@@ -101,7 +101,7 @@ def _usual(model: Model) -> dict[str, Any]:
     """Defaults of a family where no file says anything, as far as the vocabulary has such tokens."""
     usual: dict[str, Any] = {STOP: list(_end(model)) or _STOPS.get(model.family.model_type)}
     forced, pad = _FORCED.get(model.family.model_type), model.config.pad_id
-    if forced is not None and forced < model.config.vocab_size:
+    if forced is not None and forced < model.target_size:
         usual["forced_eos_token_id"] = forced
     if model.family.model_type == "marian" and pad is not None:
         usual["bad_words_ids"] = [[pad]]

@@ -29,7 +29,7 @@ class TextStream:
         self._ids = list(prompt[1:] if model.has_decoder else prompt)
         self._tokenizer = None if model.tokenizer is None else target_tokenizer(model.tokenizer)
         self._hidden = _without_text(model)
-        self._words = 0 if model.vocabulary is None else model.vocabulary.size
+        self._words = 0 if model.target_vocabulary is None else model.target_vocabulary.size
         self._context, self._read = 0, len(self._ids)
 
     def prompt(self) -> str:
@@ -65,7 +65,7 @@ class TextStream:
 
 def _without_text(model: Model) -> frozenset[int]:
     """The tokens that stand for no text."""
-    words = model.vocabulary
+    words = model.target_vocabulary
     if words is None:
         return frozenset()
     return words.special_ids - {words.unknown_id} if words.kind in LISTS else words.special_ids

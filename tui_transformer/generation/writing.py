@@ -163,7 +163,7 @@ class Writer:
         if self.model.has_decoder:
             found = self.model.encode_target(text, cut=cut)
             (start,) = self._start()
-            first = Token(start, self.model.word(start), 0, 0)
+            first = Token(start, self.model.target_word(start), 0, 0)
             return replace(found, tokens=(first, *found.tokens[1:]))
         found = self.model.encode(text, cut=cut)
         behind = takewhile(lambda token: token.special and token.start == token.end, reversed(found.tokens))

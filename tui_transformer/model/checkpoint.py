@@ -46,6 +46,7 @@ OF_A_TOKENIZER = (
     "merges.txt",
     *SENTENCE_PIECES,
     "target.spm",
+    "target_vocab.json",
     "added_tokens.json",
     "special_tokens_map.json",
     "tokenizer_config.json",

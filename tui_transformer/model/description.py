@@ -360,6 +360,8 @@ class Transformer:
         encoder: The stack of that name.
         decoder: The stack of that name; with an encoder, its layers have a `cross`.
         head: None where the model gives states alone.
+        target_vocab_size: Words that a decoder beside an encoder reads and writes, where they are others; 0 for the
+            same.
     """
 
     vocab_size: int
@@ -367,3 +369,4 @@ class Transformer:
     encoder: Stack | None = None
     decoder: Stack | None = None
     head: Head | LabelHead | SentenceHead | None = None
+    target_vocab_size: int = 0

@@ -18,8 +18,8 @@ DECODER = "decoder."
 Givens = dict[str, Host]
 
 
-def checked_ids(ids: Sequence[Any] | Host | None, config: ModelConfig) -> Host:
-    """Token IDs as batch × tokens, every one inside the vocabulary.
+def checked_ids(ids: Sequence[Any] | Host | None, config: ModelConfig, words: int) -> Host:
+    """Token IDs as batch × tokens, every one inside a vocabulary of so many words.
 
     Raises:
         InputError: They are no rows of token IDs, or more than the model reads.
@@ -32,9 +32,9 @@ def checked_ids(ids: Sequence[Any] | Host | None, config: ModelConfig) -> Host:
         raise InputError("there are no token IDs: give at least one")
     if rows.ndim != 2 or rows.dtype.kind not in "iu":
         raise InputError("token IDs are whole numbers, in rows of the same length")
-    outside = rows[(rows < 0) | (rows >= config.vocab_size)]
+    outside = rows[(rows < 0) | (rows >= words)]
     if outside.size:
-        raise InputError(f"token ID {outside[0]} is outside the vocabulary: IDs go from 0 to {config.vocab_size - 1}")
+        raise InputError(f"token ID {outside[0]} is outside the vocabulary: IDs go from 0 to {words - 1}")
     if rows.shape[1] > config.longest:
         raise InputError(f"{rows.shape[1]} tokens are more than the {config.longest} that the model reads")
     return rows.astype(np.int64)

@@ -19,6 +19,7 @@ from tui_transformer.model.checks import shown
 from tui_transformer.model.config import Config
 from tui_transformer.model.families import Family, ModelConfig
 from tui_transformer.model.families.attention import ATTENTION, AttentionConfig, example_weights
+from tui_transformer.model.families.base import target_size
 from tui_transformer.model.families.vanilla import VANILLA
 from tui_transformer.model.fitting import fit
 from tui_transformer.model.found import find_model, nowhere
@@ -157,18 +158,18 @@ def _from_folder(where: str | Path, words: Words, at: Where) -> Parts:
     stored = checkpoint.stored_weights(tensors, family, config, program)
     chosen = words or checkpoint.own_vocabulary(found.folder)
     known = None if chosen is None else _vocabulary(chosen)
-    _check_vocabulary(known, config)
-    backend = choose_backend(*at, small=program.weight_count() < SMALL)
     tokenizer = None if known is None else tokenizer_for(known)
+    if tokenizer is not None:
+        _check_vocabulary(tokenizer.vocabulary, config.vocab_size)
+        _check_vocabulary(tokenizer.vocabulary.written, target_size(config))
+    backend = choose_backend(*at, small=program.weight_count() < SMALL)
     weights, left = Weights(backend, stored.whole, file=stored), stored.unread(family, config)
     return Parts(found.name, family, config, weights, tokenizer, folder=found.folder, unread=left)
 
 
-def _check_vocabulary(words: Vocabulary | None, config: ModelConfig) -> None:
-    if words is not None and words.rows > config.vocab_size:
-        raise InputError(
-            f"vocabulary {words.name} has {words.rows} words, the model {config.vocab_size} embedding rows"
-        )
+def _check_vocabulary(words: Vocabulary, rows: int) -> None:
+    if words.rows > rows:
+        raise InputError(f"vocabulary {words.name} has {words.rows} words, the model {rows} embedding rows")
 
 
 def _vocabulary(where: str | Path | Vocabulary) -> Vocabulary:

@@ -19,6 +19,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint, loading
 from tui_transformer.model.families import ModelConfig
+from tui_transformer.model.families.base import target_size
 from tui_transformer.model.inputs import (
     DECODER,
     Givens,
@@ -93,8 +94,21 @@ class Model(Parts):
 
     def word(self, token_id: int) -> str:
         """The word of an ID; the ID itself where the vocabulary has none."""
-        words = self.vocabulary
-        return words.word(token_id) if words is not None and token_id < words.size else str(token_id)
+        return _word(self.vocabulary, token_id)
+
+    @property
+    def target_vocabulary(self) -> Vocabulary | None:
+        """The words of what the model writes: those of the decoder, where it has its own beside the encoder's."""
+        return None if self.vocabulary is None else self.vocabulary.written
+
+    @property
+    def target_size(self) -> int:
+        """How many token IDs there are of these: as many as there are logits."""
+        return target_size(self.config)
+
+    def target_word(self, token_id: int) -> str:
+        """The word of an ID that the model writes; the ID itself where the vocabulary has none."""
+        return _word(self.target_vocabulary, token_id)
 
     @property
     def has_decoder(self) -> bool:
@@ -143,7 +157,7 @@ class Model(Parts):
         tokenizer = None if self.tokenizer is None else target_tokenizer(self.tokenizer)
         found = self._encoded(tokenizer, text, cut=cut) if text.strip() else Encoding(text, ())
         written = (token for token in found.tokens if not (token.special and token.start == token.end))
-        tokens = (Token(start, self.word(start), 0, 0), *written)
+        tokens = (Token(start, self.target_word(start), 0, 0), *written)
         kept = tokens[: self.config.max_length] if cut else tokens
         return Encoding(text, kept, found.cut + len(tokens) - len(kept))
 
@@ -236,7 +250,7 @@ class Model(Parts):
             ids = [self.read_again(row) for row in source.tolist()]
         if text is not None and ids is not None:
             raise UsageError("give the decoder either a text or token IDs")
-        rows = self._ids(self.encode_target(text or "", cut=cut).ids if ids is None else ids)
+        rows = self._ids(self.encode_target(text or "", cut=cut).ids if ids is None else ids, target=True)
         if self.reads_again and rows.shape[1] != source.shape[1]:
             wanted = f"as many tokens as its encoder, {source.shape[1]}"
             raise InputError(f"{self.name} classifies: its decoder reads {wanted}")
@@ -292,7 +306,7 @@ class Model(Parts):
         mask: Sequence[Sequence[int]] | Host | None = None,
     ) -> tuple[Lengths, dict[str, Host]]:
         """The lengths that `trace_after` has a program for, and the inputs of that but for what was kept."""
-        rows, target = self._ids(ids), None if decoder_ids is None else self._ids(decoder_ids)
+        rows, target = self._ids(ids), None if decoder_ids is None else self._ids(decoder_ids, target=True)
         visible = checked_mask(mask, rows)
         if visible is None and not self.has_decoder:
             visible = all_visible(rows)
@@ -305,8 +319,8 @@ class Model(Parts):
             lengths = lengths.after(past)
         return lengths, givens
 
-    def _ids(self, ids: Sequence[Any] | Host | None) -> Host:
-        return checked_ids(ids, self.config)
+    def _ids(self, ids: Sequence[Any] | Host | None, *, target: bool = False) -> Host:
+        return checked_ids(ids, self.config, self.target_size if target else self.config.vocab_size)
 
     def _givens(self, rows: Host, prefix: str = "", visible: Host | None = None) -> Givens:
         return givens_of(rows, self.family, self.config, prefix, visible)
@@ -358,6 +372,10 @@ class Model(Parts):
             name: self.backend.to_host(self.weights.get(name, shape_of(axes))) for name, axes in program.weights.items()
         }
         checkpoint.save(folder, self.config, arrays, self.vocabulary)
+
+
+def _word(words: Vocabulary | None, token_id: int) -> str:
+    return words.word(token_id) if words is not None and token_id < words.size else str(token_id)
 
 
 def _settings(config: ModelConfig) -> dict[str, Any]:

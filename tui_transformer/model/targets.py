@@ -11,6 +11,8 @@ from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model.model import Model
+from tui_transformer.text.dispatch import target_tokenizer
+from tui_transformer.text.encoding import Tokenizer
 
 Ids = tuple[int, ...]
 
@@ -46,8 +48,8 @@ def written_targets(model: Model, targets: Sequence[int]) -> str:
 
 
 def _written(model: Model, target: int) -> str:
-    word = model.word(target) if target >= 0 else ""
-    return word if word and token_of(model, word) == target else str(target)
+    word = model.target_word(target) if target >= 0 else ""
+    return word if word and _target_of(model, word) == target else str(target)
 
 
 def read_targets(model: Model, text: str, positions: int) -> Ids:
@@ -59,11 +61,11 @@ def read_targets(model: Model, text: str, positions: int) -> Ids:
     pieces = text.split() if not re.fullmatch(r"[-−\d,\s]*", text) else text.replace(",", " ").split()
     found = []
     for piece in pieces:
-        target = token_of(model, piece)
+        target = _target_of(model, piece)
         if target is None:
             raise InputError(f"{piece!r} is not one token of the vocabulary: write its ID, or -1 for none")
-        if not NOT_COUNTED <= target < model.config.vocab_size:
-            raise InputError(f"there is no token {target}: IDs go from 0 to {model.config.vocab_size - 1}, -1 for none")
+        if not NOT_COUNTED <= target < model.target_size:
+            raise InputError(f"there is no token {target}: IDs go from 0 to {model.target_size - 1}, -1 for none")
         found.append(target)
     if len(found) != positions:
         raise InputError(f"{len(found)} targets for {positions} positions: write one for each, -1 for none")
@@ -74,16 +76,24 @@ def read_targets(model: Model, text: str, positions: int) -> Ids:
 
 def token_of(model: Model, piece: str) -> int | None:
     """The ID of a number, of a word of the vocabulary, or of a text that is one token; None for anything else."""
+    return _token_of(model.tokenizer, piece)
+
+
+def _target_of(model: Model, piece: str) -> int | None:
+    """The same of what the model writes."""
+    return _token_of(None if model.tokenizer is None else target_tokenizer(model.tokenizer), piece)
+
+
+def _token_of(tokenizer: Tokenizer | None, piece: str) -> int | None:
     if re.fullmatch(r"[-−]?\d{1,18}", piece):
         return int(piece.replace("−", "-"))
-    words = model.vocabulary
-    if words is None or model.tokenizer is None:
+    if tokenizer is None:
         return None
-    if (known := words.ids.get(piece)) is not None:
+    if (known := tokenizer.vocabulary.ids.get(piece)) is not None:
         return known
     for text in (piece, f" {piece}"):  # byte pairs have a word inside a sentence with the space before it
         try:
-            tokens = [token for token in model.tokenizer.encode(text).tokens if token.start < token.end]
+            tokens = [token for token in tokenizer.encode(text).tokens if token.start < token.end]
         except InputError:
             return None
         if len(tokens) == 1 and not tokens[0].unknown:

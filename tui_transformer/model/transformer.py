@@ -10,10 +10,13 @@ from tui_transformer.model.head import label_head, sentence_head, word_head
 from tui_transformer.model.sequence import Lengths, Sequence, kept_sequence, sequence
 from tui_transformer.model.stack import run_stack
 
+SOURCE_VOCABULARY = "source vocabulary"
+"""The axis of the encoder's words, where the decoder has others."""
+
 
 def transformer(what: Transformer, lengths: Lengths) -> Program:
     """The program of a model for sentences of these lengths (Vaswani et al. 2017, figure 1)."""
-    build, vocabulary = Builder(), Axis("vocabulary", what.vocab_size)
+    build, vocabulary = Builder(), Axis("vocabulary", what.target_vocab_size or what.vocab_size)
     x, tokens, source = _states(build, what, vocabulary, lengths)
     if isinstance(what.head, LabelHead):
         label_head(build, x, source, what.head)
@@ -33,7 +36,8 @@ def _states(build: Builder, what: Transformer, vocabulary: Axis, lengths: Length
         tokens = sequence(build, "tokens", lengths.tokens, lengths.past)
         x = embed(build, tokens, vocabulary, model, only.embedding)
         return run_stack(build.within(name), x, only, tokens), tokens, tokens
-    source, memory = _memory(build, what.encoder, vocabulary, model, lengths)
+    words = Axis(SOURCE_VOCABULARY, what.vocab_size) if what.target_vocab_size else vocabulary
+    source, memory = _memory(build, what.encoder, words, model, lengths)
     inner = build.within("decoder")
     tokens = sequence(inner, "decoder tokens", lengths.decoder, lengths.past)
     x = embed(inner, tokens, vocabulary, model, what.decoder.embedding)

@@ -21,7 +21,7 @@ from tui_transformer.text.json_files import added_beside, options_beside, read_i
 from tui_transformer.text.specials import Specials
 from tui_transformer.text.vocabulary import MAX_ENTRIES, Vocabulary
 
-SOURCE, TARGET, TABLE = "source.spm", "target.spm", "vocab.json"
+SOURCE, TARGET, TABLE, TARGET_TABLE = "source.spm", "target.spm", "vocab.json", "target_vocab.json"
 INSTALL = "pip install 'sentencepiece>=0.2.3'"
 EXTRA_IDS = 100
 """Sentinels of T5, where its options do not say how many."""
@@ -39,6 +39,7 @@ class SentencePieceVocabulary(Vocabulary):
     Attributes:
         model: The file that cuts texts.
         target: The file that cuts what the decoder writes, where that is another.
+        target_words: Its pieces in order of ID, where they are others.
         first: What stands before a text.
         last: What stands after it.
         added: Entries past the table, which need no rows.
@@ -47,6 +48,7 @@ class SentencePieceVocabulary(Vocabulary):
 
     model: Path
     target: Path | None = None
+    target_words: tuple[str, ...] = field(default=(), repr=False)
     first: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
     added: int = 0
@@ -64,6 +66,14 @@ class SentencePieceVocabulary(Vocabulary):
         codes = (word for word in self.words if self.language and _LANGUAGE.fullmatch(word))
         return super().special_ids.union(self.ids[word] for word in (*self.own, *codes))
 
+    @cached_property
+    def written(self) -> SentencePieceVocabulary:
+        """With the file that cuts what the decoder writes, and its pieces."""
+        if self.target is None:
+            return self
+        found = replace(self, model=self.target, target=None, target_words=())
+        return replace(found, name=TARGET_TABLE, words=self.target_words) if self.target_words else found
+
     @property
     def rows(self) -> int:
         """The rows that an embedding table must have."""
@@ -80,7 +90,7 @@ class SentencePieceVocabulary(Vocabulary):
             ) from error
 
     def _beside(self) -> list[Path]:
-        names = (TABLE, "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json")
+        names = (TABLE, TARGET_TABLE, "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json")
         return [path for path in map(self.model.with_name, names) if path.exists()]
 
 
@@ -93,8 +103,7 @@ class SentencePieceTokenizer:
     @cached_property
     def target(self) -> SentencePieceTokenizer:
         """The tokenizer of the decoder's text."""
-        words = self.vocabulary
-        return self if words.target is None else SentencePieceTokenizer(replace(words, model=words.target, target=None))
+        return self if self.vocabulary.target is None else SentencePieceTokenizer(self.vocabulary.written)
 
     def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
         """Split a text into pieces; see `Tokenizer.encode`. A cut text keeps the tokens that are added around it."""
@@ -220,9 +229,20 @@ def _marian(path: Path) -> SentencePieceVocabulary:
     words = _by_id(read_ids(table), table)
     end = _present(words, "</s>")
     other = target if path.name == SOURCE and target.exists() else None
+    written = _target_words(path) if other is not None else ()
     return SentencePieceVocabulary(
-        path.name, words, 0, "sentencepiece", path, path, other, last=end, language=True, specials=_NAMES
+        path.name, words, 0, "sentencepiece", path, path, other, written, last=end, language=True, specials=_NAMES
     )
+
+
+def _target_words(path: Path) -> tuple[str, ...]:
+    """The pieces of `target_vocab.json`, where the options say that the sides have vocabularies of their own."""
+    if options_beside(path).get("separate_vocabs") is not True:
+        return ()
+    table = path.with_name(TARGET_TABLE)
+    if not table.exists():
+        raise InputError(f"{shown_path(path)} has no {TARGET_TABLE} beside it, though separate_vocabs is true: copy it")
+    return _by_id(read_ids(table), table)
 
 
 def _t5(path: Path) -> SentencePieceVocabulary:

@@ -108,6 +108,11 @@ class Vocabulary:
         return frozenset(self.ids[word] for word in self.special_words)
 
     @property
+    def written(self) -> Vocabulary:
+        """The words of what a decoder beside an encoder writes: these, unless it has others."""
+        return self
+
+    @property
     def rows(self) -> int:
         """The rows that an embedding table must have."""
         return self.size

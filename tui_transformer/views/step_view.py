@@ -40,10 +40,16 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The words beside rows and columns: of each token sequence, and of the vocabulary."""
+    """The words beside rows and columns: of each token sequence, and of the vocabulary.
+
+    Attributes:
+        word: Of an ID that the model writes.
+        source_word: Of one that its encoder reads, where that has other words.
+    """
 
     sequences: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     word: Callable[[int], str] = str
+    source_word: Callable[[int], str] = str
 
     def of(self, axis: ArrayAxis) -> Callable[[int], str]:
         """How the indices of an axis are written; safe to show. A word that occurs again has its position."""
@@ -51,7 +57,8 @@ class Labels:
         if words is not None and len(words) == axis.size:
             times = Counter(words)
             return lambda index: token_label(words[index]) + f" @{index}" * (times[words[index]] > 1)
-        return (lambda index: token_label(self.word(index))) if axis.name == "vocabulary" else str
+        word = {"vocabulary": self.word, "source vocabulary": self.source_word}.get(axis.name)
+        return str if word is None else lambda index: token_label(word(index))
 
 
 def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int = 0) -> View:

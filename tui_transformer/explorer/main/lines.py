@@ -94,8 +94,12 @@ class Lines:
         if scene is None:
             return [Sentence(encoding) for encoding in session.sequences.values()]
         rows, columns, place = scene.view.rows.sequence, scene.view.columns.sequence, scene.place
-        words = session.model.vocabulary
         return [
-            Sentence(encoding, place.row if rows == name else None, place.column if columns == name else None, words)
+            Sentence(
+                encoding,
+                place.row if rows == name else None,
+                place.column if columns == name else None,
+                session.words_of(name),
+            )
             for name, encoding in session.sequences.items()
         ]

@@ -64,7 +64,7 @@ def guesses(session: Session, position: int, count: int, report: Report = lambda
     row = trace.window(trace.program.logits, (range(position, position + 1), columns))[0]
     shares = np.exp(log_shares(row.astype(np.float64)))
     best = np.argsort(-shares, kind="stable")[:count].tolist()
-    return tuple(Guess(session.model.word(token), float(shares[token])) for token in best)
+    return tuple(Guess(session.model.target_word(token), float(shares[token])) for token in best)
 
 
 def answer(session: Session, position: int | None = None, report: Report = lambda _: None) -> Guess:

@@ -26,6 +26,7 @@ from tui_transformer.report.comparison import Comparison, compare_traces
 from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.encoding import Encoding, Token
 from tui_transformer.text.samples import sample_sentence
+from tui_transformer.text.vocabulary import Vocabulary
 from tui_transformer.views.step_view import Labels
 
 VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"
@@ -236,6 +237,10 @@ class Session:
         """The same, keeping as many bytes of values."""
         return self._checked(replace(self, budget=budget))
 
+    def words_of(self, sequence: str) -> Vocabulary | None:
+        """The words of a token sequence: a decoder may write others than its encoder reads."""
+        return self.model.target_vocabulary if sequence == TARGET else self.model.vocabulary
+
     # Changes
 
     def with_text(self, text: str) -> Session:
@@ -390,7 +395,7 @@ def _framed(session: Session) -> Batch:
 
 def _encode(session: Session, given: str | Ids) -> Encoding:
     if not isinstance(given, str):
-        return _written(session, given)
+        return _written(session.model.word, given)
     return session.model.encode(given, cut=session.cut, pair=session.pair)
 
 
@@ -398,17 +403,17 @@ def _encode_target(session: Session) -> Encoding | None:
     if not session.model.has_decoder:
         return None
     if session.decoder_ids is not None:
-        return _written(session, session.decoder_ids)
+        return _written(session.model.target_word, session.decoder_ids)
     if session.model.reads_again and not session.decoder_text:
-        return _written(session, session.model.read_again(session.encoding.ids))
+        return _written(session.model.target_word, session.model.read_again(session.encoding.ids))
     return session.model.encode_target(session.decoder_text, cut=session.cut)
 
 
-def _written(session: Session, ids: tuple[int, ...]) -> Encoding:
+def _written(named: Callable[[int], str], ids: tuple[int, ...]) -> Encoding:
     """Token IDs as a sentence of their words."""
     tokens, start = [], 0
     for token_id in ids:
-        word = session.model.word(token_id)
+        word = named(token_id)
         tokens.append(Token(token_id, word, start, start + len(word)))
         start += len(word) + 1
     return Encoding(" ".join(token.text for token in tokens), tuple(tokens))
@@ -439,7 +444,7 @@ def _unbroken(session: Session) -> Trace:
 
 def _label(session: Session) -> Labels:
     words = {name: tuple(token.text for token in found.tokens) for name, found in session.sequences.items()}
-    return Labels(words, session.model.word) if words else Labels()
+    return Labels(words, session.model.target_word, session.model.word) if words else Labels()
 
 
 def _stops_back(session: Session) -> tuple[str, ...]:

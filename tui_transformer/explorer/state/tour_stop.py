@@ -145,6 +145,6 @@ def _ablated(target: str) -> str:
 def _gradient(shown: Scenery, report: Report) -> str:
     """The wrong target and the gradient of the cell."""
     session, place = shown.after, answer_position(shown.after)
-    target = session.model.word(session.loss_targets[place]).strip(BLANKS)
+    target = session.model.target_word(session.loss_targets[place]).strip(BLANKS)
     likely = answer(session, place, report)
     return f"the model says {likely}, the target is {visible(target)}: loss {session.go_back(report).loss:.4g}"

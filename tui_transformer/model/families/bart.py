@@ -106,12 +106,18 @@ class BartConfig(FamilyConfig):
         super().__post_init__()
         for key in ("encoder_attention_heads", "decoder_attention_heads"):
             check_divides("d_model", self.d_model, key, getattr(self, key))
-        check_ids(self, "pad_token_id", "decoder_start_token_id")
+        check_ids(self, "pad_token_id")
+        check_ids(self, "decoder_start_token_id", words=self.target_vocab_size)
 
     @property
     def has_decoder(self) -> bool:
         """There are always two sequences."""
         return True
+
+    @property
+    def target_vocab_size(self) -> int:
+        """The words of the decoder."""
+        return self.vocab_size
 
     @property
     def max_length(self) -> int:
@@ -206,7 +212,7 @@ Configured = TypeVar("Configured", bound=BartConfig)
 
 def fitted(config: Configured, names: frozenset[str]) -> Configured:
     """With the bias of the logits, a matrix of their own, and the decoder's own table, where the file has them."""
-    *tables, matrix = _tables(names)
+    *tables, matrix = tables_in(names)
     bias = WEIGHTS.has(LOGITS_BIAS, names)
     if not config.tie_word_embeddings:
         own_table = OWN_TABLE in names or (tables[-1] in names and not names.isdisjoint(tables[:-1]))
@@ -219,13 +225,13 @@ def fitted(config: Configured, names: frozenset[str]) -> Configured:
 
 def copies(config: BartConfig, names: frozenset[str]) -> Mapping[str, str]:
     """One table serves both stacks and, unless the file has another there, the logits; untied, only equal tables."""
-    shared, encoder, decoder, matrix = _tables(names)
+    shared, encoder, decoder, matrix = tables_in(names)
     if config.tie_word_embeddings:
         return repeated(names, (shared, encoder, decoder, matrix))
     return repeated(names, (encoder if encoder in names else shared, decoder))
 
 
-def _tables(names: frozenset[str]) -> tuple[str, ...]:
+def tables_in(names: frozenset[str]) -> tuple[str, ...]:
     """Where the embedding table may be in this file; last the matrix of the logits."""
     prefix = "model." if any(name.startswith("model.") for name in names) else ""
     return (*(f"{prefix}{table.removeprefix('model.')}.weight" for table in TABLES), "lm_head.weight")

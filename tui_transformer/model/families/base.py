@@ -59,6 +59,12 @@ Places = Callable[[Host, int | None], Host]
 """The places of the tokens of every row, given the ID of padding."""
 
 
+def target_size(config: ModelConfig) -> int:
+    """How many token IDs a model writes: those of the decoder, where it has words of its own beside the encoder's."""
+    size: int = getattr(config, "target_vocab_size", config.vocab_size)
+    return size
+
+
 def counted(rows: Host, pad_id: int | None) -> Host:
     """Places 0, 1, 2 … of the tokens of every row."""
     del pad_id

@@ -148,9 +148,10 @@ def check_divides(many: str, count: int, few: str, parts: int) -> None:
         raise UsageError(f"{many} {shown(count)} is not divisible by {few} {shown(parts)}")
 
 
-def check_ids(config: Any, *fields: str) -> None:
-    """Raise UsageError for a token ID outside the vocabulary."""
+def check_ids(config: Any, *fields: str, words: int | None = None) -> None:
+    """Raise UsageError for a token ID outside the vocabulary, or outside another of so many words."""
+    size = config.vocab_size if words is None else words
     for field in fields:
         value = getattr(config, field)
-        if (value or 0) >= config.vocab_size:
-            raise UsageError(f"{config.key(field)} {shown(value)} is outside the vocabulary of {config.vocab_size}")
+        if (value or 0) >= size:
+            raise UsageError(f"{config.key(field)} {shown(value)} is outside the vocabulary of {size}")

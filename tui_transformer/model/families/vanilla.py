@@ -35,7 +35,8 @@ def describe(config: Config) -> Transformer:
     tied = embedding.table if config.tie_output else None
     head = Head(tied, bias=config.bias and tied is None)
     if not config.has_decoder:
-        return Transformer(config.vocab_size, config.d_model, head=head, **{config.stack: first})
+        encoder, decoder = (first, None) if config.stack == "encoder" else (None, first)
+        return Transformer(config.vocab_size, config.d_model, encoder, decoder, head)
     causal, free = (replace(layer.attention, causal=each) for each in (True, False))
     second = Stack(embedding, (replace(layer, attention=causal, cross=free),) * config.decoder_layers, last)
     return Transformer(config.vocab_size, config.d_model, first, second, head)

@@ -25,6 +25,7 @@ from tui_transformer.explorer.tools.generate.wording import WINDOW, token_text
 from tui_transformer.learning.answering import answers_first
 from tui_transformer.model import Model
 from tui_transformer.model.targets import looks_ahead
+from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.display import cells, fit, token_label, visible
 from tui_transformer.text.encoding import Encoding
 
@@ -79,9 +80,10 @@ Report = Callable[[str], None]
 
 def ending(session: Session, report: Report, temperature: float = 1.0) -> Ending:
     """Detokenize the IDs, and the most likely ID at every place where the model answers."""
-    tokenizer, trace = session.model.tokenizer, session.trace
-    if tokenizer is None:
+    trace = session.trace
+    if session.model.tokenizer is None:
         raise ValueError("this stop is only there where the model has words")
+    tokenizer = target_tokenizer(session.model.tokenizer) if session.model.has_decoder else session.model.tokenizer
     first, ahead = answers_first(session.model.folder), looks_ahead(trace.program)
     size = trace.program.shape(PROBABILITIES)[0]
     places = range(max(size - MOST_ROWS, 0), size) if ahead else range(1 if first else min(size, MOST_ROWS))
@@ -129,15 +131,17 @@ def _tokens(written: Encoding, places: range) -> list[str]:
 
 def _after(model: Model, before: Sequence[int], token: int) -> str:
     """What a token adds to the text, in quotes with the space that it begins with."""
-    return f"“{visible(token_text(model, before[-WINDOW:], token))}”" if token < _size(model) else model.word(token)
+    if token >= _size(model):
+        return model.target_word(token)
+    return f"“{visible(token_text(model, before[-WINDOW:], token))}”"
 
 
 def _size(model: Model) -> int:
-    return model.vocabulary.size if model.vocabulary is not None else 0
+    return model.target_vocabulary.size if model.target_vocabulary is not None else 0
 
 
 def _word(model: Model, before: Sequence[int], token: int) -> str:  # noqa: ARG001 - named as the other
-    return model.word(token)
+    return model.target_word(token)
 
 
 def _shown(found: Sequence[tuple[Likely, ...]], named: Sequence[Callable[[int], str]]) -> list[str]:

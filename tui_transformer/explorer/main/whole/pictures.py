@@ -23,6 +23,7 @@ from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import VOCABULARY, Session
 from tui_transformer.text.display import token_label
+from tui_transformer.text.vocabulary import Vocabulary
 from tui_transformer.views.step_view import scale_for, tile_extremes
 from tui_transformer.views.view import Scale, Values
 from tui_transformer.views.whole import ANSWER, sketch
@@ -257,18 +258,19 @@ class Drawing:
 
     def _vocabulary_beside(self, placement: Placement) -> Picture | None:
         """The words of the sentence in the vocabulary, where a first band has room for them beside its boxes."""
-        words, room = self.session.model.vocabulary, placement.width - 4 - placement.rest
+        axes = self.session.trace.program.axes(placement.band.boxes[0].steps[0])
+        words, room = self.session.words_of(axes[0].sequence), placement.width - 4 - placement.rest
         if words is None or not placement.tall or room < LEAST_WORDS:
             return None
-        axes = self.session.trace.program.axes(placement.band.boxes[0].steps[0])
         tokens = self.session.sequences[axes[0].sequence].tokens
         entries, current = sorted({token.id for token in tokens}), tokens[self._row_here(axes)].id
         shown = window(len(entries), entries.index(current), placement.rows)
-        lines = tuple(self._entry(entries[place], marked=entries[place] == current) for place in shown)
+        lines = tuple(self._entry(words, entries[place], marked=entries[place] == current) for place in shown)
         return Picture(VOCABULARY, f"vocabulary {words.size:,}", lines=lines)
 
-    def _entry(self, token: int, *, marked: bool) -> Line:
-        return Line(token_label(self.session.model.word(token)), str(token), marked=marked, first=True)
+    def _entry(self, words: Vocabulary, token: int, *, marked: bool) -> Line:
+        word = words.word(token) if token < words.size else str(token)
+        return Line(token_label(word), str(token), marked=marked, first=True)
 
     def _answer(self, name: str, count: int) -> tuple[Line, ...]:
         """The most likely words where the model answers."""
@@ -277,7 +279,7 @@ class Drawing:
         logits = name == "output.logits"
         return tuple(
             Line(
-                token_label(model.word(each.token)),
+                token_label(model.target_word(each.token)),
                 f"{each.logit:.2f}" if logits else percent(each.probability),
                 marked=place == 0,
                 share=each.probability,

@@ -136,7 +136,7 @@ class GenerateView(Vertical):
         source = draft.writer.source
         self.query_one("#source").set_class(bool(source), "-read")
         if source:
-            text = "".join(token_texts(draft.writer.model, source))
+            text = "".join(token_texts(draft.writer.model, source, source=True))
             width = self.query_one(TokenText).size.width
             self._written.write("source", lines.source_line(text, width, inks_of(self.screen)))
 

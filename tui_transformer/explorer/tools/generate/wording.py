@@ -7,7 +7,9 @@ from functools import lru_cache
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
+from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.display import visible
+from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.vocabulary import Vocabulary
 
 Decode = Callable[[list[int]], str]
@@ -19,9 +21,10 @@ INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
 """What stands for bytes that are no character yet."""
 
 
-def token_texts(model: Model, ids: Sequence[int]) -> list[str]:
-    """What every token adds to the text, so that all together are the text."""
-    return [token_text(model, ids[max(place - WINDOW, 0) : place], token) for place, token in enumerate(ids)]
+def token_texts(model: Model, ids: Sequence[int], *, source: bool = False) -> list[str]:
+    """What every token adds to the text, so that all together are the text; `source`: to that of the encoder."""
+    tokenizer = model.tokenizer if source else _writer(model)
+    return [_text(tokenizer, ids[max(place - WINDOW, 0) : place], token) for place, token in enumerate(ids)]
 
 
 def token_text(model: Model, before: Sequence[int], token: int) -> str:
@@ -29,14 +32,22 @@ def token_text(model: Model, before: Sequence[int], token: int) -> str:
 
     Bytes of a character add nothing until the last of them is there.
     """
-    if model.tokenizer is None:
+    return _text(_writer(model), before, token)
+
+
+def _writer(model: Model) -> Tokenizer | None:
+    return None if model.tokenizer is None else target_tokenizer(model.tokenizer)
+
+
+def _text(tokenizer: Tokenizer | None, before: Sequence[int], token: int) -> str:
+    if tokenizer is None:
         return f" {token}" if before else str(token)
-    return _added(model.tokenizer.decode, model.tokenizer.vocabulary, tuple(before), token)
+    return _added(tokenizer.decode, tokenizer.vocabulary, tuple(before), token)
 
 
 def token_name(model: Model, before: Sequence[int], token: int) -> str:
     """A token by itself: a word as it is, a piece of one in quotes with the space that it begins with."""
-    words = model.vocabulary
+    words = model.target_vocabulary
     if words is None or not 0 <= token < words.size:
         return f"ID {token}"
     if words.kind == "words" or token in words.special_ids:

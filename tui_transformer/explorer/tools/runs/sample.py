@@ -44,7 +44,7 @@ class Sample:
     def labels(self, model: Model) -> Labels:
         """Its tokens as words."""
         own = tuple(map(model.word, self.ids))
-        target = {} if self.decoder_ids is None else {"decoder tokens": tuple(map(model.word, self.decoder_ids))}
+        target = {} if self.decoder_ids is None else {"decoder tokens": tuple(map(model.target_word, self.decoder_ids))}
         return Labels({"tokens": own} | target)
 
 

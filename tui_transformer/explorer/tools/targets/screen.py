@@ -80,7 +80,7 @@ class TargetsScreen(PromptScreen):
     def _completions(self, typed: str) -> list[str]:
         """What is typed with its last word completed from the vocabulary."""
         before, space, last = typed.rpartition(" ")
-        words = self._model.vocabulary
+        words = self._model.target_vocabulary
         if words is None or not last or last.lstrip("-−").isdecimal():
             return []
         fitting = (word for word in words.words if completes(word, last) and word != last and visible(word) == word)
@@ -97,7 +97,7 @@ class TargetsScreen(PromptScreen):
             words = [completed.rpartition(" ")[2] for completed in line.suggestions]
             self._say("suggestions", Content(f"tab: {'   '.join(words)}" if words else ""))
             return
-        word = self._model.word
+        word = self._model.target_word
         pairs = zip(self._tokens[:MOST_PAIRS], targets, strict=False)
         lines = [f"{visible(token)}{TO}{'·' if to == NOT_COUNTED else visible(word(to))}" for token, to in pairs]
         self._say("suggestions", Content("   ").join(map(Content, lines)))
