@@ -43,6 +43,8 @@ LISTS = {
     "positions --dimensions",
     "score --targets",
     "show --targets",
+    "survey --layers",
+    "survey --measure",
     "trace --targets",
     "trace --steps",
     "attribute --tokens",

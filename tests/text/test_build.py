@@ -210,11 +210,10 @@ def test_files_are_read_line_by_line_whatever_their_ends(tmp_path: Path, monkeyp
     assert sum(seen) == first.stat().st_size + second.stat().st_size
 
 
-def test_a_line_that_never_ends_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_transformer.text.corpus.LONGEST_LINE", 8)
+def test_a_line_that_never_ends_comes_in_parts(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("one two three four" + "x" * 20)
-    parts = list(read_lines([path]))
+    parts = list(read_lines([path], longest=8))
     assert "".join(parts) == path.read_text()
     assert parts[0] == "one two "
     assert max(map(len, parts)) == 8

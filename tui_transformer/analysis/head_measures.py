@@ -118,7 +118,19 @@ class Means:
         }
 
     def _mean(self, measure: Measure, values: Host) -> tuple[float, ...]:
-        enough = self._seen >= min(measure.fewest, int(self._seen.max(initial=0)))
-        counted = ~np.isnan(values) & enough
+        values = counted_only(values, self._seen, measure.fewest)
+        counted = ~np.isnan(values)
         total, count = np.where(counted, values, 0.0).sum(axis=1), counted.sum(axis=1)
         return tuple(np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0).tolist())
+
+
+def counted_only(values: Host, seen: Host, fewest: int) -> Host:
+    """Heads × queries, NaN for queries that may look at fewer keys, unless none may look at more.
+
+    Args:
+        values: Heads × queries.
+        seen: How many keys each query may look at.
+        fewest: How many it should.
+    """
+    counted: Host = np.where(seen >= min(fewest, int(seen.max(initial=0))), values, np.nan)
+    return counted

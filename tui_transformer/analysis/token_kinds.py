@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -52,14 +54,30 @@ NOTHING = Hidden()
 """The choice that hides nothing."""
 
 
+KINDS = ("special", "punctuation", "number", "word", "other")
+"""The kinds that tokens are counted by; every token has one."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """One token sequence: the ID of every token, and which are real (no padding), special and separating."""
+    """One token sequence: the ID of every token, and which are real (no padding), special and separating.
+
+    Attributes:
+        vocabulary: Their words; None where there are none.
+    """
 
     ids: Host
     real: Host
     special: Host
     separating: Host
+    vocabulary: Vocabulary | None = None
+
+    @cached_property
+    def kinds(self) -> Host:
+        """The kind of every token, as a number in `KINDS`; other where there are no words."""
+        ids = self.ids.tolist()
+        known = {token_id: KINDS.index(_kind(self.vocabulary, token_id)) for token_id in set(ids)}
+        return np.array([known[token_id] for token_id in ids], dtype=np.int64)
 
     def hidden(self, choice: Hidden) -> Host:
         """True for every token that a choice hides."""
@@ -77,7 +95,7 @@ def tokens_of(trace: Trace, vocabulary: Vocabulary | None, axis: Axis, item: int
         vocabulary = vocabulary.written
     special = _marked(ids, vocabulary, is_special)
     separating = _marked(ids, vocabulary, is_separator)
-    return Tokens(ids, real_tokens(trace, axis, item), special, separating)
+    return Tokens(ids, real_tokens(trace, axis, item), special, separating, vocabulary)
 
 
 def is_special(vocabulary: Vocabulary, token_id: int) -> bool:
@@ -97,6 +115,18 @@ def is_separator(vocabulary: Vocabulary, token_id: int) -> bool:
     return bool(bare) and all(unicodedata.category(character).startswith("P") for character in bare)
 
 
+def _kind(vocabulary: Vocabulary | None, token_id: int) -> str:
+    """The kind of a token: by its first character, once the marks of pieces are taken off."""
+    if vocabulary is None or not 0 <= token_id < vocabulary.size:
+        return "other"
+    if is_special(vocabulary, token_id):
+        return "special"
+    if is_separator(vocabulary, token_id):
+        return "punctuation"
+    first = vocabulary.word(token_id).lstrip("#Ġ▁ ")[:1]
+    return "number" if first.isdigit() else "word" if first.isalpha() or first in ("[", "<") else "other"
+
+
 def _ids(trace: Trace, axis: Axis, item: int) -> Host:
     """The IDs of the sequence of an axis; −1 where the model reads none, or for tokens that are not in this trace."""
     names = (name for name in trace.givens if name.endswith("input.ids"))
@@ -112,5 +142,13 @@ def _ids(trace: Trace, axis: Axis, item: int) -> Host:
 def _marked(ids: Host, vocabulary: Vocabulary | None, test: Callable[[Vocabulary, int], bool]) -> Host:
     if vocabulary is None:
         return np.zeros(ids.shape, dtype=np.bool_)
-    known = {token_id: token_id >= 0 and test(vocabulary, token_id) for token_id in set(ids.tolist())}
-    return np.array([known[token_id] for token_id in ids.tolist()], dtype=np.bool_)
+    known = _KNOWN.setdefault(vocabulary, {})
+    listed = ids.tolist()
+    for token_id in set(listed):
+        if (test, token_id) not in known:
+            known[test, token_id] = token_id >= 0 and test(vocabulary, token_id)
+    return np.array([known[test, token_id] for token_id in listed], dtype=np.bool_)
+
+
+_KNOWN: WeakKeyDictionary[Vocabulary, dict[tuple[Callable[[Vocabulary, int], bool], int], bool]] = WeakKeyDictionary()
+"""What was asked of each vocabulary's words: every attention step asks again."""

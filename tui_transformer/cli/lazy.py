@@ -14,6 +14,7 @@ from typing import Any
 from typer._click import Command, Context, HelpFormatter
 from typer.main import get_command
 
+from tui_transformer.cli.bare import BareCommand
 from tui_transformer.cli.once import App, OnceGroup
 from tui_transformer.cli.options import takes_request
 
@@ -56,7 +57,7 @@ def _app(name: str, module: ModuleType) -> App:
         import_module(f"tui_transformer.cli.{name}").run(request)
 
     app = single()
-    app.command(help=module.__doc__)(takes_request(command, module.Request))
+    app.command(help=module.__doc__, cls=BareCommand)(takes_request(command, module.Request))
     return app
 
 

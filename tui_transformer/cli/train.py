@@ -6,19 +6,17 @@ import contextlib
 import os
 import shlex
 import shutil
-import signal
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, NoReturn
 
 import typer
 
 from tui_transformer.cli.options import SIZES
 from tui_transformer.cli.output import emit, note
+from tui_transformer.cli.stopping import stopping
 from tui_transformer.cli.train_options import Given
 from tui_transformer.engine.keep import readable
 from tui_transformer.errors import InputError, UsageError
@@ -35,7 +33,6 @@ from tui_transformer.text.display import fit, visible
 OF_THE_COMMAND = ("out", "resume", "log", "recipe")
 _WRITTEN = {"file": "FILE", "task": "--task"}
 OF_A_NEW_MODEL = ("architecture", *SIZES)
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 LOG = "log.jsonl"
 """In the folder of a run whose log has no other place."""
 
@@ -104,7 +101,7 @@ def _see_through(begun: Run, log: Log, named: Path | None) -> None:
         raise InputError(f"all {trainer.step:,} steps are made: go on with more, as --steps {2 * trainer.step}")
     note(_about(trainer))
     progress = Progress(trainer.settings.steps, trainer.step)
-    with _stopping() as stop, contextlib.closing(progress):
+    with stopping() as stop, contextlib.closing(progress):
         while not trainer.done:
             begun.step(log, progress.show)
             if log.epoch is not None:
@@ -145,26 +142,6 @@ def _tell(folder: Path, record: Record, measured: Measured | None) -> None:
 
 
 # Stopping
-
-
-@contextlib.contextmanager
-def _stopping() -> Iterator[list[int]]:
-    """A list that a signal is put into; a second one ends the program as usual."""
-    stop: list[int] = []
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-
-    def remember(number: int, _frame: FrameType | None) -> None:
-        stop.append(number)
-        signal.signal(number, before[number])
-
-    for number in SIGNALS:
-        if before[number] is not signal.SIG_IGN:
-            signal.signal(number, remember)
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _stopped(begun: Run, log: Path | None, number: int) -> NoReturn:

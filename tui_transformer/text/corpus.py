@@ -17,12 +17,15 @@ LONGEST_LINE = 1 << 19
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-def read_lines(paths: Sequence[Path], read: Callable[[int], None] = lambda _: None) -> Iterator[str]:
+def read_lines(
+    paths: Sequence[Path], read: Callable[[int], None] = lambda _: None, longest: int = LONGEST_LINE
+) -> Iterator[str]:
     r"""The lines of files, with their ends as `\n`; no more than a few megabytes are in memory.
 
     Args:
         paths: UTF-8 text files; pipes too.
         read: Told after each piece how many bytes it had.
+        longest: A longer line comes in parts.
 
     Raises:
         InputError: A file is missing, a folder, not readable, binary or not UTF-8.
@@ -30,7 +33,7 @@ def read_lines(paths: Sequence[Path], read: Callable[[int], None] = lambda _: No
     for path in paths:
         try:
             with path.open("rb") as file:
-                yield from _lines(_texts(file, path, read))
+                yield from lines_of(file, shown_path(path), read, longest)
         except IsADirectoryError as error:
             raise InputError(f"{shown_path(path)} is a folder: name the files in it") from error
         except (OSError, ValueError) as error:
@@ -38,14 +41,21 @@ def read_lines(paths: Sequence[Path], read: Callable[[int], None] = lambda _: No
             raise InputError(f"{shown_path(path)} cannot be read ({reason}): check the path") from error
 
 
-def _texts(file: BinaryIO, path: Path, read: Callable[[int], None]) -> Iterator[str]:
+def lines_of(
+    file: BinaryIO, name: str, read: Callable[[int], None] = lambda _: None, longest: int = LONGEST_LINE
+) -> Iterator[str]:
+    """The same of a file that is open, as standard input is; `name` is what messages call it."""
+    return _lines(_texts(file, name, read), longest)
+
+
+def _texts(file: BinaryIO, name: str, read: Callable[[int], None]) -> Iterator[str]:
     """The text of a file in pieces."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     at, first = 0, True
     while True:
         data = file.read(CHUNK)
-        _check_text(data, at, path)
-        text = _decoded(decoder, data, at, path)
+        _check_text(data, at, name)
+        text = _decoded(decoder, data, at, name)
         yield text.removeprefix(_BYTE_ORDER_MARK) if first else text
         read(len(data))
         at, first = at + len(data), False
@@ -53,30 +63,30 @@ def _texts(file: BinaryIO, path: Path, read: Callable[[int], None]) -> Iterator[
             return
 
 
-def _check_text(data: bytes, at: int, path: Path) -> None:
+def _check_text(data: bytes, at: int, name: str) -> None:
     if (nul := data.find(0)) >= 0:
-        raise InputError(f"{shown_path(path)} is binary (byte {at + nul:,} is NUL): choose text files in UTF-8")
+        raise InputError(f"{name} is binary (byte {at + nul:,} is NUL): choose text files in UTF-8")
 
 
-def _decoded(decoder: codecs.IncrementalDecoder, data: bytes, at: int, path: Path) -> str:
+def _decoded(decoder: codecs.IncrementalDecoder, data: bytes, at: int, name: str) -> str:
     waiting = len(decoder.getstate()[0])
     try:
         return decoder.decode(data, final=not data)
     except UnicodeDecodeError as error:
         place = at - waiting + error.start
-        raise InputError(f"{shown_path(path)} is not UTF-8 (at byte {place:,}): save it as UTF-8") from error
+        raise InputError(f"{name} is not UTF-8 (at byte {place:,}): save it as UTF-8") from error
 
 
-def _lines(texts: Iterator[str]) -> Iterator[str]:
+def _lines(texts: Iterator[str], longest: int) -> Iterator[str]:
     rest = ""
     for text in texts:
         whole = (rest + text).replace("\r\n", "\n")
         *lines, rest = whole.split("\n")
         for line in lines:
             yield f"{line}\n"
-        while len(rest) > LONGEST_LINE:
-            part = rest[:LONGEST_LINE]
-            end = part.rfind(" ") + 1 or LONGEST_LINE
+        while len(rest) > longest:
+            part = rest[:longest]
+            end = part.rfind(" ") + 1 or longest
             yield rest[:end]
             rest = rest[end:]
     if rest:

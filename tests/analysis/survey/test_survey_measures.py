@@ -1,0 +1,203 @@
+"""What a survey measures in a text: against plain formulas, and against the same measures of one text."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tui_transformer.analysis.attention_rows import Reader
+from tui_transformer.analysis.attentions import attentions
+from tui_transformer.analysis.effects import effects
+from tui_transformer.analysis.head_measures import head_measures
+from tui_transformer.analysis.logit_lens import lens_of
+from tui_transformer.analysis.survey.batch import Asked, Item, check_asked, readings, survey
+from tui_transformer.analysis.survey.measures import MEASURES, USUAL, chosen, unit_of
+from tui_transformer.analysis.survey.reading import Reading, Text
+from tui_transformer.analysis.survey.sums import Source
+from tui_transformer.analysis.survey.table import examples, rows
+from tui_transformer.engine.targets import every
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model import Model
+
+TEXT = "The fox found 2 shells . The fox found a stone ."
+
+
+@pytest.fixture(scope="module")
+def story() -> Model:
+    return Model.load("story", device="cpu")
+
+
+def read(model: Model, *names: str, text: str = TEXT) -> dict[tuple[str, int, str], Reading]:
+    trace = model.trace(text, cut=True)
+    found = readings(Text(model, trace), names)
+    return {(reading.place.part, reading.place.layer, reading.place.measure): reading for reading in found}
+
+
+def items(*texts: str) -> list[Item]:
+    return [Item(number, Source("a.txt", number + 1, text)) for number, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize("name", ["story", "encoder", "encoder-decoder"])
+def test_head_measures_are_those_of_one_text(name: str):
+    model = Model.load(name, device="cpu")
+    text = "the waves, the waves." if name != "story" else TEXT
+    found, trace = read(model, *USUAL, text=text), model.trace(text)
+    for layer in head_measures(trace, attentions(trace.program), Reader(model.vocabulary)):
+        for measure, values in layer.values.items():
+            reading = found[layer.attention.group, layer.attention.layer, measure]
+            np.testing.assert_array_equal(reading.values, values)
+
+
+def test_the_strongest_token_is_where_the_measure_is_largest(story: Model):
+    trace = story.trace(TEXT)
+    weights = trace["decoder.1.self_attention.weights"].astype(np.float64)
+    previous = np.stack([np.diag(head, -1) for head in weights])
+    reading = read(story, "previous")["decoder self-attention", 1, "previous"]
+    np.testing.assert_allclose(reading.strongest, previous.max(axis=1))
+    np.testing.assert_array_equal(reading.positions, previous.argmax(axis=1) + 1)
+
+
+@pytest.mark.parametrize("name", ["story", "encoder"])
+def test_attention_by_distance_is_the_mean_of_diagonals(name: str):
+    model = Model.load(name, device="cpu")
+    text = TEXT if name == "story" else "the day began, and the day was good."
+    weights = model.trace(text)[attentions(model.program(3))[0].name].astype(np.float64)
+    found = read(model, "distance", text=text)
+    part = next(iter(found))[0]
+    for distance in (1, 2, 3) if name == "story" else (-3, -1, 0, 2):
+        expected = [np.diag(head, -distance).mean() for head in weights]
+        np.testing.assert_allclose(found[part, 0, f"distance:{distance}"].values, expected, atol=1e-7)
+    n = weights.shape[1]
+    queries = range(4, n)
+    expected = [np.mean([head[i, max(i - 7, 0) : i - 3].mean() for i in queries]) for head in weights]
+    np.testing.assert_allclose(found[part, 0, "distance:4..7"].values, expected, atol=1e-7)
+
+
+def test_every_key_has_one_kind(story: Model):
+    trace = story.trace(TEXT)
+    tokens = Reader(story.vocabulary).keys(trace, attentions(trace.program)[0])
+    words = [story.word(token) for token in tokens.ids.tolist()]
+    weights = trace["decoder.0.self_attention.weights"].astype(np.float64)
+    dots = np.array([word.strip("Ġ") == "." for word in words])
+    first = int(dots.argmax())
+    reading = read(story, "kind")["decoder self-attention", 0, "kind:punctuation"]
+    np.testing.assert_allclose(reading.values, weights[:, first:, dots].sum(axis=-1).mean(axis=-1))
+
+
+def test_lens_depth_is_the_last_layer_that_changes_the_first_choice(story: Model):
+    trace = story.trace(TEXT)
+    lens = lens_of(trace.program)
+    words = [lens.spell(trace, depth, range(lens.tokens)).words[:, 0].tolist() for depth in lens.depths]
+    depths = []
+    for token in range(lens.tokens):
+        spelled = [layer[token] for layer in words]
+        depths.append(next(at for at in range(len(spelled)) if len(set(spelled[at:])) == 1))
+    found = read(story, "lens")
+    whole = next(reading for (_, _, measure), reading in found.items() if measure == "lens:depth")
+    assert whole.values[0] == pytest.approx(np.mean(depths))
+    assert whole.strongest[0] == max(depths)
+    assert found["logit lens", len(lens.depths) - 2, "lens:agreement"].values[0] == 1.0
+
+
+@pytest.mark.parametrize(("name", "mean"), [("ablation", False), ("ablation-mean", True)])
+def test_ablation_is_that_of_one_text(story: Model, name: str, mean: bool):
+    trace = story.trace(TEXT)
+    expected = [effect for _, effect in effects(trace, every(trace.program), mean=mean)]
+    found = read(story, name)
+    for field in ("divergence", "change"):
+        steps = attentions(trace.program)
+        values = np.concatenate([found[step.group, step.layer, f"{name}:{field}"].values for step in steps])
+        np.testing.assert_array_equal(values, [getattr(effect, field) for effect in expected])
+
+
+def test_activations_of_neurons_and_heads(story: Model):
+    trace, found = story.trace(TEXT), read(story, "neurons", "context")
+    neurons = trace["decoder.0.feed_forward.activation"]
+    reading = found["decoder feed-forward", 0, "neurons"]
+    np.testing.assert_allclose(reading.values, neurons.mean(axis=0, dtype=np.float64))
+    np.testing.assert_array_equal(reading.strongest, neurons.max(axis=0))
+    np.testing.assert_array_equal(reading.positions, neurons.argmax(axis=0))
+    heads = np.linalg.norm(trace["decoder.0.self_attention.context"].astype(np.float64), axis=-1)
+    np.testing.assert_allclose(found["decoder self-attention", 0, "context"].strongest, heads.max(axis=-1))
+
+
+def test_a_batch_gives_what_its_parts_give_together(story: Model):
+    texts = items(TEXT, "A crow", "The fox found a shell . The fox", "Once there was a small girl called Mira", "a")
+    asked = Asked(tuple(MEASURES), top=2)
+    whole = survey(story, texts, asked).to_bytes()
+    for cut in (1, 3):
+        first, second = survey(story, texts[:cut], asked), survey(story, texts[cut:], asked)
+        assert (first + second).to_bytes() == whole
+        assert survey(story, texts, asked).places == (second + first).places
+
+
+def test_rows_hold_mean_interval_and_count(story: Model):
+    texts = items(TEXT, "A crow", "The fox found a shell . The fox found a stone .")
+    found = [row for row in rows(survey(story, texts, Asked(("induction", "first"))), "story") if row.layer == 1]
+    induction = next(row for row in found if row.measure == "induction" and row.head == 0)
+    values = [read(story, "induction", text=each.source.text) for each in texts]
+    numbers = [each["decoder self-attention", 1, "induction"].values[0] for each in values]
+    numbers = [number for number in numbers if not math.isnan(number)]
+    assert (induction.count, len(numbers)) == (2, 2)  # a crow repeats nothing
+    assert induction.mean == pytest.approx(np.mean(numbers))
+    half = 12.7062047364 * np.std(numbers, ddof=1) / math.sqrt(2)
+    assert (induction.low, induction.high) == pytest.approx((np.mean(numbers) - half, np.mean(numbers) + half))
+    assert next(row for row in found if row.measure == "first").count == 3
+
+
+def test_examples_name_the_text_the_line_and_the_token(story: Model):
+    texts = items("A crow", TEXT)
+    found = list(examples(survey(story, texts, Asked(("neurons",), top=1, layers=frozenset({1}))), "story"))
+    assert len(found) == story.program(2).shape("decoder.1.feed_forward.activation")[-1]
+    for example in found[:20]:
+        neurons = story.trace(example.text)["decoder.1.feed_forward.activation"]
+        assert neurons[example.position, example.neuron] == example.value
+        assert texts[example.line - 1].source.text == example.text
+
+
+def test_a_long_text_is_cut(story: Model):
+    sums = survey(story, items(TEXT), Asked(("first",), length=3))
+    assert (sums.counts.texts, sums.counts.tokens, sums.counts.cut) == (1, 3, 1)
+    text = next(examples(sums, "story")).text
+    assert TEXT.startswith(text)
+    assert story.encode(text).ids == story.encode(TEXT).ids[:3]
+
+
+def test_a_text_without_tokens_is_left_out():
+    sums = survey(Model.load("encoder", device="cpu"), items("the waves", "   "), Asked(("first",)))
+    assert (sums.counts.texts, sums.counts.left_out) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "said"),
+    [
+        ("attention", Asked(), "no vocabulary"),
+        ("story", Asked(layers=frozenset({9})), "there is no layer 9: layers are 0 to"),
+    ],
+)
+def test_what_a_model_lacks_is_said_before_texts_are_read(model: str, asked: Asked, said: str):
+    loaded = Model.load(model, device="cpu")
+    with pytest.raises(InputError, match=said):
+        check_asked(loaded, asked)
+
+
+def test_measures_are_chosen_by_name():
+    assert chosen(["induction", "entropy", "induction"]) == ("entropy", "induction")
+    with pytest.raises(UsageError, match="no measure is called 'surprise'"):
+        chosen(["surprise"])
+
+
+@pytest.mark.parametrize(
+    ("row", "unit"),
+    [
+        ("entropy", "bits"),
+        ("ablation:change", "nats"),
+        ("ablation-mean:relative", ""),
+        ("lens:depth", "layers"),
+        ("kind:word", ""),
+    ],
+)
+def test_rows_have_units(row: str, unit: str):
+    assert unit_of(row) == unit

@@ -1,0 +1,186 @@
+"""`survey`: many texts measured by one command, stopped and taken up, on processes and on Ray."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import os
+import pty
+import signal
+import sys
+import tty
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from command_line import Run
+
+from tui_transformer.analysis.survey.sums import Counts
+from tui_transformer.cli import survey
+from tui_transformer.cli.bare import completed
+from tui_transformer.cli.stopping import Escape, stopping
+from tui_transformer.cli.survey import Line, parse_layers
+from tui_transformer.errors import UsageError
+from tui_transformer.survey.here import here
+from tui_transformer.survey.results import read_results
+from tui_transformer.survey.running import Progress
+
+TEXTS = "\n".join(f"The fox found {number} shells . The fox found a stone ." for number in range(40))
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey, "in_processes", lambda work, batches, count: here(work, batches))
+
+
+@pytest.fixture
+def corpus(run: Run) -> str:
+    Path("corpus.txt").write_text(TEXTS, encoding="utf-8")
+    return "corpus.txt"
+
+
+def table(path: str) -> list[dict[str, str]]:
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_row_a_layer_head_and_measure(run: Run, corpus: str):
+    ended = run("survey", corpus, "--model", "copy", "--measure", "induction,previous", "--out", "heads.csv")
+    assert ended.code == 0, ended.err
+    assert "40 texts" in ended.err
+    rows = table("heads.csv")
+    places = {(row["layer"], row["head"], row["measure"]) for row in rows}
+    assert len(places) == len(rows)
+    assert {row["measure"] for row in rows} == {"induction", "previous"}
+    assert all(float(row["low"]) <= float(row["mean"]) <= float(row["high"]) for row in rows)
+    assert {row["count"] for row in rows} == {"40"}
+    assert not Path("heads.csv.state").exists()
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_layers_top_and_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b'{"text": "The fox found a fox"}\n')))
+    arguments = ("--model", "story", "--measure", "first", "--measure", "itself", "--layers", "0,2", "--top", "1")
+    ended = run("survey", "-", *arguments, "--out", "heads.json")
+    assert ended.code == 0, ended.err
+    found = read_results(Path("heads.json"))
+    assert {row.layer for row in found.rows} == {0, 2}
+    assert {row.measure for row in found.rows} == {"first", "itself"}
+    assert {(example.rank, example.file, example.text) for example in found.examples} == {
+        (1, "-", "The fox found a fox")
+    }
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_esc_and_signals_keep_what_is_done_and_the_command_goes_on(
+    run: Run, corpus: str, monkeypatch: pytest.MonkeyPatch
+):
+    command = ("survey", corpus, "--model", "story", "--out", "heads.csv")
+    assert run(*command).code == 0
+    whole = Path("heads.csv").read_bytes()
+    examples = Path("heads.examples.csv").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(Escape, "pressed", property(lambda _: True))
+        ended = run(*command)
+    assert ended.code == 130
+    assert "stopped after 16 texts, which heads.csv.state holds: the same command goes on" in ended.err
+    assert {row["count"] for row in table("heads.csv")} <= {"16"}
+    ended = run(*command)
+    assert ended.code == 0
+    assert "goes on with what heads.csv.state holds" in ended.err
+    assert (Path("heads.csv").read_bytes(), Path("heads.examples.csv").read_bytes()) == (whole, examples)
+    assert not Path("heads.csv.state").exists()
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("missing.txt", "--out", "a.csv"), 1, "missing.txt: no such file"),
+        (("corpus.txt",), 2, "--out"),
+        (("corpus.txt", "--out", "a.txt"), 2, "name it with the ending .csv, .json, .parquet"),
+        (("corpus.txt", "--out", "a.csv", "--measure", "surprise"), 2, "no measure is called 'surprise'"),
+        (("corpus.txt", "--out", "a.csv", "--layers", "x"), 2, "'x' is no layer"),
+        (("corpus.txt", "--out", "a.csv", "--layers", "3-1"), 2, "ends before it begins"),
+        (("corpus.txt", "--out", "a.csv", "--layers", "9"), 1, "there is no layer 9"),
+        (("corpus.txt", "--out", "a.csv", "--workers", "0"), 2, "workers"),
+        (("corpus.txt", "--out", "a.csv", "--model", "attention"), 1, "no vocabulary"),
+        (("empty.txt", "--out", "a.csv"), 1, "there is no text"),
+        (("broken.jsonl", "--out", "a.csv"), 1, "broken.jsonl line 1: not JSON"),
+    ],
+)
+def test_what_cannot_be_is_one_line(run: Run, corpus: str, arguments: tuple[str, ...], code: int, said: str):
+    Path("empty.txt").write_text("\n \n", encoding="utf-8")
+    Path("broken.jsonl").write_text("{\n", encoding="utf-8")
+    ended = run("survey", *arguments)
+    assert (ended.code, said in ended.err) == (code, True), ended.err
+    assert not Path("a.csv").exists()
+
+
+def test_ray_that_is_not_installed_is_said(run: Run, corpus: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    ended = run("survey", "--ray", corpus, "--model", "story", "--out", "a.csv")
+    assert ended.code == 1
+    assert "--ray needs Ray: pip install 'tui-transformer[ray]'" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["--ray"], ["--ray", "local"]),
+        (["--ray", "a.txt"], ["--ray", "local", "a.txt"]),
+        (["--ray", "--out", "a.csv"], ["--ray", "local", "--out", "a.csv"]),
+        (["--ray", "auto", "a.txt"], ["--ray", "auto", "a.txt"]),
+        (["--ray", "10.0.0.1:6379"], ["--ray", "10.0.0.1:6379"]),
+        (["--ray", "ray://head:10001"], ["--ray", "ray://head:10001"]),
+        (["--", "--ray"], ["--", "--ray"]),
+    ],
+)
+def test_the_address_of_ray_may_be_left_out(given: list[str], expected: list[str]):
+    assert completed(given, {"--ray"}) == expected
+
+
+def test_layers_are_numbers_and_ranges():
+    assert parse_layers("0, 3-5,4") == {0, 3, 4, 5}
+    assert parse_layers(None) is None
+    with pytest.raises(UsageError, match="'' is no layer"):
+        parse_layers("1,")
+
+
+def test_progress_says_texts_tokens_speed_and_share():
+    now = Progress(Counts(120, 3_400), 20, 512)
+    assert Line(1024).text(now, 10.0) == "120 texts · 3,400 tokens · 10.0 texts a second · 50% read · esc stops"
+    assert Line(None).text(Progress(Counts(), 0, 0), 0.0) == "0 texts · 0 tokens · starting · esc stops"
+
+
+@pytest.mark.parametrize(("keys", "expected"), [(b"\x1b", True), (b"\x1b[A", False), (b"q", False)])
+def test_esc_alone_stops(keys: bytes, expected: bool):
+    main, terminal = pty.openpty()
+    try:
+        tty.setcbreak(terminal)
+        assert not Escape(terminal).pressed
+        os.write(main, keys)
+        assert Escape(terminal).pressed == expected
+    finally:
+        os.close(main)
+        os.close(terminal)
+
+
+def test_a_signal_is_remembered_and_the_second_is_as_usual():
+    before = signal.getsignal(signal.SIGTERM)
+    with stopping() as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop == [signal.SIGTERM]
+        assert signal.getsignal(signal.SIGTERM) == before
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray")
+def test_two_workers_of_ray_give_what_one_process_gives(run: Run, corpus: str):
+    assert run("survey", corpus, "--model", "story", "--out", "one.csv").code == 0
+    ended = run("survey", corpus, "--model", "story", "--out", "ray.csv", "--ray", "--workers", "2")
+    assert ended.code == 0, ended.err
+    for name in ("", ".examples"):
+        assert Path(f"ray{name}.csv").read_bytes() == Path(f"one{name}.csv").read_bytes()

@@ -1,0 +1,1 @@
+"""Surveys: measures of a model over many texts, as sums that can be merged in any order."""

@@ -1,0 +1,162 @@
+"""A batch of texts measured: a pure function of the model, the texts and what is asked, whose results can be added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tui_transformer.analysis.attention_rows import Reader
+from tui_transformer.analysis.attentions import Attention, attentions
+from tui_transformer.analysis.head_measures import counted_only
+from tui_transformer.analysis.logit_lens import lens_of
+from tui_transformer.analysis.sample import row_sample
+from tui_transformer.analysis.survey.exact import Moments
+from tui_transformer.analysis.survey.examples import Examples
+from tui_transformer.analysis.survey.measures import MEASURES, USUAL
+from tui_transformer.analysis.survey.measures.measure import Measure, QueryMeasure
+from tui_transformer.analysis.survey.reading import Place, Reading, Text
+from tui_transformer.analysis.survey.sums import Counts, Source, Sums
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.keep import DEFAULT_BUDGET
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+from tui_transformer.text.encoding import MAX_CHARACTERS, Encoding
+
+LENGTH = 512
+TOP = 5
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of every text.
+
+    Attributes:
+        measures: Names of measures.
+        layers: The layers that are looked at; None for all.
+        top: How many of the strongest examples are kept of every unit.
+        length: Texts are cut to so many tokens, or to what the model reads.
+        budget: Bytes of one text's values that are kept while it is read.
+    """
+
+    measures: tuple[str, ...] = USUAL
+    layers: frozenset[int] | None = None
+    top: int = TOP
+    length: int = LENGTH
+    budget: int = DEFAULT_BUDGET
+
+
+@dataclass(frozen=True)
+class Item:
+    """A text, its number in the whole survey, and where it is from: a file and a line."""
+
+    number: int
+    source: Source
+
+
+def survey(model: Model, batch: Sequence[Item], asked: Asked) -> Sums:
+    """The sums of a batch. Every text is read alone, so the batch it is in changes nothing.
+
+    Raises:
+        InputError: The model lacks what is measured, as a vocabulary, heads or logits.
+    """
+    counts, read, sources = Counts(), dict[int, list[Reading]](), dict[int, Source]()
+    for item in batch:
+        encoding = _encoded(model, item.source.text, asked.length)
+        if encoding is None:
+            counts += Counts(left_out=1)
+            continue
+        counts += Counts(1, len(encoding.tokens), cut=int(encoding.cut > 0))
+        trace = model.trace(ids=encoding.ids, segments=encoding.segments, budget=asked.budget)
+        read[item.number] = list(readings(Text(model, trace, asked.layers), asked.measures))
+        sources[item.number] = replace(item.source, text=_as_read(encoding))
+    return _together(counts, read, sources, asked.top)
+
+
+def check_asked(model: Model, asked: Asked) -> None:
+    """Raise InputError where a model lacks what is asked, before any text is read."""
+    if model.tokenizer is None:
+        raise InputError(f"{model.name} has no vocabulary to read texts with: name one with --vocab")
+    steps = attentions(model.program(2))
+    if not steps:
+        raise InputError(f"{model.name} has no attention")
+    last = max(step.layer for step in steps)
+    missing = sorted(layer for layer in asked.layers or () if layer > last)
+    if missing:
+        raise InputError(f"there is no layer {missing[0]}: layers are 0 to {last}")
+    if "lens" in asked.measures:
+        lens_of(model.program(2))
+
+
+def readings(text: Text, names: Sequence[str]) -> Iterator[Reading]:
+    """Everything that is measured in one text; attention weights are read once for all measures of queries."""
+    chosen = [MEASURES[name] for name in names]
+    of_queries = [measure for measure in chosen if isinstance(measure, QueryMeasure)]
+    if of_queries:
+        reader = Reader(text.model.vocabulary)
+        for step in reversed(text.attentions):  # the last first: the others are there then
+            yield from _of_queries(text, step, reader, of_queries)
+    for measure in chosen:
+        if isinstance(measure, Measure):
+            yield from measure.read(text)
+
+
+def _encoded(model: Model, text: str, length: int) -> Encoding | None:
+    """The tokens of a text; None where it has none."""
+    if model.tokenizer is None:
+        raise InputError(f"{model.name} has no vocabulary to read texts with: name one with --vocab")
+    most = min(length, model.config.max_length)
+    encoding = model.tokenizer.encode(text[:MAX_CHARACTERS], max_tokens=most, cut=True)
+    return encoding if encoding.tokens else None
+
+
+def _as_read(encoding: Encoding) -> str:
+    """The text, as far as it was read."""
+    return encoding.text[: max(token.end for token in encoding.tokens)] if encoding.cut else encoding.text
+
+
+def _of_queries(text: Text, step: Attention, reader: Reader, measures: Sequence[QueryMeasure]) -> Iterator[Reading]:
+    """The measures of the queries that count, of one attention step."""
+    trace = text.trace
+    trace.prepare(step.name)
+    queries = np.flatnonzero(reader.counted(trace, step))
+    seen: list[Host] = []
+    found: dict[str, tuple[QueryMeasure, list[Host]]] = {}
+    for rows in reader.rows(trace, step, row_sample(queries.tolist(), 1, len(queries))):
+        seen.append(rows.seen)
+        for measure in measures:
+            for name, values in measure.columns(rows).items():
+                found.setdefault(name, (measure, []))[1].append(values)
+    if not seen:
+        return
+    keys = np.concatenate(seen)
+    for name, (measure, parts) in found.items():
+        values = counted_only(np.concatenate(parts, axis=1), keys, measure.fewest)
+        yield Reading.of_tokens(Place(step.group, step.layer, name), values, queries)
+
+
+def _together(counts: Counts, read: dict[int, list[Reading]], sources: dict[int, Source], top: int) -> Sums:
+    """The sums of what was read in each text."""
+    sizes = {reading.place: len(reading.values) for found in read.values() for reading in found}
+    places = tuple((place, sizes[place]) for place in sorted(sizes))
+    starts = dict(zip((place for place, _ in places), np.cumsum([0, *sizes_of(places)])[:-1].tolist(), strict=True))
+    shape = len(read), sum(sizes_of(places))
+    values, strongest = np.full(shape, np.nan), np.full(shape, np.nan)
+    positions = np.zeros(shape, np.int64)
+    for at, found in enumerate(read.values()):
+        for reading in found:
+            part = slice(starts[reading.place], starts[reading.place] + len(reading.values))
+            values[at, part], strongest[at, part], positions[at, part] = (
+                reading.values,
+                reading.strongest,
+                reading.positions,
+            )
+    numbers = np.array(list(read), np.int64)
+    examples = Examples.of(strongest.T, numbers, positions.T, top)
+    return Sums(counts, places, Moments.of(values), examples, sources).pruned()
+
+
+def sizes_of(places: Sequence[tuple[Place, int]]) -> list[int]:
+    """How many units each has."""
+    return [size for _, size in places]

@@ -1,0 +1,129 @@
+"""The results of a survey as rows: one for every layer, head and measure, and one for every example."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.analysis.survey.examples import NONE
+from tui_transformer.analysis.survey.interval import half_width
+from tui_transformer.analysis.survey.measures import MEASURES, unit_of
+from tui_transformer.analysis.survey.reading import HEAD, NEURON, WHOLE, Place
+from tui_transformer.analysis.survey.sums import Sums
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measure of a head, a neuron, a layer or the whole model, over texts.
+
+    Attributes:
+        model: As it was named.
+        part: `decoder self-attention`, `encoder feed-forward`, `logit lens` …
+        layer: From 0; −1 for the embedding; None for the whole model.
+        head: From 0; None where there is none.
+        neuron: The same.
+        measure: `induction`, `distance:1`, `ablation:divergence` …
+        unit: "bits", "nats", "layers" or "".
+        mean: Of the texts' numbers.
+        low: The lower end of the 95 % confidence interval of the mean; None for fewer than two texts.
+        high: The upper end.
+        deviation: The standard deviation of the texts' numbers.
+        count: How many texts have the measure.
+    """
+
+    model: str
+    part: str
+    layer: int | None
+    head: int | None
+    neuron: int | None
+    measure: str
+    unit: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    deviation: float | None
+    count: int
+
+
+@dataclass(frozen=True)
+class Example:
+    """A text in which something is strong.
+
+    Attributes:
+        rank: From 1, the strongest.
+        value: The largest number of one token there; for an effect of ablation its size.
+        file: Where the text is from.
+        line: Counted from 1.
+        position: The token, from 0.
+        text: The text.
+    """
+
+    model: str
+    part: str
+    layer: int | None
+    head: int | None
+    neuron: int | None
+    measure: str
+    rank: int
+    value: float
+    file: str
+    line: int
+    position: int
+    text: str
+
+
+def rows(sums: Sums, model: str) -> Iterator[Row]:
+    """A row for every unit of every measure; measures that no text has have none."""
+    for unit, place, number in _units(sums):
+        count = int(sums.moments.count[unit])
+        if count:
+            mean, deviation = sums.moments.mean(unit), sums.moments.deviation(unit)
+            half = half_width(deviation, count)
+            where = model, place.part, *_numbers(place, number), place.measure, unit_of(place.measure)
+            yield Row(*where, mean, _known(mean - half), _known(mean + half), _known(deviation), count)
+
+
+def examples(sums: Sums, model: str) -> Iterator[Example]:
+    """The strongest texts of every unit, the strongest first."""
+    found = sums.examples
+    for unit, place, number in _units(sums):
+        where = model, place.part, *_numbers(place, number), place.measure
+        for rank, text in enumerate(found.texts[unit].tolist()):
+            if text != NONE:
+                source = sums.sources[text]
+                value, position = float(found.values[unit, rank]), int(found.positions[unit, rank])
+                yield Example(*where, rank + 1, value, source.file, source.line, position, source.text)
+
+
+def columns(kind: type[Row] | type[Example]) -> tuple[str, ...]:
+    """The names of the columns."""
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _units(sums: Sums) -> Iterator[tuple[int, Place, int]]:
+    """Every unit: its column in the sums, what is measured, and its number; measures in order of their table."""
+    starts = np.cumsum([0, *(size for _, size in sums.places)]).tolist()
+    for start, (place, size) in sorted(zip(starts, sums.places, strict=False), key=lambda found: _order(found[1][0])):
+        yield from ((start + number, place, number) for number in range(size))
+
+
+def _order(place: Place) -> tuple[str, int, int, int, str]:
+    """Distances are in order of the number that they begin with."""
+    name, _, group = place.measure.partition(":")
+    number = re.match(r"-?[0-9]+", group)
+    return place.part, place.layer, list(MEASURES).index(name), int(number[0]) if number else 0, group
+
+
+def _numbers(place: Place, number: int) -> tuple[int | None, int | None, int | None]:
+    """Layer, head and neuron."""
+    layer = None if place.layer == WHOLE else place.layer
+    return layer, number if place.unit == HEAD else None, number if place.unit == NEURON else None

@@ -1,0 +1,121 @@
+"""A survey on Ray: one model an actor, here or on a cluster; an actor that ends is replaced by Ray.
+
+Batches go through `ray.data.map_batches` in windows, so that no more texts than one window are in memory. An actor
+loads its model once a window. A model that is named by a folder has to be there on every machine.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import logging
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from tui_transformer.errors import InputError
+from tui_transformer.survey.work import ONE_THREAD, Batch, Work, batch_bytes, batch_of, new
+
+WINDOW = 1024
+"""Batches that are handed to Ray together."""
+
+LOCAL = "local"
+"""The address that stands for this machine."""
+
+
+def check_ray() -> None:
+    """Raise InputError where Ray is not installed."""
+    if any(importlib.util.find_spec(name) is None for name in ("ray", "pyarrow", "pandas")):
+        raise InputError("--ray needs Ray: pip install 'tui-transformer[ray]'; --workers N needs nothing")
+
+
+def on_ray(work: Work, batches: Iterable[Batch], address: str = LOCAL, count: int | None = None) -> Iterator[bytes]:
+    """The sums of each batch, in order.
+
+    Args:
+        work: What is done with a batch.
+        batches: Read a window at a time.
+        address: `local`, `auto` or HOST:PORT of a cluster that is there.
+        count: How many actors; by default one for every CPU.
+
+    Raises:
+        InputError: The cluster is not there, or the model lacks what is measured.
+    """
+    import ray
+
+    own = not ray.is_initialized()
+    if own:
+        _connect(address, count)
+    try:
+        actors = count or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        iterator = iter(batches)
+        while window := list(itertools.islice(iterator, WINDOW)):
+            yield from _window(new(work), window, min(actors, len(window)))
+    finally:
+        if own:
+            ray.shutdown()
+
+
+def _connect(address: str, count: int | None) -> None:
+    import ray
+
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # as Ray does by itself in later versions
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    here: dict[str, Any] = {"num_cpus": count, "include_dashboard": False} if address == LOCAL else {}
+    environment = {"env_vars": dict(ONE_THREAD)}
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=environment, **here)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        said = str(error).splitlines()[0]
+        raise InputError(f"--ray {address}: no cluster answers ({said}): start one, or give no address") from error
+
+
+def _window(work: Work, window: Sequence[Batch], actors: int) -> Iterator[bytes]:
+    """The sums of a window of batches, in order."""
+    import ray
+
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.execution_options.preserve_order = True
+    gpu = work.options.device != "cpu" and ray.cluster_resources().get("GPU", 0) >= 1
+    rows = [{"number": number, "batch": batch_bytes(batch)} for number, batch in enumerate(window)]
+    results = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+        Actor,
+        batch_size=1,
+        batch_format="numpy",
+        compute=ray.data.ActorPoolStrategy(size=actors),
+        fn_constructor_args=(work,),
+        num_gpus=1 if gpu else None,
+    )
+    done, following = dict[int, bytes](), 0
+    for row in results.iter_rows():
+        if row["failed"]:
+            raise InputError(str(row["failed"]))
+        done[int(row["number"])] = bytes(row["sums"])
+        while following in done:
+            yield done.pop(following)
+            following += 1
+
+
+class Actor:
+    """A model, and what is done with it."""
+
+    def __init__(self, work: Work) -> None:
+        """The model is loaded when the first batch comes."""
+        self._work = work
+
+    def __call__(self, rows: Any) -> dict[str, list[Any]]:
+        """The sums of each batch, and what went wrong."""
+        found = [self._done(bytes(batch)) for batch in rows["batch"]]
+        return {
+            "number": list(rows["number"]),
+            "sums": [sums for sums, _ in found],
+            "failed": [failed for _, failed in found],
+        }
+
+    def _done(self, batch: bytes) -> tuple[bytes, str]:
+        try:
+            return self._work.sums(batch_of(batch)), ""
+        except InputError as error:
+            return b"", str(error)

@@ -1,0 +1,190 @@
+"""The results of a survey as files: tables of CSV or Parquet, or one JSON file; and read from them again.
+
+`survey.csv` holds a row for every layer, head and measure; the strongest examples are in `survey.examples.csv` beside
+it. Parquet is the same; a JSON file holds both, as `rows` and `examples`.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import importlib.util
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from tui_transformer.analysis.survey.table import Example, Row, columns
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import check_regular, write_whole
+from tui_transformer.text.files import shown_path
+
+Kind = TypeVar("Kind", Row, Example)
+LARGEST = 1 << 30
+"""Bytes of a file that are read."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """The rows of a survey and its examples."""
+
+    rows: Sequence[Row]
+    examples: Sequence[Example]
+
+
+def check_out(out: Path) -> None:
+    """Raise InputError where results cannot be written so: before anything is computed."""
+    if out.suffix not in FORMATS:
+        raise UsageError(f"--out {out}: name it with the ending {', '.join(FORMATS)}")
+    if out.suffix == PARQUET and importlib.util.find_spec("pyarrow") is None:
+        raise InputError("Parquet needs pyarrow: pip install 'tui-transformer[parquet]', or name a .csv or .json file")
+    if out.is_dir() or not out.resolve().parent.is_dir():
+        raise InputError(f"{shown_path(out)}: name a file in a folder that is there")
+
+
+def write_results(out: Path, results: Results) -> tuple[Path, ...]:
+    """Write the results, each file whole or not at all; the files.
+
+    Raises:
+        InputError: One cannot be written.
+    """
+    files = FORMATS[out.suffix].files(out, results)
+    for path, data in files:
+        write_whole(path, data)
+    return tuple(path for path, _ in files)
+
+
+def read_results(path: Path) -> Results:
+    """The results in a file, and the examples beside it where there are any.
+
+    Raises:
+        InputError: It is not the result of a survey.
+    """
+    check_regular(path)
+    if path.suffix not in FORMATS:
+        raise InputError(f"{shown_path(path)}: the result of a survey ends with {', '.join(FORMATS)}")
+    if path.stat().st_size > LARGEST:
+        raise InputError(f"{shown_path(path)}: larger than the result of a survey can be: is it the right one?")
+    if path.suffix == PARQUET:
+        check_out(path)
+    try:
+        found = FORMATS[path.suffix].read(path)
+    except (ValueError, KeyError, TypeError, OSError, csv.Error, RecursionError) as error:
+        raise InputError(f"{shown_path(path)}: not the result of `tui-transformer survey`") from error
+    if not found.rows:
+        raise InputError(f"{shown_path(path)}: there is no row in it")
+    return found
+
+
+def examples_path(out: Path) -> Path:
+    """Where the examples are, beside a table of rows."""
+    return out.with_name(f"{out.stem}.examples{out.suffix}")
+
+
+# Tables, each in a file of its own
+
+
+def _tables(write: Callable[[type[Any], Sequence[Any]], bytes]) -> Callable[[Path, Results], list[tuple[Path, bytes]]]:
+    def files(out: Path, results: Results) -> list[tuple[Path, bytes]]:
+        found = [(examples_path(out), write(Example, results.examples))] if results.examples else []
+        return [*found, (out, write(Row, results.rows))]  # the rows last: with them the results are there
+
+    return files
+
+
+def _read_tables(read: Callable[[Path, type[Any]], list[Any]]) -> Callable[[Path], Results]:
+    def results(path: Path) -> Results:
+        beside = examples_path(path)
+        return Results(read(path, Row), read(beside, Example) if beside.is_file() else [])
+
+    return results
+
+
+def _csv(kind: type[Any], lines: Sequence[Any]) -> bytes:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns(kind))
+    writer.writerows(dataclasses.astuple(line) for line in lines)
+    return buffer.getvalue().encode("utf-8", "surrogatepass")
+
+
+def _read_csv(path: Path, kind: type[Kind]) -> list[Kind]:
+    csv.field_size_limit(LARGEST)
+    with path.open(encoding="utf-8", errors="surrogatepass", newline="") as file:
+        return [_made(kind, line) for line in csv.DictReader(file)]
+
+
+def _made(kind: type[Kind], line: Mapping[str, Any]) -> Kind:
+    """A line from its cells, which are text or values; what is empty is none."""
+    hints = get_type_hints(kind)
+    return kind(**{name: _value(hints[name], line[name]) for name in columns(kind)})
+
+
+def _value(hint: Any, given: Any) -> Any:
+    kind = _kind(hint)
+    if given is None or (given == "" and kind is not str):
+        if hint is kind:
+            raise ValueError("a number is missing")
+        return None
+    return kind(given)
+
+
+def _kind(hint: Any) -> type:
+    """Of `int | None`, int."""
+    among = (hint, *getattr(hint, "__args__", ()))
+    return next(kind for kind in (str, int, float) if kind in among)
+
+
+PARQUET = ".parquet"
+
+
+def _parquet(kind: type[Any], lines: Sequence[Any]) -> bytes:
+    import pyarrow
+    import pyarrow.parquet
+
+    types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
+    hints = get_type_hints(kind)
+    fields = [pyarrow.field(name, types[_kind(hints[name])]) for name in columns(kind)]
+    arrays = [pyarrow.array([getattr(line, each.name) for line in lines], each.type) for each in fields]
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=pyarrow.schema(fields)), sink)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _read_parquet(path: Path, kind: type[Kind]) -> list[Kind]:
+    import pyarrow.parquet
+
+    return [_made(kind, line) for line in pyarrow.parquet.read_table(path).to_pylist()]
+
+
+# One file
+
+
+def _json(out: Path, results: Results) -> list[tuple[Path, bytes]]:
+    data = {name: list(map(dataclasses.asdict, getattr(results, name))) for name in ("rows", "examples")}
+    return [(out, (json.dumps(data, ensure_ascii=True, allow_nan=False, indent=1) + "\n").encode())]
+
+
+def _read_json(path: Path) -> Results:
+    data = json.loads(path.read_bytes())
+    rows, examples = [_made(Row, line) for line in data["rows"]], [_made(Example, line) for line in data["examples"]]
+    return Results(rows, examples)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file: what is written where, and how it is read."""
+
+    files: Callable[[Path, Results], list[tuple[Path, bytes]]]
+    read: Callable[[Path], Results]
+
+
+FORMATS: Mapping[str, Format] = {
+    ".csv": Format(_tables(_csv), _read_tables(_read_csv)),
+    ".json": Format(_json, _read_json),
+    PARQUET: Format(_tables(_parquet), _read_tables(_read_parquet)),
+}
+"""By the ending of the file."""

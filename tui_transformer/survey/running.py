@@ -1,0 +1,166 @@
+"""A survey from its texts to its sums: what was done before is taken up, what is done is saved."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tui_transformer.analysis.survey.sums import Counts, Sums
+from tui_transformer.errors import InputError
+from tui_transformer.survey.state import Digest, State, digest_of, load_state, skipped, state_path
+from tui_transformer.survey.texts import batches, read_items
+from tui_transformer.survey.work import Batch, Work
+from tui_transformer.text.files import shown_path
+
+Spread = Callable[[Work, Iterable[Batch]], Iterator[bytes | None]]
+"""How batches are done: here, on processes, on Ray. Their sums, in order; None while the next is not there."""
+
+SECONDS = 20.0
+"""So often what is done is saved."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A survey.
+
+    Attributes:
+        work: What is done with each batch.
+        files: Where the texts are.
+        out: Where the results go; the state is beside it.
+    """
+
+    work: Work
+    files: tuple[str, ...]
+    out: Path
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What has to be the same where a survey is taken up, by the name of the option."""
+        options, asked = self.work.options, self.work.asked
+        return {
+            "model": options.model,
+            "vocab": options.vocab,
+            "seed": options.seed,
+            "dtype": options.dtype,
+            "measure": list(asked.measures),
+            "layers": None if asked.layers is None else sorted(asked.layers),
+            "top": asked.top,
+            "length": asked.length,
+            "files": list(self.files),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """How far a survey is.
+
+    Attributes:
+        counts: So far.
+        before: How many texts were done when it was taken up.
+        bytes: How many bytes of the files were read.
+    """
+
+    counts: Counts
+    before: int
+    bytes: int
+
+
+def run(
+    job: Job,
+    spread: Spread,
+    stop: Callable[[], bool] = lambda: False,
+    tell: Callable[[Progress], None] = lambda _: None,
+) -> tuple[Sums, bool]:
+    """The sums of the texts that were read, and whether these are all; they are in the state file, too.
+
+    Args:
+        job: What is done.
+        spread: On what.
+        stop: Whether to stop; asked between batches.
+        tell: Told how far it is, between batches.
+
+    Raises:
+        InputError: A text, the model or the state file cannot be used; what was done before is in the state file.
+    """
+    running = _Running(job)
+    results = spread(job.work, running.batches())
+    try:
+        for result in results:
+            if result is not None:
+                running.take(result)
+            tell(running.progress)
+            if stop():
+                return running.state.sums, False
+            running.save(SECONDS)
+        return running.state.sums, True
+    finally:
+        if isinstance(results, Generator):
+            results.close()
+        running.save()
+
+
+class _Running:
+    """A survey as it goes on."""
+
+    def __init__(self, job: Job) -> None:
+        self._path = state_path(job.out)
+        found = load_state(self._path, job.settings)
+        self._known = found.first if found is not None else ""
+        self.state = found or State(job.settings, 0, "", "", Sums.nothing(job.work.asked.top))
+        self._before, self._bytes = self.state.sums.counts.texts, 0
+        self._items = read_items(job.files, self._read)
+        self._digest = Digest()
+        self._given: deque[Batch] = deque()
+        self._saved, self._at = self.state, time.monotonic()
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
+        return Progress(self.state.sums.counts, self._before, self._bytes)
+
+    def batches(self) -> Iterator[Batch]:
+        """The batches that are left; where it was stopped, before them the first of all, to be compared."""
+        items = self._items
+        if self._known:
+            first = next(batches(items), ())
+            yield self._noted(first)
+            items = skipped(itertools.chain(first, items), self.state, self._digest)
+        yield from map(self._noted, batches(items))
+
+    def take(self, result: bytes) -> None:
+        """Add what a batch gave.
+
+        Raises:
+            InputError: The first batch gives something else than it did before.
+        """
+        batch = self._given.popleft()
+        if self._known:
+            if digest_of(result) != self._known:
+                raise InputError(
+                    f"{shown_path(self._path)}: the model, the program or the machine gives other numbers than before: "
+                    "remove the file to begin anew"
+                )
+            self._known = ""
+            return
+        self._digest.add(batch)
+        sums = self.state.sums + Sums.from_bytes(result)[0]
+        first = self.state.first or digest_of(result)
+        self.state = State(self.state.settings, self.state.read + len(batch), self._digest.value, first, sums)
+
+    def save(self, seconds: float = 0.0) -> None:
+        """Write the state file where there is something new, and the last time is so long ago."""
+        if self.state is not self._saved and time.monotonic() - self._at >= seconds:
+            self.state.save(self._path)
+            self._saved, self._at = self.state, time.monotonic()
+
+    def _noted(self, batch: Batch) -> Batch:
+        self._given.append(batch)
+        return batch
+
+    def _read(self, count: int) -> None:
+        self._bytes += count
