@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tui_transformer.analysis.effects import effect, effects
     from tui_transformer.analysis.metrics import Metric
     from tui_transformer.analysis.patching import sweep, table_of
+    from tui_transformer.engine.changes import Add, Apply, Scale, Set
     from tui_transformer.engine.edits import Ablate, Edit, Patch
     from tui_transformer.engine.gradient import gradients
     from tui_transformer.engine.targets import Target, every
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Ablate",
+    "Add",
+    "Apply",
     "Attribution",
     "Circuit",
     "Edit",
@@ -28,6 +31,8 @@ __all__ = [
     "Metric",
     "Model",
     "Patch",
+    "Scale",
+    "Set",
     "Target",
     "Trace",
     "__version__",
@@ -43,6 +48,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "engine.changes": ("Add", "Apply", "Scale", "Set"),
     "engine.edits": ("Ablate", "Edit", "Patch"),
     "engine.gradient": ("gradients",),
     "engine.targets": ("Target", "every"),

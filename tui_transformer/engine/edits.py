@@ -63,6 +63,9 @@ class Change(Protocol):
     def apply(self, backend: Backend, array: Array, region: Region) -> None:
         """Set the cells in `array`, which holds `region` (behind a batch axis, where the step has one)."""
 
+    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
+        """Make the gradient by the changed cells of a region that by the cells before, in place."""
+
 
 @dataclass(frozen=True)
 class Edit:
@@ -102,6 +105,10 @@ class Edit:
         """Set the cell."""
         array[inside(self.region, region)] = self.value
 
+    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:  # noqa: ARG002 - needs no device
+        """Nothing passes through what was set."""
+        gradient[inside(self.region, region)] = 0.0
+
 
 @dataclass(frozen=True)
 class Ablate:
@@ -122,8 +129,10 @@ class Ablate:
         return "ablated to the mean" if self.mean else "ablated to 0"
 
     def placed(self, program: Program, givens: Givens) -> Self:
-        """Checked: the region lies in a step of numbers."""
+        """Checked: the region lies in a step of numbers, or without a mean in a weight."""
         name = _checked_region(program, self.name, self.region)
+        if self.mean and name in program.weights:
+            raise InputError(f"{name} is a weight: it has no mean over positions")
         return replace(self, name=name, counted=_counted(program, name, givens) if self.mean else None)
 
     def widen(self, region: Region) -> Region:
@@ -134,6 +143,10 @@ class Ablate:
         """Set the cells to 0, or to the means of their columns."""
         place = inside(self.region, region)
         array[place] = 0.0 if self.counted is None else self._mean(backend, array, region, self.counted)
+
+    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:  # noqa: ARG002 - needs no device
+        """Nothing passes through what was set."""
+        gradient[inside(self.region, region)] = 0.0
 
     def _mean(self, backend: Backend, array: Array, region: Region, counted: Host) -> Array:
         """Batch (× heads) × 1 × columns: Σ over the counted rows ÷ their number."""
@@ -163,7 +176,7 @@ class Patch:
 
     @classmethod
     def of(cls, name: str, values: Host, region: Region | None = None) -> Self:
-        """An array of the step's shape in place of the step, or of a region of it; or one of the region's shape.
+        """An array of the shape of a step or weight in place of it, or of a region; or one of the region's shape.
 
         The array has no batch axis. That it fits is checked when the step is known.
         """
@@ -192,13 +205,11 @@ class Patch:
         return cls(step.name, region, lambda part: np.stack([other.window(step.name, part, item) for item in items]))
 
     def placed(self, program: Program, givens: Givens) -> Self:  # noqa: ARG002 - inputs do not matter here
-        """Checked: the region lies in a step of numbers, and the values have the shape of one of the two."""
-        step = _step_of_numbers(program, self.name)
-        if self.fits not in (None, step.shape):
+        """Checked: the region lies in a step of numbers or a weight, and the values have its shape or that of all."""
+        name, shape = array_of_numbers(program, self.name)
+        if self.fits not in (None, shape):
             there = shape_text(self.fits or ())
-            raise InputError(
-                f"{step.name} is {shape_text(step.shape)}: values of {there} fit neither it nor the region"
-            )
+            raise InputError(f"{name} is {shape_text(shape)}: values of {there} fit neither it nor the region")
         return replace(self, name=_checked_region(program, self.name, self.region))
 
     def widen(self, region: Region) -> Region:
@@ -208,7 +219,12 @@ class Patch:
     def apply(self, backend: Backend, array: Array, region: Region) -> None:
         """Put the values in."""
         part = overlap(self.region, region)
-        array[inside(part, region)] = backend.floats(self.read(part))
+        values = self.read(part)
+        array[inside(part, region)] = backend.floats(values[0] if array.ndim == len(region) else values)
+
+    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:  # noqa: ARG002 - needs no device
+        """Nothing passes through what was set."""
+        gradient[inside(self.region, region)] = 0.0
 
 
 def _moved(part: Region, region: Region) -> Iterator[range]:
@@ -293,12 +309,24 @@ def check_index(program: Program, name: str, index: Index) -> None:
 
 
 def _checked_region(program: Program, name: str, region: Region) -> str:
-    """The own name of a step of numbers that has this region."""
-    step = _step_of_numbers(program, name)
-    if not _fits(region, step.shape):
+    """The own name of a step of numbers, or of a weight, that has this region."""
+    own, shape = array_of_numbers(program, name)
+    if not _fits(region, shape):
         parts = ", ".join(f"{part.start}–{part.stop - 1}" for part in region)
-        raise InputError(f"{step.name} has no region [{parts}]: it is {shape_text(step.shape)}")
-    return step.name
+        raise InputError(f"{own} has no region [{parts}]: it is {shape_text(shape)}")
+    return own
+
+
+def array_of_numbers(program: Program, name: str) -> tuple[str, Shape]:
+    """The own name and the shape of a step of numbers or of a weight.
+
+    Raises:
+        InputError: There is none, or it holds whole numbers.
+    """
+    own = program.named(name)
+    if own in program.givens:
+        raise InputError(f"{own} is an input: change a step or a weight")
+    return (own, program.shape(own)) if own in program.weights else (own, _step_of_numbers(program, own).shape)
 
 
 def _step_of_numbers(program: Program, name: str) -> Step:

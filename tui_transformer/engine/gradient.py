@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tui_transformer.engine.axis import slices
+from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Array, Host
+from tui_transformer.engine.edits import Change
 from tui_transformer.engine.loss import NOT_COUNTED as NOT_COUNTED
 from tui_transformer.engine.loss import Loss, cross_entropy
 from tui_transformer.engine.program import Program, Step
@@ -152,8 +153,8 @@ def _undone_from(step: Step) -> tuple[str, ...]:
     return everything if places is None else tuple(everything[place] for place in places)
 
 
-def _by_hand(trace: Trace, step: Step) -> list[tuple[slice, ...]]:
-    return [slices(edit.region) for edit in trace.edits if edit.name == step.name]
+def _by_hand(trace: Trace, step: Step) -> list[Change]:
+    return [edit for edit in trace.edits if edit.name == step.name]
 
 
 def _pass_on(trace: Trace, parts: Iterator[tuple[str, Array]], waiting: dict[str, Array]) -> None:
@@ -174,8 +175,8 @@ def _toward_inputs(
     output, by_hand = values.get(step.name), _by_hand(trace, step)
     if by_hand:
         output, gradient = step.op.forward(trace.backend, *inputs), gradient.copy()
-    for place in by_hand:
-        gradient[place] = 0.0
+    for change in reversed(by_hand):
+        change.pass_back(trace.backend, gradient, whole(step.shape))
     found = step.op.backward(trace.backend, gradient, output, *inputs)
     return ((source, part) for source, part in zip(step.inputs, found, strict=True) if part is not None)
 

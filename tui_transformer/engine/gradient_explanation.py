@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from tui_transformer.engine.axis import Region, slices, whole
-from tui_transformer.engine.backend import Host
-from tui_transformer.engine.edits import Change, changes_of, check_index, inside
+from tui_transformer.engine.backend import Backend, Host
+from tui_transformer.engine.edits import Change, changes_of, check_index
 from tui_transformer.engine.equation import equation_of
 from tui_transformer.engine.explanation import Explanation, Index, Item, Source, Sum, Value, Working
 from tui_transformer.engine.gradient import NOT_COUNTED, Gradients
@@ -20,6 +19,7 @@ from tui_transformer.errors import InputError
 GRADIENT = "gradient/"
 """Prefix of the name of a step or weight that means its gradient."""
 
+ON_HOST = Backend("NumPy", "cpu", np, np.dtype(np.float64), "explanations are worked out in float64")
 AT_LOGITS = "(p − 1 at the target) ÷ counted positions"
 SEVERAL = "Σ over the steps that read it"
 NO_READER = "no step that the loss depends on reads it: 0"
@@ -135,9 +135,8 @@ def _gradient(array: Host, name: str, by_hand: Sequence[Change]) -> Source:
 
     def read(region: Region) -> Host:
         part = array[slices(region)[1:]].astype(np.float64)
-        for change in changes_of(by_hand, name, region):
-            place: Any = inside(change.region, region)
-            part[place] = 0.0
+        for change in reversed(changes_of(by_hand, name, region)):
+            change.pass_back(ON_HOST, part, region)
         return part
 
     return Source(f"{GRADIENT}{name}", array.shape, read)

@@ -6,18 +6,20 @@ same steps run in the same order, once worked out for a model, whatever the leng
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from tui_transformer.engine.axis import shape_of
+from tui_transformer.engine.axis import shape_of, whole
 from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.changes import Place, of_pass, places
+from tui_transformer.engine.edits import Change, changed
 from tui_transformer.engine.ops import Extend
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Watch
 from tui_transformer.engine.weights import Weights
-from tui_transformer.generation.cache import kept_steps
+from tui_transformer.generation.cache import is_cross, kept_steps
 
 SMALLEST_ROOM = 64
 
@@ -82,6 +84,7 @@ class OneToken:
         kept: What is kept for the next token → the step or input that it is in.
         weights: By name, on the device.
         logits: The step that the choice of a token reads.
+        edits: What is changed in every pass, by step; of weights it is done.
     """
 
     backend: Backend
@@ -89,9 +92,10 @@ class OneToken:
     kept: Mapping[str, str]
     weights: Mapping[str, Array]
     logits: str
+    edits: Mapping[str, Sequence[tuple[Change, Place]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, program: Program, weights: Weights) -> OneToken:
+    def of(cls, program: Program, weights: Weights, edits: tuple[Change, ...] = ()) -> OneToken:
         """From the program of any length with tokens before."""
         kept = kept_steps(program)
         wanted = {program.logits, *kept.values()}
@@ -102,8 +106,15 @@ class OneToken:
                 wanted.update(step.inputs)
         shapes = {name: shape_of(axes) for name, axes in program.weights.items() if name in wanted}
         weights.check_room(shapes)
-        read = {name: weights.get(name, shape) for name, shape in shapes.items()}
-        return cls(weights.backend, tuple(reversed(steps)), kept, read, program.logits)
+        here = of_pass(edits, program, 1)
+        changes: dict[str, list[tuple[Change, Place]]] = {}
+        for change, place in places(edits, program):
+            changes.setdefault(place.name, []).append((change, place))
+        read = {
+            name: changed(here, name, weights.backend, weights.get(name, shape), whole(shape))
+            for name, shape in shapes.items()
+        }
+        return cls(weights.backend, tuple(reversed(steps)), kept, read, program.logits, changes)
 
     @np.errstate(all="ignore")
     def run(
@@ -114,6 +125,7 @@ class OneToken:
         `before` is called with every step that is about to run, and may raise to end it.
         """
         values = {**self.weights, **kept, **{name: self._on_device(given) for name, given in givens.items()}}
+        past = next(array.shape[2] for name, array in kept.items() if not is_cross(name))
         for step in self.steps:
             if before is not None:
                 before(step)
@@ -122,7 +134,15 @@ class OneToken:
                 values[step.name] = rooms.extended(step.name, *operands)
             else:
                 values[step.name] = step.op.forward(self.backend, *operands)
+            if step.name in self.edits:
+                values[step.name] = self._edited(step.name, values[step.name], past)
         return values[self.logits], {name: values[place] for name, place in self.kept.items()}
+
+    def _edited(self, name: str, value: Array, past: int) -> Array:
+        """A step with its edits."""
+        shape = value.shape[1:]
+        found = (place.changed(change, shape, past) for change, place in self.edits[name])
+        return changed([each for each in found if each is not None], name, self.backend, value, whole(shape))
 
     def _on_device(self, given: Host) -> Array:
         convert = {"b": self.backend.booleans, "f": self.backend.floats}.get(given.dtype.kind, self.backend.integers)

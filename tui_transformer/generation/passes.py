@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from tui_transformer.engine.backend import Array
+from tui_transformer.engine.edits import changed
+from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace, Watch
 from tui_transformer.generation.cache import LOGITS, kept_steps
 
@@ -21,8 +23,14 @@ def last_logits(trace: Trace, before: Watch | None = None) -> tuple[Array, Mappi
     trace.compute(trace.plan.names, before)
     states, *arrays = trace.arrays(wanted)
     weights = trace.arrays(head.inputs[1:])
-    logits = head.op.forward(trace.backend, states[:, -1:], *weights)  # B × n × d → B × 1 × v
+    logits = _edited(trace, head, head.op.forward(trace.backend, states[:, -1:], *weights))  # B × n × d → B × 1 × v
     places = trace.program.places
     for step in trace.program.steps[places[LOGITS] + 1 : places[trace.program.logits] + 1]:
-        logits = step.op.forward(trace.backend, logits)  # capped, where the model does so
+        logits = _edited(trace, step, step.op.forward(trace.backend, logits))  # capped, where the model does so
     return logits, dict(zip(steps, arrays, strict=True))
+
+
+def _edited(trace: Trace, step: Step, last: Array) -> Array:
+    """The last row of a step with the edits that there are of it."""
+    rows, columns = step.shape
+    return changed(trace.edits, step.name, trace.backend, last, (range(rows - 1, rows), range(columns)))

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tui_transformer.engine.backend import Array, Host
+from tui_transformer.engine.changes import of_pass, standing
+from tui_transformer.engine.edits import Change
 from tui_transformer.errors import InputError
 from tui_transformer.generation.cache import kept_steps
 from tui_transformer.generation.defaults import defaults_of
@@ -27,6 +29,7 @@ def write_together(
     sources: Sequence[Sequence[int]] = (),
     settings: Settings | None = None,
     rules: Rules | None = None,
+    edits: Sequence[Change] = (),
 ) -> tuple[Ids, ...]:
     """What each of several prompts is written on to, without the prompts: the same as each of them alone.
 
@@ -38,6 +41,7 @@ def write_together(
         sources: What the encoder of an encoder–decoder reads, one for each prompt.
         settings: How tokens are chosen.
         rules: What is forced and forbidden; by default what the model's folder says.
+        edits: What is changed in every pass; rows count from the beginning of the padded texts.
 
     Raises:
         InputError: The model does not write, or prompts, mask and sources do not fit each other.
@@ -46,11 +50,13 @@ def write_together(
         raise InputError("there is nothing to write on from: give at least one prompt, and a token in each")
     if model.has_decoder != bool(sources) or (sources and len(sources) != len(prompts)):
         raise InputError(f"{model.name}: give a source for every prompt where an encoder reads one, and else none")
-    kept_steps(model.program(1, 1))
+    program = model.program(1, 1)
+    kept_steps(program)
+    changes = tuple(standing(program, edit) for edit in edits)
     rows, seen = _rows(prompts, mask, model.config.pad_id, both=bool(sources))
     texts = [tuple(int(token) for token in row[real]) for row, real in zip(rows, seen, strict=True)]
     found = defaults_of(model).rules if rules is None else rules
-    batch = _Batch(model, settings or Settings(), found, rows, seen, *_sources(sources, model.config.pad_id))
+    batch = _Batch(model, settings or Settings(), found, rows, seen, changes, *_sources(sources, model.config.pad_id))
     return batch.run(texts)
 
 
@@ -95,6 +101,7 @@ class _Batch:
     rules: Rules
     rows: Host
     seen: Host
+    edits: tuple[Change, ...]
     source: Host | None = None
     source_seen: Host | None = None
     kept: Mapping[str, Array] = field(default_factory=dict)
@@ -147,9 +154,10 @@ class _Batch:
         rows, mask = self._inputs()
         lengths, givens = self.model.inputs_after(past, *rows, mask=mask)
         if self.step is None:
-            self.step = OneToken.of(self.model.program_of(lengths), self.model.weights)
+            self.step = OneToken.of(self.model.program_of(lengths), self.model.weights, self.edits)
         return self.step.run(givens, self.kept, rooms)
 
     def _several(self, past: int) -> tuple[Array, Mapping[str, Array]]:
         rows, mask = self._inputs()
-        return last_logits(self.model.trace_after(self.kept if past else {}, past, *rows, mask=mask, budget=0))
+        trace = self.model.trace_after(self.kept if past else {}, past, *rows, mask=mask, budget=0)
+        return last_logits(trace.edited(of_pass(self.edits, trace.program, past)))

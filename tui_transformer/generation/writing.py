@@ -13,6 +13,8 @@ import numpy as np
 
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array, Host
+from tui_transformer.engine.changes import of_pass, standing
+from tui_transformer.engine.edits import Change, array_of_numbers
 from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace, Watch
 from tui_transformer.errors import InputError
@@ -123,6 +125,7 @@ class Writer:
         rules: What is forced and forbidden; by default what the model's folder says.
         source: Token IDs that the encoder of an encoder–decoder reads.
         mask: 1 for every token of the source and 0 for padding; None for what the pad IDs say.
+        edits: What is changed in every pass; rows count from the beginning of the text.
     """
 
     def __init__(
@@ -132,11 +135,12 @@ class Writer:
         rules: Rules | None = None,
         source: Sequence[int] = (),
         mask: Sequence[int] | None = None,
+        edits: Sequence[Change] = (),
     ) -> None:
         """Nothing is computed yet.
 
         Raises:
-            InputError: The model does not write, or an encoder–decoder has no source.
+            InputError: The model does not write, an encoder–decoder has no source, or an edit is of one sentence alone.
         """
         if model.has_decoder and not source:
             raise InputError(f"{model.name} writes from a sentence that its encoder reads: give one")
@@ -148,7 +152,11 @@ class Writer:
         self._cache = Cache()
         self._ids: Ids = ()
         self._rooms = Rooms(model.backend, model.config.max_length)
-        kept_steps(model.program(1, 1))
+        program = model.program(1, 1)
+        kept_steps(program)
+        self.edits = tuple(standing(program, edit) for edit in edits)
+        for edit in self.edits:
+            array_of_numbers(program, edit.name)
 
     # Writing
 
@@ -250,9 +258,10 @@ class Writer:
         if self._served(state.ids) < state.kept:
             self._compute(state.ids[: state.kept], 0, before)
         cache = self._cache.cut(state.kept)
-        return self.model.trace_after(
+        trace = self.model.trace_after(
             cache.arrays, cache.length, *self._inputs(state.ids), mask=self.mask, budget=budget
         )
+        return self._edited(trace, cache.length)
 
     @property
     def cache(self) -> Cache:
@@ -312,13 +321,17 @@ class Writer:
     def _several(self, ids: Ids, cache: Cache, before: Watch | None) -> tuple[Array, Mapping[str, Array]]:
         """Of many tokens at once: only the logits of the last are worked out."""
         trace = self.model.trace_after(cache.arrays, cache.length, *self._inputs(ids), mask=self.mask, budget=0)
-        return last_logits(trace, before)
+        return last_logits(self._edited(trace, cache.length), before)
+
+    def _edited(self, trace: Trace, past: int) -> Trace:
+        """A pass with the edits."""
+        return trace.edited(of_pass(self.edits, trace.program, past))
 
     @cached_property
     def _step(self) -> OneToken:
         """The pass of one token more; its steps are the same after any number of tokens."""
         lengths, _ = self.model.inputs_after(1, *self._inputs((0, 0)), mask=self.mask)
-        return OneToken.of(self.model.program_of(lengths), self.model.weights)
+        return OneToken.of(self.model.program_of(lengths), self.model.weights, self.edits)
 
     def _decided(self, ids: Ids, prompt: int, logits: Host, spent: tuple[int, int, float]) -> State:
         """The state with these logits: rules first, then the settings."""

@@ -1,0 +1,293 @@
+"""Changes of heads, rows and columns, whatever the length of the text: values set or added, a factor, a function.
+
+They act on traces as other edits do, and during generation, where rows count from the beginning of the text. Adding a
+vector to the residual stream is steering (Turner et al. 2023, "Activation Addition"; Rimsky et al. 2024, "Steering
+Llama 2 via Contrastive Activation Addition").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+
+from tui_transformer.engine.axis import Region, Shape, overlap, shape_text
+from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Patch, array_of_numbers, inside
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import InputError
+
+NO_GRADIENT = "is changed by a function of yours: nothing says how a gradient passes through it"
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Heads, rows and columns of a step or weight; all of an axis that is not named.
+
+    Attributes:
+        name: The step or weight; the end of a name is enough.
+        values: A number, or an array that fits the region as NumPy broadcasts it: a vector for every row.
+        heads: Of a step with heads.
+        rows: Positions, from 0; of a weight, its rows.
+        columns: The last axis.
+        region: The cells, filled in by `placed`.
+    """
+
+    name: str
+    values: float | Host
+    heads: range | None = None
+    rows: range | None = None
+    columns: range | None = None
+    region: Region = field(default=(), repr=False)
+
+    @property
+    def how(self) -> str:
+        """How the cells were made."""
+        raise NotImplementedError
+
+    def placed(self, program: Program, givens: Givens) -> Self:  # noqa: ARG002 - inputs do not matter here
+        """Checked: the step or weight has these cells, and the values fit them."""
+        return self.at(*array_of_numbers(program, self.name))
+
+    def at(self, name: str, shape: Shape) -> Self:
+        """The same in an array of this name and shape."""
+        region = self._region(name, shape)
+        self._check_values(name, tuple(map(len, region)))
+        return replace(self, name=name, region=region)
+
+    def _region(self, name: str, shape: Shape) -> Region:
+        named = {"head": self.heads, "row": self.rows, "column": self.columns}
+        here = KINDS[-len(shape) :]
+        for kind, part in named.items():
+            if part is not None and kind not in here:
+                raise InputError(f"{name} has no {kind}s: leave them out")
+        parts = [named[kind] for kind in here]
+        for kind, part, size in zip(here, parts, shape, strict=True):
+            if part is not None and not (0 <= part.start < part.stop <= size and part.step == 1):
+                raise InputError(f"{name} has no {kind}s {part.start} to {part.stop - 1}: use 0 to {size - 1}")
+        return tuple(range(size) if part is None else part for part, size in zip(parts, shape, strict=True))
+
+    def _check_values(self, name: str, shape: Shape) -> None:
+        values = np.asarray(self.values)
+        if values.dtype.kind not in "fiu" or np.isnan(values).any():
+            raise InputError(f"{name} is changed by numbers, not by NaN or anything else")
+        try:
+            fits = np.broadcast_shapes(values.shape, shape) == shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise InputError(f"values of {shape_text(values.shape)} do not fit the {shape_text(shape)} of {name}")
+
+    def widen(self, region: Region) -> Region:
+        """Nothing more."""
+        return region
+
+    def apply(self, backend: Backend, array: Array, region: Region) -> None:
+        """Change the cells."""
+        place = inside(self.region, region)
+        array[place] = self._new(array[place], self._values(backend, region))
+
+    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
+        """Make the gradient by the changed cells that by the cells before."""
+        raise NotImplementedError
+
+    def _new(self, old: Array, values: Array) -> Array:
+        raise NotImplementedError
+
+    def _values(self, backend: Backend, region: Region) -> Array:
+        """The values of the cells that are in a region."""
+        if np.ndim(self.values) == 0:
+            return backend.floats(self.values)
+        whole = np.broadcast_to(np.asarray(self.values), tuple(map(len, self.region)))
+        part = overlap(self.region, region)
+        cells = tuple(slice(a.start - b.start, a.stop - b.start) for a, b in zip(part, self.region, strict=True))
+        return backend.floats(np.ascontiguousarray(whole[cells]))
+
+    def after(self, past: int, length: int) -> Self | None:
+        """The same for a pass of the last `length` rows, with `past` before them; None where it changes none of them.
+
+        Raises:
+            InputError: The values have a row for each position, and no rows are named: they fit no longer text.
+        """
+        rows = np.shape(self.values)[-2] if np.ndim(self.values) > 1 else 1
+        if self.rows is None:
+            if rows > 1:
+                raise InputError(f"{self.name}: values of {rows} rows do not say where they go in a text that grows")
+            return self
+        part = range(max(self.rows.start, past), min(self.rows.stop, past + length))
+        if not part:
+            return None
+        shifted = range(part.start - past, part.stop - past)
+        if rows == 1:
+            return replace(self, rows=shifted)
+        start = self.rows.start
+        values = np.asarray(self.values)[..., part.start - start : part.stop - start, :]
+        return replace(self, rows=shifted, values=values)
+
+
+class Set(_Part):
+    """Cells set to a number or to values."""
+
+    @property
+    def how(self) -> str:
+        """How the cells were made."""
+        return "set"
+
+    def _new(self, old: Array, values: Array) -> Array:  # noqa: ARG002 - what was there does not matter
+        return values
+
+    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:  # noqa: ARG002 - needs no device
+        """Nothing passes."""
+        gradient[inside(self.region, region)] = 0.0
+
+
+class Add(_Part):
+    """A number or values added: `Add("1.output", 4 * vector)` steers."""
+
+    @property
+    def how(self) -> str:
+        """How the cells were made."""
+        return "added to"
+
+    def _new(self, old: Array, values: Array) -> Array:
+        return old + values
+
+    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
+        """It is the same."""
+
+
+class Scale(_Part):
+    """Cells multiplied by a number or values."""
+
+    @property
+    def how(self) -> str:
+        """How the cells were made."""
+        return "scaled"
+
+    def _new(self, old: Array, values: Array) -> Array:
+        return old * values
+
+    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
+        """Times the same factors."""
+        place = inside(self.region, region)
+        gradient[place] = gradient[place] * self._values(backend, region)
+
+
+@dataclass(frozen=True, eq=False)
+class Apply(_Part):
+    """Cells made by a function of them: `Apply("0.feed_forward.activation", lambda x: np.maximum(x, 0))`.
+
+    It is given a NumPy array behind a batch axis, which it may change, and gives one of the same shape. In generation
+    it sees the rows that are computed, with the cache the last one alone: a function of single rows does the same in
+    both. No gradient passes through it.
+    """
+
+    values: float | Host = 0.0
+    function: Callable[[Host], Host] = field(kw_only=True, repr=False)
+
+    @property
+    def how(self) -> str:
+        """How the cells were made."""
+        return "made by a function"
+
+    def widen(self, region: Region) -> Region:
+        """All its cells, so that it sees the same however the step is computed."""
+        pairs = zip(self.region, region, strict=True)
+        return tuple(range(min(a.start, b.start), max(a.stop, b.stop)) for a, b in pairs)
+
+    def apply(self, backend: Backend, array: Array, region: Region) -> None:
+        """Call the function with the cells."""
+        place = inside(self.region, region)
+        old = np.array(backend.to_host(array[place]))
+        new = np.asarray(self.function(old.copy()))
+        if new.shape != old.shape or new.dtype.kind not in "fiu":
+            raise InputError(
+                f"{self.name}: the function gave {shape_text(new.shape)}, not {shape_text(old.shape)} numbers"
+            )
+        array[place] = backend.floats(new)
+
+    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:  # noqa: ARG002 - it cannot
+        """Refuse: it is not known how."""
+        raise InputError(f"{self.name} {NO_GRADIENT}")
+
+
+# During generation
+
+
+def standing(program: Program, change: Change) -> Change:
+    """A change of a sentence as it is meant for a text that grows: what covers an axis covers all of a longer one.
+
+    Args:
+        program: Of the sentence.
+        change: A change in it.
+
+    Raises:
+        InputError: It is a mean over the positions, which is of one sentence.
+    """
+    if isinstance(change, _Part):
+        return change
+    if isinstance(change, Ablate) and change.mean:
+        raise InputError(f"{change.name}: a mean over the positions is of one sentence: set it to a value to write on")
+    name, shape = array_of_numbers(program, change.name)
+    if name in program.weights:
+        return change
+    parts = [None if part == range(size) else part for part, size in zip(change.region, shape, strict=True)]
+    heads, rows, columns = [None] * (3 - len(shape)) + parts
+    if isinstance(change, Edit):
+        row, column = (range(i, i + 1) for i in change.index[-2:])
+        return Set(name, change.value, heads, row, column)
+    if isinstance(change, Patch):
+        return Set(name, change.read(change.region)[0], heads, change.region[-2], columns)
+    return Set(name, 0.0, heads, rows, columns)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where changes are made in one pass: a step or weight.
+
+    Attributes:
+        name: Its own name.
+        grows: Whether its rows are the tokens that are written.
+        keys: Whether its columns are tokens.
+    """
+
+    name: str
+    grows: bool
+    keys: bool
+
+    @classmethod
+    def of(cls, program: Program, name: str) -> Place:
+        """Of a step or weight of a model that writes."""
+        axes = program.axes(name)
+        written = program.axes(program.logits)[-2].sequence
+        grows = name not in program.weights and len(axes) > 1 and axes[-2].sequence == written
+        return cls(name, grows, axes[-1].name == "key")
+
+    def changed(self, change: Change, shape: Shape, past: int) -> Change | None:
+        """A change in a pass of whose tokens `past` are kept from before; None where it changes nothing in it.
+
+        Raises:
+            InputError: The step has no such heads or columns.
+        """
+        if not isinstance(change, _Part):
+            return replace(change, name=self.name)  # type: ignore[type-var]
+        moved = change.after(past, shape[-2]) if self.grows else change
+        if moved is not None and moved.columns is not None and self.keys:
+            there = range(moved.columns.start, min(moved.columns.stop, shape[-1]))
+            moved = replace(moved, columns=there) if there else None
+        return None if moved is None else moved.at(self.name, shape)
+
+
+def places(changes: tuple[Change, ...], program: Program) -> tuple[tuple[Change, Place], ...]:
+    """Changes with their places, but for those of what the pass does not compute, as an encoder."""
+    there = (*program.names, *program.weights)
+    here = (change for change in changes if any(f".{name}".endswith(f".{change.name}") for name in there))
+    return tuple((change, Place.of(program, array_of_numbers(program, change.name)[0])) for change in here)
+
+
+def of_pass(changes: tuple[Change, ...], program: Program, past: int) -> tuple[Change, ...]:
+    """Changes as they are made in one pass of a text that grows, of whose tokens `past` are kept from before."""
+    found = (place.changed(change, program.shape(place.name), past) for change, place in places(changes, program))
+    return tuple(change for change in found if change is not None)
