@@ -14,7 +14,7 @@ has no such answer. Its effect is ‖x' − x‖ ÷ ‖x‖ (Frobenius) of what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,6 +63,7 @@ def effects(
     targets: Iterable[Target],
     *,
     mean: bool = False,
+    means: Mapping[str, Host] | None = None,
     positions: range | None = None,
     item: int = 0,
     metric: Metric | None = None,
@@ -74,6 +75,7 @@ def effects(
         trace: The model on a sentence.
         targets: What is ablated, each alone.
         mean: Set to the mean over the positions instead of 0.
+        means: Set to the mean over a data set instead (`analysis/means.py`), by step.
         positions: Where the answer is read; see `answer_positions`.
         item: Which sentence of a batch.
         metric: What is measured, instead of the change of the most likely token and the divergence.
@@ -87,14 +89,14 @@ def effects(
     if metric is not None:
         own = metric.measure(trace, trace, positions, item, before)
         for target in targets:
-            edited = trace.edited(target.edits(trace.program, mean=mean), budget=0)
+            edited = trace.edited(target.edits(trace.program, mean=mean, means=means), budget=0)
             yield target, _of_metric(metric.measure(edited, trace, positions, item, before), own)
         return
     name = answer_step(trace)
     region = _region(trace, name, positions)
     old = list(trace.blocks(name, region, item)) if cells(region) <= trace.block else None
     for target in targets:
-        edited = trace.edited(target.edits(trace.program, mean=mean), budget=0)
+        edited = trace.edited(target.edits(trace.program, mean=mean, means=means), budget=0)
         new = edited.blocks(name, region, item, before)
         yield target, _effect(trace, name, trace.blocks(name, region, item) if old is None else old, new)
 

@@ -10,10 +10,12 @@ from tui_transformer.analysis.effects import Effect, answer_positions, effects
 from tui_transformer.cli import experiment
 from tui_transformer.cli.answers import Answer, answers, effect_data, has_answers, parse_positions, where
 from tui_transformer.cli.commands.ablate import Request
+from tui_transformer.cli.edits import of_texts
 from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import counted
 from tui_transformer.cli.session import Session, open_session
+from tui_transformer.engine.backend import Host
 from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.errors import UsageError
 from tui_transformer.report.table import aligned
@@ -25,7 +27,7 @@ class Ranking:
     """Targets with their effects, the largest first, and the answers before; the metric in words, "" for none."""
 
     where: str
-    mean: bool
+    set_to: str
     metric: str
     answers: Sequence[Answer]
     found: Sequence[tuple[Target, Effect]]
@@ -45,11 +47,28 @@ def run(request: Request) -> None:
     if not targets:
         emit(_FORMATS[request.format](_ranking(session, request, positions)))
         return
-    edits = [edit for target in targets for edit in target.edits(session.trace.program, mean=request.mean)]
-    set_to = "its mean over the positions" if request.mean else "0"
-    what = [f"{target} set to {set_to}" for target in targets]
+    program, found = session.trace.program, _means(session, request, targets)
+    edits = [edit for target in targets for edit in target.edits(program, mean=request.mean, means=found)]
+    what = [f"{target} set to {_set_to(request)}" for target in targets]
     metric = chosen(session, request)
     emit(experiment.FORMATS[request.format](experiment.run(session, what, edits, positions, metric)))
+
+
+def _set_to(request: Request) -> str:
+    if request.mean_of is not None:
+        return f"its mean over {visible(str(request.mean_of))}"
+    return "its mean over the positions" if request.mean else "0"
+
+
+def _means(session: Session, request: Request, targets: Sequence[Target]) -> Mapping[str, Host] | None:
+    """The means over the lines of the file, where one is named."""
+    if request.mean_of is None:
+        return None
+    if request.mean:
+        raise UsageError("give either --mean or --mean-of: over the positions, or over a file")
+    program = session.trace.program
+    names = dict.fromkeys(name for target in targets for name in target.steps(program))
+    return of_texts(session.model, request.mean_of, list(names))
 
 
 def _ranking(session: Session, request: Request, positions: range | None) -> Ranking:
@@ -57,13 +76,14 @@ def _ranking(session: Session, request: Request, positions: range | None) -> Ran
     targets = every(trace.program, request.each or "head")
     positions = answer_positions(trace, positions, folder=session.model.folder)
     metric = chosen(session, request)
-    measured = effects(trace, targets, mean=request.mean, positions=positions, metric=metric)
+    way = _means(session, request, targets)
+    measured = effects(trace, targets, mean=request.mean, means=way, positions=positions, metric=metric)
     found = list(counted(measured, targets))
     found.sort(key=lambda pair: -pair[1].size)
     before = list(answers(session, trace, positions)) if has_answers(trace) else []
     said = "" if metric is None else metric.said(session.labels.word)
     read = "every position" if metric is not None and metric.targets else where(session, positions)
-    return Ranking(read, request.mean, said, before, found)
+    return Ranking(read, _set_to(request), said, before, found)
 
 
 def _text(ranking: Ranking) -> Iterator[str]:
@@ -72,8 +92,7 @@ def _text(ranking: Ranking) -> Iterator[str]:
 
 
 def _heading(ranking: Ranking) -> Iterator[str]:
-    set_to = "its mean over the positions" if ranking.mean else "0"
-    yield f"each set to {set_to}, alone; the answer is read at {ranking.where}\n"
+    yield f"each set to {ranking.set_to}, alone; the answer is read at {ranking.where}\n"
     if ranking.metric:
         effect = ranking.found[0][1]
         yield f"{visible(ranking.metric)} {(effect.value or 0.0) - (effect.change or 0.0):.4g} as it is\n"
@@ -102,7 +121,8 @@ def _row(target: Target, effect: Effect) -> tuple[str, ...]:
 
 def _json(ranking: Ranking) -> Iterator[str]:
     data = {
-        "mean": ranking.mean,
+        "mean": ranking.set_to != "0",
+        "set to": ranking.set_to,
         **({"metric": ranking.metric} if ranking.metric else {}),
         "answers": [{"position": answer.position, "before": answer.data} for answer in ranking.answers],
         "effects": [{"target": str(target), **effect_data(effect)} for target, effect in ranking.found],

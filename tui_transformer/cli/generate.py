@@ -12,6 +12,7 @@ import numpy.random  # noqa: F401 - its import loses an interrupt: do it before 
 import typer
 
 from tui_transformer.cli.commands.generate import Request
+from tui_transformer.cli.edits import changes
 from tui_transformer.cli.options import Flags, parse_ids, written
 from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.session import EXAMPLE_IDS, loaded, read
@@ -83,13 +84,14 @@ def _stopping(defaults: Defaults, model: Model, stop_ids: str | None) -> Default
     return dataclasses.replace(defaults, rules=rules)
 
 
-def _writer(model: Model, settings: Settings, defaults: Defaults, flags: Flags) -> Writer:
+def _writer(model: Model, settings: Settings, defaults: Defaults, flags: Request) -> Writer:
     """Of an encoder–decoder, with what its encoder reads."""
     source: Ids = ()
     if model.has_decoder:
         source = _ids(flags, model, lambda text: model.encode(text, cut=flags.cut, pair=flags.text_pair))
     try:
-        return Writer(model, settings, defaults.rules, source, flags.token_mask())
+        edits = changes(model, model.program(1, 1), flags.edit)
+        return Writer(model, settings, defaults.rules, source, flags.token_mask(), edits)
     except InputError as error:
         raise InputError(
             f"{model.name}: {error} (--model decoder, encoder-decoder, or a checkpoint of such)"

@@ -244,6 +244,21 @@ class Flags:
         return tuple(map(written, changed))
 
 
+@dataclass(frozen=True)
+class Edited(Flags):
+    """The same with edits: the model computes with them."""
+
+    edit: Annotated[
+        list[str] | None,
+        _option(
+            "--edit",
+            metavar="'STEP[…] OP …'",
+            help="Change a step or weight: 0.output += 2*vector.npy, 0.self_attention.context[3] = 0 (a head), "
+            "0.output[2:4] *= 0.5, 0.output += 4*'love' - 4*'hate', … = mean, = mean(texts.txt). May be given again.",
+        ),
+    ] = None
+
+
 def written(name: str) -> str:
     """An option as it is written on the command line."""
     return f"--{name.replace('_', '-')}"

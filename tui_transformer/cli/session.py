@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Edited, Flags
 from tui_transformer.cli.output import note
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
@@ -91,7 +91,7 @@ def _open(flags: Flags, otherwise: Inputs, *, whole: bool) -> Session:
             decoder_ids=given.decoder_ids,
             budget=budget,
         )
-        return Session(model, trace, Labels(), ())
+        return Session(model, edited(flags, model, trace), Labels(), ())
     batch = batch_of(model, _sources(model, flags, given.ids, otherwise.ids), options.framing)
     if flags.item >= len(batch.encodings):
         raise UsageError(f"--item {flags.item}: there are {len(batch.encodings)} sentences, from 0")
@@ -107,8 +107,22 @@ def _open(flags: Flags, otherwise: Inputs, *, whole: bool) -> Session:
         segments=words[SOURCE].segments,
         budget=budget,
     )
+    trace = edited(flags, model, trace)
     labels = Labels({name: _texts(encoding) for name, encoding in words.items()}, model.target_word, model.word)
     return Session(model, trace, labels, words.get(TARGET, words[SOURCE]).ids)
+
+
+def edited(flags: Flags, model: Model, trace: Trace) -> Trace:
+    """The trace with the edits that were given.
+
+    Raises:
+        InputError: One cannot be made.
+    """
+    if not isinstance(flags, Edited) or flags.edit is None:
+        return trace
+    from tui_transformer.cli.edits import changes
+
+    return trace.edited(changes(model, trace.program, flags.edit))
 
 
 def _mask(flags: Flags, given: Ids | None, otherwise: Ids | None, batch: Batch) -> Sequence[Ids] | None:

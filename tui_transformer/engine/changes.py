@@ -19,6 +19,9 @@ from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Pa
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 
+OPEN = 1 << 30
+"""As the stop of rows: to the end, however long the text is."""
+
 NO_GRADIENT = "is changed by a function of yours: nothing says how a gradient passes through it"
 
 
@@ -30,7 +33,7 @@ class _Part:
         name: The step or weight; the end of a name is enough.
         values: A number, or an array that fits the region as NumPy broadcasts it: a vector for every row.
         heads: Of a step with heads.
-        rows: Positions, from 0; of a weight, its rows.
+        rows: Positions, from 0; of a weight, its rows. `range(5, OPEN)` is all from 5 on.
         columns: The last axis.
         region: The cells, filled in by `placed`.
     """
@@ -63,7 +66,7 @@ class _Part:
         for kind, part in named.items():
             if part is not None and kind not in here:
                 raise InputError(f"{name} has no {kind}s: leave them out")
-        parts = [named[kind] for kind in here]
+        parts = [_closed(named[kind], size) for kind, size in zip(here, shape, strict=True)]
         for kind, part, size in zip(here, parts, shape, strict=True):
             if part is not None and not (0 <= part.start < part.stop <= size and part.step == 1):
                 raise InputError(f"{name} has no {kind}s {part.start} to {part.stop - 1}: use 0 to {size - 1}")
@@ -125,6 +128,11 @@ class _Part:
         start = self.rows.start
         values = np.asarray(self.values)[..., part.start - start : part.stop - start, :]
         return replace(self, rows=shifted, values=values)
+
+
+def _closed(part: range | None, size: int) -> range | None:
+    """A range that is open at the end, as long as the axis."""
+    return range(part.start, size) if part is not None and part.stop >= OPEN else part
 
 
 class Set(_Part):

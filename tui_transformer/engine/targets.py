@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tui_transformer.engine.axis import whole
-from tui_transformer.engine.edits import Ablate
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.changes import Set
+from tui_transformer.engine.edits import Ablate, Change
 from tui_transformer.engine.ops import Context, Linear, OfExpert
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.errors import InputError
@@ -38,19 +40,43 @@ class Target:
     def __str__(self) -> str:
         return ":".join(filter(None, (self.kind, self.place, "" if self.number is None else str(self.number))))
 
-    def edits(self, program: Program, *, mean: bool = False) -> tuple[Ablate, ...]:
-        """The edits that set it to 0, or to its mean over the positions.
+    def edits(
+        self, program: Program, *, mean: bool = False, means: Mapping[str, Host] | None = None
+    ) -> tuple[Change, ...]:
+        """The edits that set it to 0, to its mean over the positions, or to a mean over a data set.
 
         A head: its rows of the context, so that it adds nothing to the concat (Michel et al. 2019, §2.3). A layer: what
         its sublayers add to the residual stream. A position: its row of the stream that enters a layer. A neuron: its
         column of what the second matrix of the feed-forward layer reads.
 
+        Args:
+            program: The steps.
+            mean: Its mean over the positions instead of 0.
+            means: The means of the steps that are set, (heads ×) 1 × columns, instead of both.
+
         Raises:
-            InputError: The program has no such target.
+            InputError: The program has no such target, or no mean of its step is given.
         """
-        kind = _kind(self.kind)
-        steps = kind.steps(program, self.place)
-        return tuple(_ablation(program, name, kind, self.number, mean) for name in steps)
+        found = tuple(self._ablation(program, name, mean=mean) for name in self.steps(program))
+        return found if means is None else tuple(_to_mean(change, means) for change in found)
+
+    def steps(self, program: Program) -> Sequence[str]:
+        """The own names of the steps that are set.
+
+        Raises:
+            InputError: The program has no such place.
+        """
+        return tuple(program.step(name).name for name in _kind(self.kind).steps(program, self.place))
+
+    def _ablation(self, program: Program, name: str, *, mean: bool) -> Ablate:
+        step, kind = program.step(name), _kind(self.kind)
+        region = list(whole(step.shape))
+        if kind.axis is not None and self.number is not None:
+            count = kind.count(program, step.name)
+            if self.number >= count:
+                raise InputError(f"{step.name} has no {kind.name} {self.number}: use 0 to {count - 1}")
+            region[kind.axis] = range(self.number, self.number + 1)
+        return Ablate(step.name, tuple(region), mean)
 
 
 @dataclass(frozen=True)
@@ -127,15 +153,14 @@ def _kind(name: str) -> Kind:
     return KINDS[name]
 
 
-def _ablation(program: Program, name: str, kind: Kind, number: int | None, mean: bool) -> Ablate:  # noqa: FBT001
-    step = program.step(name)
-    region = list(whole(step.shape))
-    if kind.axis is not None and number is not None:
-        count = kind.count(program, step.name)
-        if number >= count:
-            raise InputError(f"{step.name} has no {kind.name} {number}: use 0 to {count - 1}")
-        region[kind.axis] = range(number, number + 1)
-    return Ablate(step.name, tuple(region), mean)
+def _to_mean(change: Ablate, means: Mapping[str, Host]) -> Set:
+    """The same cells set to the mean of a data set."""
+    if change.name not in means:
+        raise InputError(f"there is no mean of {change.name}")
+    heads, rows, columns = [None] * (3 - len(change.region)) + list(change.region)
+    place = (*change.region[:-2], range(1), change.region[-1])
+    values = means[change.name][tuple(slice(part.start, part.stop) for part in place)]
+    return Set(change.name, values, heads, rows, columns)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -8,16 +8,17 @@ Example: tui-transformer ablate --model story --tokens Mira,the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Edited
 from tui_transformer.cli.parameters import LossTargets, Metric, Position, TableFormat, Tokens
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Flags):
+class Request(Edited):
     """Targets that are ablated, and how."""
 
     what: Annotated[
@@ -34,6 +35,10 @@ class Request(Flags):
         ),
     ] = None
     mean: Annotated[bool, typer.Option("--mean", help="Set to the mean over the positions instead of 0.")] = False
+    mean_of: Annotated[
+        Path | None,
+        typer.Option("--mean-of", metavar="FILE", help="Set to the mean over the tokens of all lines of a text file."),
+    ] = None
     metric: Metric = None
     tokens: Tokens = None
     targets: LossTargets = None

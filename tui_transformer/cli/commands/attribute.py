@@ -12,12 +12,12 @@ from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.options import SEVERAL, Flags
+from tui_transformer.cli.options import SEVERAL, Edited
 from tui_transformer.cli.parameters import Position, TableFormat
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Flags):
+class Request(Edited):
     """Of which logit, and how finely."""
 
     tokens: Annotated[

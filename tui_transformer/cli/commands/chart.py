@@ -12,11 +12,11 @@ from typing import Annotated, Literal
 import typer
 
 from tui_transformer.cli import completion
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Edited
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Flags):
+class Request(Edited):
     """The chart that is drawn, and where."""
 
     step: Annotated[

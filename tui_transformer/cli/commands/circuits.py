@@ -12,12 +12,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Edited
 from tui_transformer.cli.parameters import OneLayer, TableFormat
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Flags):
+class Request(Edited):
     """Which heads, in which order, and which numbers."""
 
     layer: OneLayer = None

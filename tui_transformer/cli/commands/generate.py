@@ -14,11 +14,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli.options import SEVERAL, Flags
+from tui_transformer.cli.options import SEVERAL, Edited
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Flags):
+class Request(Edited):
     """How a text is written on."""
 
     max_new_tokens: Annotated[int, typer.Option("--max-new-tokens", help="At most so many tokens.")] = 40

@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Edited
 from tui_transformer.cli.parameters import TableFormat
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Flags):
+class Request(Edited):
     """Which layer and token, and how many words of each."""
 
     layer: Annotated[

@@ -10,12 +10,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Edited
 from tui_transformer.cli.parameters import Of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Flags):
+class Request(Edited):
     """Which attention is rolled out, and how far."""
 
     of: Of = None

@@ -14,12 +14,12 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Edited
 from tui_transformer.cli.parameters import TableFormat, Targets
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Flags):
+class Request(Edited):
     """What is scored, and how."""
 
     usual: ClassVar[str] = "story"

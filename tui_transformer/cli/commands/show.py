@@ -12,12 +12,12 @@ from typing import Annotated, Literal
 import typer
 
 from tui_transformer.cli import completion
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Edited
 from tui_transformer.cli.parameters import Targets
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Flags):
+class Request(Edited):
     """The step that is shown, and how."""
 
     step: Annotated[

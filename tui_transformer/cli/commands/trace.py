@@ -11,12 +11,12 @@ from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.options import SEVERAL, Flags
+from tui_transformer.cli.options import SEVERAL, Edited
 from tui_transformer.cli.parameters import Targets
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Flags):
+class Request(Edited):
     """The steps that are written (those that match a pattern, else all), and gradients toward targets."""
 
     out: Annotated[Path, typer.Option("--out", metavar="FILE.npz", help="The file to write.")]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from tui_transformer.diagnosis.breaking import BREAKS
 from tui_transformer.engine.axis import Region, Shape
+from tui_transformer.engine.changes import Add, Scale, Set
 from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Patch
 from tui_transformer.engine.program import Program
 from tui_transformer.explorer.state.session import Session
@@ -59,7 +62,12 @@ def broken(session: Session) -> str:
 def _value(change: Change) -> str:
     if isinstance(change, Ablate):
         return "→ mean" if change.mean else "→ 0"
-    return change.how.removeprefix("patched ") if isinstance(change, FromSentence) else "patched"
+    if isinstance(change, Set | Add | Scale):
+        return f"{_SIGNS[type(change)]} {change.values:g}" if np.ndim(change.values) == 0 else change.how
+    return change.how.removeprefix("patched ") if isinstance(change, FromSentence) else change.how
+
+
+_SIGNS: Mapping[type, str] = {Set: "→", Add: "+", Scale: "×"}
 
 
 def _part(region: Region, shape: Shape) -> str:

@@ -14,6 +14,8 @@ from textual.binding import BindingType
 from textual.events import Resize
 from textual.widgets import Static
 
+from tui_transformer.engine.changes import of_pass, standing
+from tui_transformer.engine.edits import Change
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import GENERATE
 from tui_transformer.explorer.shell.asking import Requests, draw_together
@@ -44,7 +46,7 @@ from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
 from tui_transformer.views.step_view import Place
 
-EDITS_LEFT_OUT = "the model writes without the edits of the explorer"
+EDITS_ACT = "the model writes with the edits of the explorer"
 
 
 def open_from(port: Port) -> None:
@@ -52,13 +54,26 @@ def open_from(port: Port) -> None:
     session = port.session
     try:
         defaults = defaults_of(session.model)
-        writer = Writer(session.model, defaults.settings, defaults.rules, session.encoding.ids, session.mask)
+        edits, left_out = standing_edits(session)
+        source = session.encoding.ids
+        writer = Writer(session.model, defaults.settings, defaults.rules, source, session.mask, edits)
     except InputError as error:
         port.say(str(error))
         return
     port.open(GenerateScreen(port, writer))
-    for note in filter(None, (defaults.note, EDITS_LEFT_OUT if session.edits else "")):
+    for note in filter(None, (defaults.note, EDITS_ACT if edits else "", *left_out)):
         port.say(note, severity="warning")
+
+
+def standing_edits(session: Session) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+    """The edits as they are meant for a text that grows, and what is said of those that are of one sentence alone."""
+    edits, left_out = list[Change](), list[str]()
+    for edit in session.edits:
+        try:
+            edits.append(standing(session.base.program, edit))
+        except InputError as error:
+            left_out.append(f"left out: {error}")
+    return tuple(edits), tuple(left_out)
 
 
 class GenerateScreen(ExplorerScreen[None]):
@@ -208,7 +223,7 @@ class GenerateScreen(ExplorerScreen[None]):
         self.session = session
         writer = self._writer
         if session.model.has_decoder:
-            writer = Writer(session.model, None, writer.rules, session.encoding.ids, session.mask)
+            writer = Writer(session.model, None, writer.rules, session.encoding.ids, session.mask, writer.edits)
         self._begin(writer, session)
 
     def _begin(self, writer: Writer, session: Session) -> None:
@@ -241,9 +256,10 @@ class GenerateScreen(ExplorerScreen[None]):
             return
         ids, source = draft.state.ids, draft.writer.source
         try:
-            session = replace(
+            bare = replace(
                 self.session, text="", ids=source or ids, decoder_text="", decoder_ids=ids if source else None, edits=()
             )
+            session = bare.with_edits(*of_pass(draft.writer.edits, bare.base.program, 0))
             _ = session.trace
         except InputError as error:
             self.say(str(error), severity="error")
