@@ -247,7 +247,8 @@ def set_means(array, region):
         (Patch.of(STREAM, np.zeros((2, 8)), (range(1, 3), range(8))), None),
         (Patch.of(STREAM, np.zeros((3, 8)), (range(1, 3), range(8))), "values of 3 × 8 fit neither"),
         (Patch.of(STREAM, np.zeros((6, 8))), "values of 6 × 8 fit neither"),
-        (Patch.of(f"{SCOPE}.query.weight", np.zeros((8, 8))), "no step is called"),
+        (Patch.of(f"{SCOPE}.query.weight", np.zeros((8, 8))), None),
+        (Patch.of(f"{SCOPE}.query.weight", np.zeros((8, 9))), "values of 8 × 9 fit neither"),
     ],
 )
 def test_a_change_that_cannot_be_is_refused(trace, change, says):

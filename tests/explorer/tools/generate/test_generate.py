@@ -14,6 +14,8 @@ from hostile_words import KINDS, check_screen
 from reference import REFERENCES
 
 from tui_transformer import Model
+from tui_transformer.engine.changes import Set
+from tui_transformer.engine.edits import Ablate
 from tui_transformer.engine.keep import readable
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.tools.generate.screen import GenerateScreen
@@ -366,3 +368,22 @@ async def test_a_draw_is_told_with_its_number_and_the_sums_that_it_fell_between(
         assert "r = " not in explorer.text
         await set_numbers(explorer, temperature="0.8")
         await explorer.shown("r = ", "falls between", "the share of")
+
+
+async def test_the_text_is_written_under_the_edits_of_the_explorer_and_opens_with_them():
+    async with exploring(WIDE, model="decoder", sizes={"layers": 1}) as explorer:
+        plain = explorer.session
+        name = "decoder.0.self_attention.context"
+        heads, _, width = plain.trace.program.shape(name)
+        edited = plain.with_edits(Ablate(name, (range(heads), range(len(plain.encoding.ids)), range(width))))
+        explorer.parts.port.change(edited)
+        await explorer.settled()
+        await explorer.press("W", "space", "space")
+        assert "the model writes with the edits of the explorer" in explorer.messages[-1]
+        writer = Writer(plain.model, Settings(greedy=True), edits=[Set("0.self_attention.context", 0.0)])
+        states = writer.run(writer.begin(plain.encoding.ids))
+        ids = [next(states).ids for _ in range(3)][-1]
+        assert written(explorer) == ids
+        await explorer.press("E")
+        assert (explorer.session.trace[name] == 0).all()
+        assert "decoder.0.self_attention.context → 0" in explorer.text or "1 edit" in explorer.text
