@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn
@@ -123,6 +124,10 @@ def explore(
         str | None,
         typer.Option("--tour", metavar="FILE|NAME", help="Begin with a tour of the program, or with your own lecture."),
     ] = None,
+    survey: Annotated[
+        Path | None,
+        typer.Option("--survey", metavar="FILE", help="Begin with what `tui-transformer survey` wrote, on its model."),
+    ] = None,
     plain: Annotated[
         bool,
         typer.Option(
@@ -140,6 +145,8 @@ def explore(
         _refuse_misplaced(flags, context.invoked_subcommand)
         return
     given = _given(flags, plain=plain, tour=tour)
+    if survey is not None:
+        flags, given = _surveyed(flags, survey, plain=plain), given | {"survey": survey}
     options = flags.options()
     if not plain:
         check_terminal()
@@ -172,6 +179,16 @@ def _given(flags: Flags, *, plain: bool, tour: str | None) -> dict[str, Any]:
     if len(batch) > 1:
         more |= {"batch": tuple(batch), "item": flags.item}
     return given | {name: value for name, value in more.items() if value is not None}
+
+
+def _surveyed(flags: Flags, path: Path, *, plain: bool) -> Flags:
+    """The options with the model of a survey, where none is named."""
+    if plain:
+        raise UsageError("--survey is a screen: leave out --plain")
+    from tui_transformer.survey.results import read_results
+
+    model = read_results(path).rows[0].model
+    return flags if flags.model is not None else replace(flags, model=model)
 
 
 def _refuse_misplaced(flags: Flags, command: str) -> None:

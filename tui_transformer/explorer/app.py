@@ -33,6 +33,7 @@ from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.frame import Frame
 from tui_transformer.explorer.shell.in_turn import Behind, InTurn
 from tui_transformer.explorer.shell.palette import commands_of
+from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.shell.saying import Messages, Notice, called, saying_what_fails
 from tui_transformer.explorer.shell.themes import THEMES
@@ -78,8 +79,18 @@ class ExplorerApp(App[None]):
         at: Position | None = None,
         says: str = "",
         told: Lecture | None = None,
+        opens: Callable[[Port], None] | None = None,
     ) -> None:
-        """Explore a session from a position (by default the first), and say something about it, or lead through it."""
+        """Explore a session from a position (by default the first).
+
+        Args:
+            session: What is explored.
+            preferences: Of the user.
+            at: Where.
+            says: Something about it.
+            told: What leads through it.
+            opens: Opens a tool over it.
+        """
         super().__init__()
         self.worker = Worker(self.post)
         self.in_turn = InTurn(self, super().on_event)
@@ -89,7 +100,7 @@ class ExplorerApp(App[None]):
         self.failures = Undrawn(self)
         self.frame = Frame(self.console._color_system or ColorSystem.TRUECOLOR)
         self._session, self._preferences = session, preferences
-        self._at, self._says, self._told = at, says, told
+        self._at, self._says, self._told, self._opens = at, says, told, opens
         for theme in THEMES:
             self.register_theme(theme)
         wanted = (preferences.theme, os.environ.get("TEXTUAL_THEME"), THEMES[0].name)
@@ -185,6 +196,8 @@ class ExplorerApp(App[None]):
         self.push_screen(main)
         if self._told is not None:
             self.call_after_refresh(main.parts.tour.follow, self._told)
+        if self._opens is not None:
+            self.call_after_refresh(self._opens, main.parts.port)
         if self._says:
             self.notify(self._says, markup=False)
         for message in self._preferences.problems:

@@ -6,12 +6,15 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 from tui_transformer.engine.program import Program
 from tui_transformer.explorer.state.dumped import of_dump
 from tui_transformer.explorer.state.opened import open_session
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.tour_stop import suitable
+from tui_transformer.explorer.tools.opening import open_survey
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.text.display import visible
 
@@ -34,6 +37,7 @@ def run(
     stop: Callable[[Program], str | None] = lambda _: None,
     batch: Sequence[str | tuple[int, ...]] = (),
     item: int = 0,
+    survey: Path | None = None,
 ) -> int:
     """Explore a model until the user leaves; with a dump beside it, from the first cell of that which is wrong.
 
@@ -54,6 +58,7 @@ def run(
         stop: The step to begin at; None for the first, or that of the dump.
         batch: Several sentences instead, or the token IDs of several.
         item: Which of them is shown.
+        survey: The results of a survey, which are shown first.
 
     Returns:
         The exit code.
@@ -84,7 +89,8 @@ def run(
     from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
 
     preferences = read_preferences(preferences_path())
-    app = ExplorerApp(session, replace(preferences, theme=theme or preferences.theme), at, says, told)
+    opens = None if survey is None else partial(open_survey, survey)
+    app = ExplorerApp(session, replace(preferences, theme=theme or preferences.theme), at, says, told, opens)
     app.run()
     if app.failure is not None:
         print(f"tui-transformer: {app.failure}", file=sys.stderr)  # noqa: T201 - the terminal is restored by now

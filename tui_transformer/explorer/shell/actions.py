@@ -52,6 +52,7 @@ ACTIONS = (
     Action("lens", "open('lens')", "Logit lens: which word each layer spells", "lens", "L"),
     Action("similar", "open('similar')", "Compare with another sentence: cosine, and what every pair of tokens gives"),
     Action("nearest", "open('nearest')", "Words nearest to a word, or to king - man + woman"),
+    Action("survey", "open('survey')", "Survey: heads by a measure over many texts, and the strongest examples"),
     Action("score", "open('score')", "How likely the text is: surprise of every token, perplexity"),
     Action("softmax", "open('softmax')", "Softmax of this row, naive and safe; break the naive one"),
     Action("item.next", "open('item-next')", "Next sentence of the batch"),
@@ -214,6 +215,13 @@ ABLATION = (
     Action("answer", "positions", "Where the model answers, or all positions", "positions", "*"),
     Action("back", "end", "End the computation; then leave"),
 )
+SURVEY = (
+    Action("", "", "The texts in which it is strongest", "strongest texts", "enter"),
+    Action("order", "order", "The next measure", "measure", "r"),
+    Action("reverse", "reverse", "Reverse the order", "reverse", "^r"),
+    Action("kind", "part", "The next part: heads, neurons, the logit lens", "part", "f"),
+)
+EXAMPLES = (Action("", "", "Open the text in the main screen, where it is strongest", "open", "enter"),)
 A_HEAD = (
     Action("head.next", "turn('head', 1)", "The next head", "head", "[ ]"),
     Action("head.back", "turn('head', -1)", "The head before"),
@@ -419,6 +427,8 @@ SCREENS: Mapping[str, tuple[Action, ...]] = {
     "lens": LENS,
     "similar": SIMILAR,
     "ablation": ABLATION,
+    "survey": SURVEY,
+    "examples": EXAMPLES,
     "checkpoints": CHECKPOINTS,
     "train": TRAIN,
     "generate": GENERATE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 
 from tui_transformer.explorer.shell.port import Port
 
@@ -150,6 +151,19 @@ def _similar(port: Port) -> None:
     screen.open_from(port)
 
 
+def _survey(port: Port) -> None:
+    from tui_transformer.explorer.tools.survey import screen
+
+    screen.open_from(port)
+
+
+def open_survey(path: Path, port: Port) -> None:
+    """Show the results of a survey."""
+    from tui_transformer.explorer.tools.survey import screen
+
+    screen.open_file(port, path)
+
+
 def _targets(port: Port) -> None:
     from tui_transformer.explorer.tools.targets import screen
 
@@ -211,6 +225,7 @@ TOOLS: Mapping[str, Callable[[Port], None]] = {
     "settings": _settings,
     "similar": _similar,
     "softmax": _softmax,
+    "survey": _survey,
     "targets": _targets,
     "train": _train,
     "vocabulary": _vocabulary,

@@ -1,0 +1,136 @@
+"""The results of a survey in the explorer: tables in order, and the way to the text where something is strongest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from driving import NARROW, SMALL, WIDE, exploring
+
+from tui_transformer.analysis.survey.batch import Asked, Item, survey
+from tui_transformer.analysis.survey.sums import Source
+from tui_transformer.analysis.survey.table import examples, rows
+from tui_transformer.explorer.tools.survey.opening import is_of, position_of
+from tui_transformer.explorer.tools.survey.screen import ExamplesScreen, SurveyScreen, open_file
+from tui_transformer.explorer.tools.survey.tables import Survey
+from tui_transformer.model import Model
+from tui_transformer.survey.results import Results, write_results
+
+TEXTS = (
+    "The fox found a shell . The fox found a stone .",
+    "A crow [red]\x1b[31m",
+    "Once there was a small girl called Mira .",
+)
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    model = Model.load("story", device="cpu")
+    items = [Item(number, Source("corpus.txt", number + 1, text)) for number, text in enumerate(TEXTS)]
+    sums = survey(model, items, Asked(("previous", "first", "neurons", "lens", "context"), top=2))
+    return Results(list(rows(sums, "story")), list(examples(sums, "story")))
+
+
+@pytest.fixture
+def path(results: Results, tmp_path: Path) -> Path:
+    write_results(tmp_path / "survey.json", results)
+    return tmp_path / "survey.json"
+
+
+async def test_heads_are_sorted_and_an_example_opens_where_it_is_strongest(path: Path, results: Results):
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.app.screen.run_action("open('survey')")
+        await explorer.settled()
+        await explorer.answer(str(path))
+        await explorer.shown("survey of story", "highest first", "table 1 of")
+        screen = explorer.app.screen
+        assert isinstance(screen, SurveyScreen)
+        while screen.table.measure != "previous":
+            await explorer.press("r")
+        await explorer.shown("previous · decoder self-attention")
+        best = max((row for row in results.rows if row.measure == "previous"), key=lambda row: row.mean or 0.0)
+        assert screen.selected == best
+        await explorer.press("ctrl+r")
+        assert screen.selected.mean == min(row.mean for row in screen.table.rows)
+        await explorer.press("ctrl+r", "enter")
+        await explorer.shown("strongest of", "corpus.txt:")
+        assert isinstance(explorer.app.screen, ExamplesScreen)
+        example = explorer.app.screen.selected
+        await explorer.press("enter")
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
+        await explorer.settled()
+        assert explorer.session.model.name == "story"
+        assert explorer.session.text == example.text
+        place = explorer.position.place
+        assert explorer.stop == f"decoder.{example.layer}.self_attention.weights"
+        assert (place.head, place.row) == (example.head, example.position)
+        assert explorer.session.trace[explorer.stop][place.head, place.row, place.column] >= example.value
+        await explorer.press("u")
+        assert explorer.session.model.name == "question"
+
+
+async def test_the_next_part_and_back_to_the_main_screen(path: Path):
+    async with exploring(NARROW, model="story") as explorer:
+        open_file(explorer.parts.port, path)
+        await explorer.shown("survey of story")
+        first = explorer.app.screen.table.part
+        await explorer.press("f")
+        assert explorer.app.screen.table.part != first
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.main
+
+
+async def test_a_survey_without_examples_says_so(results: Results, tmp_path: Path):
+    write_results(tmp_path / "rows.csv", Results(results.rows, ()))
+    async with exploring(SMALL, model="story") as explorer:
+        open_file(explorer.parts.port, tmp_path / "rows.csv")
+        await explorer.until(lambda: isinstance(explorer.app.screen, SurveyScreen))
+        await explorer.press("enter")
+        assert "no examples are kept" in explorer.app.messages.text
+
+
+async def test_a_file_that_is_no_survey_keeps_the_prompt(tmp_path: Path):
+    (tmp_path / "a.csv").write_text("one,two\n1,2\n", encoding="utf-8")
+    async with exploring(WIDE, model="story") as explorer:
+        await explorer.app.screen.run_action("open('survey')")
+        await explorer.settled()
+        await explorer.answer(str(tmp_path / "a.csv"))
+        await explorer.shown("not the result of")
+
+
+def test_every_kind_of_example_has_a_cell(results: Results):
+    model = Model.load("story", device="cpu")
+    for measure in ("context", "neurons", "lens:depth", "lens:agreement", "previous"):
+        example = next(each for each in results.examples if each.measure == measure)
+        trace = model.trace(example.text)
+        at = position_of(trace, example)
+        assert trace.program.step(at.stop)
+        assert at.place.row == example.position
+        if measure == "neurons":
+            assert trace[at.stop][at.place.row, at.place.column] == example.value
+        if measure == "context":
+            found = np.linalg.norm(trace[at.stop][at.place.head, at.place.row].astype(np.float64))
+            assert found == pytest.approx(example.value)
+
+
+def test_the_model_of_a_survey_is_known_again(tmp_path: Path):
+    story = Model.load("story", device="cpu")
+    assert is_of(story, "story")
+    assert is_of(story, str(story.folder))
+    assert not is_of(story, "question")
+    assert not is_of(story, str(tmp_path))
+    assert is_of(Model.load("encoder", device="cpu"), "encoder")
+
+
+def test_tables_are_those_of_the_file(results: Results):
+    tables = Survey(results).tables
+    assert sum(len(table.rows) for table in tables) == len(results.rows)
+    assert {table.measure for table in tables} == {
+        "previous",
+        "first",
+        "neurons",
+        "lens:depth",
+        "lens:agreement",
+        "context",
+    }
