@@ -184,3 +184,21 @@ def test_two_workers_of_ray_give_what_one_process_gives(run: Run, corpus: str):
     assert ended.code == 0, ended.err
     for name in ("", ".examples"):
         assert Path(f"ray{name}.csv").read_bytes() == Path(f"one{name}.csv").read_bytes()
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_the_explorer_begins_with_a_survey_on_its_model(run: Run, corpus: str, monkeypatch: pytest.MonkeyPatch):
+    assert run("survey", corpus, "--model", "copy", "--measure", "first", "--out", "a.json").code == 0
+    begun = []
+
+    def explore(options, *_, survey, **__) -> int:
+        begun.append((options.model, survey.rows[0].measure))
+        return 0
+
+    monkeypatch.setattr("tui_transformer.explorer.run.run", explore)
+    monkeypatch.setattr("tui_transformer.cli.main.check_terminal", lambda: None)
+    assert run("--survey", "a.json").code == 0
+    assert run("--survey", "a.json", "--model", "story").code == 0
+    assert begun == [("copy", "first"), ("story", "first")]
+    assert "--survey is a screen" in run("--survey", "a.json", "--plain").err
+    assert "no such file" in run("--survey", "missing.json").err

@@ -146,7 +146,12 @@ def explore(
         return
     given = _given(flags, plain=plain, tour=tour)
     if survey is not None:
-        flags, given = _surveyed(flags, survey, plain=plain), given | {"survey": survey}
+        from tui_transformer.survey.results import read_results
+
+        if plain:
+            raise UsageError("--survey is a screen: leave out --plain")
+        given["survey"] = results = read_results(survey)
+        flags = flags if flags.model is not None else replace(flags, model=results.rows[0].model)
     options = flags.options()
     if not plain:
         check_terminal()
@@ -179,16 +184,6 @@ def _given(flags: Flags, *, plain: bool, tour: str | None) -> dict[str, Any]:
     if len(batch) > 1:
         more |= {"batch": tuple(batch), "item": flags.item}
     return given | {name: value for name, value in more.items() if value is not None}
-
-
-def _surveyed(flags: Flags, path: Path, *, plain: bool) -> Flags:
-    """The options with the model of a survey, where none is named."""
-    if plain:
-        raise UsageError("--survey is a screen: leave out --plain")
-    from tui_transformer.survey.results import read_results
-
-    model = read_results(path).rows[0].model
-    return flags if flags.model is not None else replace(flags, model=model)
 
 
 def _refuse_misplaced(flags: Flags, command: str) -> None:

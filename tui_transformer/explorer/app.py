@@ -197,7 +197,7 @@ class ExplorerApp(App[None]):
         if self._told is not None:
             self.call_after_refresh(main.parts.tour.follow, self._told)
         if self._opens is not None:
-            self.call_after_refresh(self._opens, main.parts.port)
+            main.call_after_refresh(self._opens, main.parts.port)
         if self._says:
             self.notify(self._says, markup=False)
         for message in self._preferences.problems:

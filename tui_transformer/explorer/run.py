@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_transformer.engine.program import Program
 from tui_transformer.explorer.state.dumped import of_dump
@@ -17,6 +17,9 @@ from tui_transformer.explorer.state.tour_stop import suitable
 from tui_transformer.explorer.tools.opening import open_survey
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.text.display import visible
+
+if TYPE_CHECKING:
+    from tui_transformer.survey.results import Results
 
 __all__ = ["open_session", "run"]
 
@@ -37,7 +40,7 @@ def run(
     stop: Callable[[Program], str | None] = lambda _: None,
     batch: Sequence[str | tuple[int, ...]] = (),
     item: int = 0,
-    survey: Path | None = None,
+    survey: Results | None = None,
 ) -> int:
     """Explore a model until the user leaves; with a dump beside it, from the first cell of that which is wrong.
 

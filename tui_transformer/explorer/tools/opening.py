@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_transformer.explorer.shell.port import Port
+
+if TYPE_CHECKING:
+    from tui_transformer.survey.results import Results
 
 
 def _ablate_here(kind: str, *, mean: bool) -> Callable[[Port], None]:
@@ -157,11 +160,11 @@ def _survey(port: Port) -> None:
     screen.open_from(port)
 
 
-def open_survey(path: Path, port: Port) -> None:
+def open_survey(results: Results, port: Port) -> None:
     """Show the results of a survey."""
     from tui_transformer.explorer.tools.survey import screen
 
-    screen.open_file(port, path)
+    screen.open_results(port, results)
 
 
 def _targets(port: Port) -> None:

@@ -97,18 +97,17 @@ def position_of(trace: Trace, example: Example) -> Position:
     if example.head is None:
         outputs = layer_outputs(trace.program)
         last = len(outputs) - 1
-        step = outputs[last if example.layer is None else min(max(example.layer, 0), last)]
-        return Position(step, Place(0, example.position, 0))
+        output = outputs[last if example.layer is None else min(max(example.layer, 0), last)]
+        return Position(output, Place(0, example.position, 0))
     if example.measure == CONTEXT:
         return Position(_step(trace, "head", example), Place(example.head, example.position, 0))
-    among = (each for each in attentions(trace.program, example.part) if each.layer == example.layer)
-    step = next(among, None)
-    if step is None or example.head >= step.heads:
+    attention = next((each for each in attentions(trace.program, example.part) if each.layer == example.layer), None)
+    if attention is None or example.head >= attention.heads:
         raise InputError(f"the model has no {example.part} of layer {example.layer} with a head {example.head}")
-    row = min(example.position, step.queries.size - 1)
+    row = min(example.position, attention.queries.size - 1)
     head = range(example.head, example.head + 1)
-    weights = trace.window(step.name, (head, range(row, row + 1), range(step.keys.size)))
-    return Position(step.name, Place(example.head, row, int(np.argmax(weights))))
+    weights = trace.window(attention.name, (head, range(row, row + 1), range(attention.keys.size)))
+    return Position(attention.name, Place(example.head, row, int(np.argmax(weights))))
 
 
 def _step(trace: Trace, kind: str, example: Example) -> str:

@@ -25,7 +25,7 @@ from tui_transformer.explorer.tools.runs.paths import path_of
 from tui_transformer.explorer.tools.survey.opening import open_example
 from tui_transformer.explorer.tools.survey.tables import Survey, Table, example_line, half, header, line, name
 from tui_transformer.explorer.widgets.line_list import LineList
-from tui_transformer.survey.results import FORMATS, read_results
+from tui_transformer.survey.results import FORMATS, Results, read_results
 from tui_transformer.text.display import visible
 
 
@@ -43,11 +43,16 @@ def open_from(port: Port) -> None:
 def open_file(port: Port, path: Path) -> None:
     """Show the survey of a file."""
 
-    def show(survey: Survey) -> None:
+    def show(results: Results) -> None:
         remember("surveys", str(path))
-        port.open(SurveyScreen(port, survey))
+        open_results(port, results)
 
-    port.ask("survey", AT_ONCE + 1, lambda _: Survey(read_results(path)), show)
+    port.ask("survey", AT_ONCE + 1, lambda _: read_results(path), show)
+
+
+def open_results(port: Port, results: Results) -> None:
+    """Show the results of a survey."""
+    port.open(SurveyScreen(port, Survey(results)))
 
 
 class SurveyScreen(Overview):

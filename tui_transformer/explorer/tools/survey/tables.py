@@ -56,11 +56,12 @@ class Survey:
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
-        """The tables in the order of the file."""
+        """The tables in the order of the file, those of heads first."""
         found: dict[tuple[str, str], list[Row]] = defaultdict(list)
         for row in self.results.rows:
             found[row.part, row.measure].append(row)
-        return tuple(Table(part, measure, rows) for (part, measure), rows in found.items())
+        tables = (Table(part, measure, rows) for (part, measure), rows in found.items())
+        return tuple(sorted(tables, key=lambda table: table.rows[0].head is None))
 
     @cached_property
     def _examples(self) -> Mapping[Key, Sequence[Example]]:
