@@ -68,3 +68,13 @@ def test_a_sum_that_points_nowhere_is_refused(royal: Model) -> None:
 def test_a_model_without_words_is_refused() -> None:
     with pytest.raises(InputError, match="no embedding of words"):
         module.table_name(Model.load("attention").trace())
+
+
+def test_words_that_a_file_of_vectors_lacks_are_no_neighbours(tmp_path: Path) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("king 1 1 0\nman 1 0 0\nwoman 0 1 0\n")
+    words = tmp_path / "words.txt"
+    words.write_text("king man woman queen sea")
+    model = Model.load("encoder", vocabulary=words, vectors=vectors)
+    found = similar(model.trace("king"), terms_of(model, "king"), 10, among=model.has_vector)
+    assert [model.word(token) for token, _ in found] == ["man", "woman"]

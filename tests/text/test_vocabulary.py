@@ -11,7 +11,6 @@ from tui_transformer.errors import InputError
 from tui_transformer.text import files, vocabulary
 from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.vocabulary import built_in_vocabularies, parse_vocabulary
-from tui_transformer.text.word_rule import normal_form
 
 PIECES = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nwave\n##s\nShore\n"
 
@@ -134,7 +133,7 @@ def test_an_empty_query_finds_everything() -> None:
 def test_every_built_in_vocabulary_opens(name: str) -> None:
     made = load_vocabulary(name)
     assert (made.name, made.kind, made.repeated, made.words[0]) == (name, "words", 0, "[UNK]")
-    assert all(word in made.ids for word in map(normal_form, made.words) if not word.startswith("["))
+    assert all(made.rule.form(word) in made.ids for word in made.words if not word.startswith("["))
 
 
 def test_the_built_in_vocabularies() -> None:

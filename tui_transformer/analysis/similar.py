@@ -56,13 +56,22 @@ def terms_of(model: Model, text: str) -> tuple[Term, ...]:
     return tuple(terms)
 
 
-def similar(trace: Trace, terms: Sequence[Term], count: int) -> list[tuple[int, float]]:
+def similar(
+    trace: Trace, terms: Sequence[Term], count: int, table: str | None = None, among: Host | None = None
+) -> list[tuple[int, float]]:
     """The tokens whose rows point most nearly where the sum does, with their cosines; a block of rows at a time.
+
+    Args:
+        trace: Of the model.
+        terms: The sum.
+        count: Tokens at most.
+        table: The weight with a row for every word; by default the first.
+        among: For every word whether it may be found (`Model.has_vector`); by default any may.
 
     Raises:
         InputError: The model has no table of words, or the sum is 0.
     """
-    table = table_name(trace)
+    table = table_name(trace) if table is None else table
     size, width = trace.program.shape(table)
     rows = [trace.window(table, (range(term.token, term.token + 1), range(width)))[0] for term in terms]
     wanted = np.sum([term.sign * _unit(row) for term, row in zip(terms, rows, strict=True)], axis=0)
@@ -73,8 +82,10 @@ def similar(trace: Trace, terms: Sequence[Term], count: int) -> list[tuple[int, 
     along = [_units(trace.window(table, (block, range(width))).astype(np.float64)) @ _unit(wanted) for block in blocks]
     cosines = np.concatenate(along)
     cosines[[term.token for term in terms]] = -np.inf
-    best = np.argsort(-cosines, kind="stable")[: min(count, len(cosines) - len({term.token for term in terms}))]
-    return [(int(token), float(cosines[token])) for token in best]
+    if among is not None:
+        cosines[: len(among)][~among] = -np.inf
+    best = np.argsort(-cosines, kind="stable")[:count]
+    return [(int(token), float(cosines[token])) for token in best if np.isfinite(cosines[token])]
 
 
 def table_name(trace: Trace) -> str:

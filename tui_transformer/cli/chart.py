@@ -44,7 +44,7 @@ def _chart(session: Session, request: Request) -> Chart:
     kind = _kind(program, names[0], request.kind)
     view = view_of(session.trace, names[0], session.labels, head=request.head or 0)
     place = place_of_cell(view, request.cell, "--cell") if request.cell is not None else Place(view.head or 0)
-    return chart(kind, session.trace, view, place, word=session.labels.word)
+    return chart(kind, session.trace, view, place, word=session.labels.word, among=session.model.has_vector)
 
 
 def _kind(program: Program, name: str, wanted: str | None) -> Kind:

@@ -69,7 +69,8 @@ def _settings(file: Path | None, given: Given) -> dict[str, Any]:
     settings = {name: value for name, value in given.items() if name not in own}
     if sizes := {name: given[name] for name in OF_A_NEW_MODEL if name in given}:
         settings["sizes"] = sizes
-    return settings | ({} if file is None else {"file": str(file.absolute())})
+    files = {"file": file, "vectors": given.get("vectors")}
+    return settings | {name: str(path.absolute()) for name, path in files.items() if path is not None}
 
 
 def _complete(out: Path, settings: dict[str, Any], recipe: str | None) -> dict[str, Any]:
@@ -100,6 +101,9 @@ def _see_through(begun: Run, log: Log, named: Path | None) -> None:
     if trainer.done:
         raise InputError(f"all {trainer.step:,} steps are made: go on with more, as --steps {2 * trainer.step}")
     note(_about(trainer))
+    embedding, words = trainer.model.embedding, trainer.model.vocabulary
+    if embedding is not None and embedding.vectors is not None and words is not None:
+        note(embedding.vectors.said(words))
     progress = Progress(trainer.settings.steps, trainer.step)
     with stopping() as stop, contextlib.closing(progress):
         while not trainer.done:

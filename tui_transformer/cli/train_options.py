@@ -54,6 +54,25 @@ _RUN = {
     "model": _option(str, "A checkpoint to begin with; by default the model is new.", metavar="FOLDER|NAME"),
     "tokens": _option(Literal["words", "characters", "bpe"], "What a vocabulary is built of; by default by the task."),
     "vocab_size": _option(int, "Its entries at most.  [default: 10000]"),
+    "split": _option(
+        Literal["words", "runs", "spaces"],
+        "What a word of it is: a run of letters and digits, which an apostrophe may join (words, the default); runs "
+        "alone; or whatever stands between spaces.",
+    ),
+    "case": _option(
+        Literal["lower", "kept"], "Its words in small letters (the default), or with the capitals that are written."
+    ),
+    "embedding": _option(
+        Literal["normal", "uniform", "zeros"],
+        "How word vectors of a new model begin: normal, of variance 1 ÷ d_model, rows about 1 long; uniform in "
+        "±√(2 ÷ d_model), none far out; zeros, where only positions tell words apart until they are learned.  "
+        "[default: normal]",
+    ),
+    "vectors": _option(
+        Path,
+        "Begin with word vectors of GloVe or word2vec for the words of the vocabulary; d_model is theirs.",
+        metavar="FILE",
+    ),
     "architecture": _option(Literal["encoder", "decoder", "encoder-decoder"], "Of a new model; by default the task's."),
 }
 

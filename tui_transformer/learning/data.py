@@ -24,6 +24,7 @@ from tui_transformer.text.corpus import read_lines
 from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.vocabulary import SPECIAL_WORDS, Vocabulary
+from tui_transformer.text.word_rule import WordRule
 
 BUILDERS: dict[str, Callable[..., Vocabulary]] = {
     "words": build_words,
@@ -112,7 +113,7 @@ def vocabulary_for(settings: Settings, lines: Sequence[str]) -> Vocabulary:
     unit = settings.tokens or task.unit
     with _naming(settings):
         besides = task.besides(lines)
-        built = BUILDERS[unit](task.text(lines), settings.vocab_size)
+        built = BUILDERS[unit](task.text(lines), settings.vocab_size, **_rule(settings, unit))
     missing = tuple(word for word in besides if word not in built.ids)
     if missing and unit == "bpe":
         raise InputError(f"--tokens bpe: {settings.task} needs words of its own in the vocabulary: use words")
@@ -120,6 +121,18 @@ def vocabulary_for(settings: Settings, lines: Sequence[str]) -> Vocabulary:
     marks = tuple(word for word in missing if word in SPECIAL_WORDS)
     others = tuple(word for word in missing if word not in marks)
     return dataclasses.replace(built, words=(*built.words[:first], *marks, *built.words[first:], *others))
+
+
+def _rule(settings: Settings, unit: str) -> dict[str, WordRule]:
+    """What a word is, where the entries are words.
+
+    Raises:
+        UsageError: A rule for words is given, and they are not.
+    """
+    given = {name: value for name in ("split", "case") if (value := getattr(settings, name))}
+    if given and unit != "words":
+        raise UsageError(f"--{next(iter(given))} says what a word is: leave it out, or use --tokens words")
+    return {"rule": WordRule(**given)} if given else {}
 
 
 def read_data(settings: Settings, lines: Sequence[str], tokenizer: Tokenizer, start_id: int | None = None) -> Data:

@@ -13,6 +13,8 @@ from tui_transformer.learning.optimizers import OPTIMIZERS
 from tui_transformer.learning.schedules import SCHEDULES
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model.checks import Check, one_of, shown, size_up_to
+from tui_transformer.model.new_embedding import NORMAL, STARTS
+from tui_transformer.text.word_rule import CASES, SPLITS
 
 UNITS = ("words", "characters", "bpe")
 MOST = 1 << 40
@@ -32,6 +34,10 @@ class Settings:
         vocab: A vocabulary's name or file; by default one is built from the text.
         tokens: What it is built of: words, characters or bpe; by default the task's.
         vocab_size: Entries of a vocabulary that is built, at most.
+        split: What a word of it is, a name in `SPLITS`; "" for what is usual.
+        case: "lower" or "kept", whether capitals of its words are kept; "" for what is usual.
+        embedding: How the table of words of a new model begins: "normal", "uniform" or "zeros".
+        vectors: A file of word vectors for it, as a whole path; "" for none.
         device: "auto", "cpu" or "gpu".
         dtype: "float32" or "float64".
         steps: Steps of the optimiser.
@@ -61,6 +67,10 @@ class Settings:
     vocab: str = ""
     tokens: str = ""
     vocab_size: int = 10_000
+    split: str = ""
+    case: str = ""
+    embedding: str = NORMAL
+    vectors: str = ""
     device: str = "auto"
     dtype: str = "float32"
     steps: int = 1000
@@ -82,6 +92,8 @@ class Settings:
     def __post_init__(self) -> None:
         for key, check in _CHECKS.items():
             check(_written(key), getattr(self, key))
+        if self.vocab and (self.split or self.case):
+            raise UsageError(f"--{'split' if self.split else 'case'}: what a word is, the vocabulary {self.vocab} says")
 
     @property
     def decay(self) -> float:
@@ -148,6 +160,9 @@ def _above_zero(key: str, value: object) -> None:
 _CHECKS: Mapping[str, Check] = {
     "task": one_of(TASKS),
     "tokens": one_of(("", *UNITS)),
+    "split": one_of(("", *SPLITS)),
+    "case": one_of(("", *CASES)),
+    "embedding": one_of((NORMAL, *STARTS)),
     "optimizer": one_of(tuple(OPTIMIZERS)),
     "schedule": one_of(tuple(SCHEDULES)),
     **dict.fromkeys(("steps", "batch", "accumulate", "length", "vocab_size"), size_up_to(MOST)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from tui_transformer.engine.ops import Mask
@@ -14,7 +15,11 @@ from tui_transformer.learning.initial import initial_weights
 from tui_transformer.learning.loop import Trainer
 from tui_transformer.learning.settings import Settings
 from tui_transformer.learning.tasks import task_of
+from tui_transformer.model.loading import fitting
 from tui_transformer.model.model import Model
+from tui_transformer.model.new_embedding import NORMAL, NewEmbedding
+from tui_transformer.model.word_vectors import read_vectors
+from tui_transformer.text.dispatch import load_vocabulary
 
 SIZES: dict[str, Any] = {
     "d_model": 128,
@@ -72,18 +77,24 @@ def _kind(model: Model) -> str:
 def _existing(settings: Settings) -> Model:
     if settings.sizes:
         raise UsageError(f"{', '.join(settings.sizes)}: the sizes of {settings.model} are in its folder")
+    if settings.vectors or settings.embedding != NORMAL:
+        given = "vectors" if settings.vectors else "embedding"
+        raise UsageError(f"--{given}: the embedding of {settings.model} is in its folder")
     vocabulary = settings.vocab or None
     return Model.load(settings.model, vocabulary=vocabulary, device=settings.device, dtype=settings.dtype)
 
 
 def _new(settings: Settings, lines: Sequence[str]) -> Model:
-    sizes: dict[str, Any] = {**SIZES, **settings.sizes}
+    words = load_vocabulary(settings.vocab) if settings.vocab else vocabulary_for(settings, lines)
+    vectors = read_vectors(Path(settings.vectors), words) if settings.vectors else None
+    sizes: dict[str, Any] = {**SIZES, **(fitting(vectors, settings.sizes) if vectors else {}), **settings.sizes}
     architecture = sizes.pop("architecture", None) or task_of(settings.task).architecture
     sizes.setdefault("d_ff", 4 * sizes["d_model"])
     if sizes.get("positions") == "learned":
         sizes.setdefault("max_length", settings.length)
     if architecture == "encoder-decoder":
         sizes.setdefault("decoder_layers", sizes["layers"])
-    words = settings.vocab or vocabulary_for(settings, lines)
     model = Model.load(architecture, vocabulary=words, device=settings.device, dtype=settings.dtype, **sizes)
-    return dataclasses.replace(model, weights=Weights(model.backend, initial_weights(settings.seed)))
+    embedding = NewEmbedding(settings.embedding, vectors)
+    weights = Weights(model.backend, embedding.over(initial_weights(settings.seed), settings.seed))
+    return dataclasses.replace(model, weights=weights, embedding=embedding)

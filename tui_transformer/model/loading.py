@@ -120,7 +120,7 @@ def _built_in(name: str, words: Words, at: Where, new: New, sizes: Mapping[str, 
     given: dict[str, Any] = {"architecture": name, "vocab_size": known.size, "pad_id": known.pad_id, **start}
     vectors = new.vectors if isinstance(new.vectors, WordVectors | None) else read_vectors(Path(new.vectors), known)
     embedding = NewEmbedding(new.embedding or NORMAL, vectors)
-    config = Config(**given | _fitting(vectors, sizes) | dict(sizes))
+    config = Config(**given | fitting(vectors, sizes) | dict(sizes))
     count = program_of(VANILLA, config, Lengths(1, 1)).weight_count()
     backend = choose_backend(*at, small=count < SMALL)
     check_memory(count * backend.dtype.itemsize, f"{count:,} weights need", "choose smaller sizes")
@@ -128,7 +128,7 @@ def _built_in(name: str, words: Words, at: Where, new: New, sizes: Mapping[str, 
     return Parts(name, VANILLA, config, weights, tokenizer_for(known), seed, embedding=embedding)
 
 
-def _fitting(vectors: WordVectors | None, sizes: Mapping[str, Any]) -> dict[str, Any]:
+def fitting(vectors: WordVectors | None, sizes: Mapping[str, Any]) -> dict[str, Any]:
     """Sizes that vectors ask for: their width, and as many heads as divide it."""
     if vectors is None:
         return {}

@@ -50,6 +50,12 @@ class Model(Parts):
         """One line on the tensors that no step reads; None where there are none."""
         return unread_said(self.name, self.unread)
 
+    @property
+    def has_vector(self) -> Host | None:
+        """For every word whether the file of word vectors has it; None where the embedding is of no such file."""
+        vectors = None if self.embedding is None else self.embedding.vectors
+        return None if vectors is None else vectors.there
+
     @classmethod
     def load(
         cls,

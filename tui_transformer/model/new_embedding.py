@@ -35,6 +35,12 @@ STARTS: Mapping[str, Callable[[np.random.Generator, Shape], Host]] = {"zeros": _
 NORMAL = "normal"
 """As all other weights."""
 
+STARTS_SAID = (
+    "Word vectors at first: normal as all weights; uniform in ±√(2 ÷ d), as long in every width; zeros: only positions "
+    "tell words apart."
+)
+"""The choice and its reasons, for a form."""
+
 
 @dataclass(frozen=True, eq=False)
 class NewEmbedding:

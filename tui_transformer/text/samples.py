@@ -6,7 +6,7 @@ from tui_transformer.text.vocabulary import Vocabulary
 
 SENTENCES = {
     "waves": "The waves crashed forcefully against the shore!",
-    "nation": "Strong nation recycles its huge trade surplus to America!",
+    "nation": "The strong nation recycles its huge trade surplus to America!",
     "dog": "a dog bites a man",
     "english": "the old man and the sea are here.",
     "deutsch": "der Hund und das Kind sind im Haus.",

@@ -16,6 +16,7 @@ from tui_transformer.analysis.residual_norm import StreamNorms, residual_norms, 
 from tui_transformer.analysis.sample import CELLS, row_sample
 from tui_transformer.analysis.similar import TABLE, Term, similar
 from tui_transformer.analysis.statistics import Statistics, statistics
+from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Embed, Sinusoid, Softmax
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
@@ -62,6 +63,7 @@ class Request:
     place: Place
     item: int = 0
     word: Callable[[int], str] = str
+    among: Host | None = None
 
     @property
     def step(self) -> Step:
@@ -69,7 +71,15 @@ class Request:
         return self.trace.program.step(self.view.name)
 
 
-def chart(kind: Kind, trace: Trace, view: View, place: Place, item: int = 0, word: Callable[[int], str] = str) -> Chart:
+def chart(
+    kind: Kind,
+    trace: Trace,
+    view: View,
+    place: Place,
+    item: int = 0,
+    word: Callable[[int], str] = str,
+    among: Host | None = None,
+) -> Chart:
     """A chart of a view; the kinds that suit it are `charts_for`.
 
     Args:
@@ -79,13 +89,14 @@ def chart(kind: Kind, trace: Trace, view: View, place: Place, item: int = 0, wor
         place: The cursor's cell in the view.
         item: Which sentence of the batch, the same as in the view.
         word: The word of a token ID.
+        among: For every word whether it may be named as near to another; by default any may.
 
     Raises:
         InputError: The chart does not suit the step.
     """
     if kind not in charts_for(trace.program, view.name):
         raise InputError(f"{view.name} has no chart of {kind}")
-    return _MAKERS[kind](Request(trace, view, place, item, word))
+    return _MAKERS[kind](Request(trace, view, place, item, word, among))
 
 
 def charts_for(program: Program, name: str) -> tuple[Kind, ...]:
@@ -214,9 +225,9 @@ def _waves_of(request: Request, choose: Callable[[Sinusoid], tuple[int, ...]]) -
     return encoding_waves(sinusoid, request.view.rows.size, choose(sinusoid), mark, row)
 
 
-def nearest_words(trace: Trace, token: int, word: Callable[[int], str]) -> BarChart:
+def nearest_words(trace: Trace, token: int, word: Callable[[int], str], among: Host | None = None) -> BarChart:
     """The words whose rows of the embedding point most nearly where that of a word does, by their cosine."""
-    found = similar(trace, [Term(token, 1)], NEAREST)
+    found = similar(trace, [Term(token, 1)], NEAREST, among=among)
     return BarChart(
         title=f"Nearest words of {word(token)} · cosine of their rows of the embedding",
         labels=tuple(word(other) for other, _ in found),
@@ -227,7 +238,7 @@ def nearest_words(trace: Trace, token: int, word: Callable[[int], str]) -> BarCh
 def _nearest(request: Request) -> Chart:
     row = request.place.row
     token = int(request.trace.window(request.step.inputs[0], (range(row, row + 1),), request.item)[0])
-    return nearest_words(request.trace, token, request.word)
+    return nearest_words(request.trace, token, request.word, request.among)
 
 
 def _waves(request: Request) -> Chart:

@@ -25,4 +25,4 @@ def chart_of(session: Session, kind: ChartKind, view: View, place: Place) -> Cha
     if kind in GRADIENT_KINDS:
         gradient_kind: GradientKind = kind
         return gradient_chart(gradient_kind, session.trace.program, session.gradients.values, view.name)
-    return chart(cast(Kind, kind), session.trace, view, place, word=session.labels.word)
+    return chart(cast(Kind, kind), session.trace, view, place, word=session.labels.word, among=session.model.has_vector)

@@ -1,8 +1,9 @@
-"""Heads and chart of a scene: they follow the cursor a moment later, so that fast keys are not slowed down."""
+"""Heads, chart and nearest words of a scene: they follow the cursor a moment later, and slow no fast keys down."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from textual.content import Content
 from textual.timer import Timer
@@ -13,6 +14,8 @@ from tui_transformer.explorer.main.heads import Heads, heads_of
 from tui_transformer.explorer.main.layout import PANES, Panes
 from tui_transformer.explorer.main.panes.chart import ChartPane
 from tui_transformer.explorer.shell.asking import Requests
+from tui_transformer.explorer.state.near import Near, near, near_cost
+from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 from tui_transformer.views.charts import Chart
 
@@ -27,15 +30,21 @@ NO_CHART = "Token IDs have no chart: they are names of words, and no sizes."
 
 
 class Details:
-    """The heads of the step that is shown, and the chart that was chosen.
+    """The heads of the step that is shown, the chart that was chosen, and the nearest words of a row of an embedding.
 
     Attributes:
         due: Whether they are about to follow.
     """
 
-    def __init__(self, explored: Exploration, panes: Panes, requests: Requests) -> None:
-        """Details on the screen of these panes."""
-        self._explored, self._panes, self._requests = explored, panes, requests
+    def __init__(
+        self,
+        explored: Exploration,
+        panes: Panes,
+        requests: Requests,
+        show_near: Callable[[tuple[Near, ...]], None],
+    ) -> None:
+        """Details on the screen of these panes; `show_near` is told the nearest words."""
+        self._explored, self._panes, self._requests, self._show_near = explored, panes, requests, show_near
         self.due = self._heads_due = False
         self._soon: Timer | None = None
 
@@ -62,6 +71,16 @@ class Details:
             )
         self.due = self._heads_due = False
         self.show_chart()
+        self._find_near()
+
+    def _find_near(self) -> None:
+        """Look for the nearest words, where they are shown and not there yet."""
+        scene, session, asked = self._explored.scene, self._explored.session, self._explored.view.words
+        if scene is None or scene.near is None or scene.near:
+            return
+        position = Position(scene.view.name, scene.place)
+        cost = near_cost(session, position.stop, asked)
+        self._requests.ask("near", cost, lambda task: near(session, position, asked, task.report), self._show_near)
 
     def show_heads_pane(self, *, shown: bool) -> None:
         """Show the heads or not; the class is the pane's own, so that nothing else is styled again."""

@@ -93,6 +93,11 @@ class MainPort:
         """Put a screen in front; `done` is given its result."""
         self._screen.open(screen, done)
 
+    def keep_words(self, text: str) -> None:
+        """Show the neighbours of a sum of words beside every embedding from now on."""
+        self._explored.look(words=text)
+        self._presenter.show_position()
+
     def begin_tour(self, name: str) -> None:
         """Begin a tour of what is explored."""
         self.touring(name)

@@ -21,13 +21,14 @@ from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.scene import Scene, gather, scene_cost, tile_of
 from tui_transformer.explorer.main.whole_view import Whole
 from tui_transformer.explorer.shell.asking import AT_ONCE, Requests, draw_together
+from tui_transformer.explorer.state.near import Near
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import VOCABULARY, Session
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place
 
-LOOKING = ("scene", "text", "cell", "tile", f"tile {OVERLAY}", "heads", "chart", "whole")
+LOOKING = ("scene", "text", "cell", "tile", f"tile {OVERLAY}", "heads", "chart", "near", "whole")
 """Work that is of no use once another position is shown."""
 
 NUMBERS = {"nothing": "", "gradient": " · ‖∂loss/∂x‖", "trace": " · max |a − b|"}
@@ -49,7 +50,7 @@ class Presenter:
         self._explored, self.panes, self._requests = explored, panes, requests
         self._screen = panes.screen
         self.lines = Lines(explored, panes, requests)
-        self.details = Details(explored, panes, requests)
+        self.details = Details(explored, panes, requests, self._show_near)
         self.whole = Whole(explored, panes, requests)
         self._shown: tuple[Session, Position] | None = None
 
@@ -185,7 +186,8 @@ class Presenter:
             self._put_cursors(place)
         session, name, hidden = explored.session, shown.view.name, explored.view.hidden
         explored.position = replace(explored.position, place=place)
-        explored.scene = replace(shown, place=place, working=None)
+        near = shown.near if place.row == shown.place.row or shown.near is None else ()
+        explored.scene = replace(shown, place=place, working=None, near=near)
         self._requests.ask("cell", 0, lambda _: cell_of(session, name, place, shown.shown, hidden), self._show_cell)
 
     def _put_cursors(self, place: Place) -> None:
@@ -202,6 +204,13 @@ class Presenter:
         self.lines.show()
         self.details.follow()
         self.whole.show()
+
+    def _show_near(self, near: tuple[Near, ...]) -> None:
+        """Show the nearest words of the row."""
+        if self._explored.scene is not None:
+            self._explored.scene = replace(self._explored.scene, near=near)
+            self._show_panes()
+            self.lines.show()
 
     def supply_tile(self, rows: range, columns: range, heat_map: HeatMap) -> None:
         """Give a matrix the cells that it needs to be drawn."""

@@ -15,6 +15,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.main.cell import cell_of
 from tui_transformer.explorer.main.overlay import SCREENFUL, OverlayMatrix, overlay_of
 from tui_transformer.explorer.state.hiding import without_hidden
+from tui_transformer.explorer.state.near import Near, has_neighbours
 from tui_transformer.explorer.state.overlay import Shown
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
@@ -48,6 +49,7 @@ class Scene:
         shown: Which of the two are drawn.
         values: The numbers beside the cell.
         hidden: What is left out of the attention weights that are drawn, in words.
+        near: Of a row of an embedding the nearest words, empty until they are there; None of any other step.
     """
 
     view: View
@@ -60,6 +62,7 @@ class Scene:
     shown: Shown = "value"
     values: tuple[Value, ...] = ()
     hidden: str = ""
+    near: tuple[Near, ...] | None = None
 
     @property
     def alone(self) -> OverlayMatrix | None:
@@ -105,7 +108,8 @@ def gather(session: Session, position: Position, look: ViewState, shown: Shown, 
         scale = overlay.scale
     cell = cell_of(session, name, place, shown, look.hidden)
     remark = "" if is_whole else look.hidden.text
-    return Scene(view, scale, tile, place, cell.working, seconds, overlay, shown, cell.values, remark)
+    near = () if has_neighbours(session, name) else None
+    return Scene(view, scale, tile, place, cell.working, seconds, overlay, shown, cell.values, remark, near)
 
 
 def scene_cost(session: Session, name: str, *, shared: bool) -> int:

@@ -50,6 +50,9 @@ class Port(Protocol):
     def open(self, screen: Screen[Any], done: Callable[[Any], None] | None = None) -> None:
         """Put a screen in front; `done` is given its result."""
 
+    def keep_words(self, text: str) -> None:
+        """Show the neighbours of a sum of words beside every embedding from now on."""
+
     def begin_tour(self, name: str) -> None:
         """Begin a tour of what is explored."""
 

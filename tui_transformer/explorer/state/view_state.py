@@ -19,6 +19,7 @@ class ViewState:
         chart: How many charts further than the first of those that fit the step.
         temperature: What the logits are divided by where the most likely words are listed.
         active: The pane that has the keys.
+        words: The sum of words whose neighbours are shown beside an embedding; "" for none.
         whole: Whether the whole is shown above the step; None where there is room for it.
         zoom: The pane that has the whole screen; None for all that there is room for.
     """
@@ -29,5 +30,6 @@ class ViewState:
     chart: int = 0
     temperature: float = 1.0
     active: str = "matrix"
+    words: str = ""
     whole: bool | None = None
     zoom: str | None = None

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
-from driving import WIDE, exploring
+from driving import MEDIUM, NARROW, WIDE, exploring
 
 from tui_transformer.explorer.state.opened import open_session
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.model.options import ModelOptions
 
 
@@ -32,6 +36,53 @@ async def test_a_model_without_words_has_no_neighbours():
         await explorer.app.screen.run_action("open('nearest')")
         await explorer.settled()
         assert "no embedding of words" in explorer.text
+
+
+@pytest.fixture
+def royal(tmp_path: Path) -> Session:
+    words, vectors = tmp_path / "words.txt", tmp_path / "vectors.txt"
+    words.write_text("king man woman queen sea")
+    vectors.write_text("king 1 1 0 0\nman 1 0 0 0\nwoman 0 0 1 0\nqueen 0 1 1 0\n")
+    return open_session(ModelOptions("encoder", vocab=str(words), vectors=str(vectors)), "king man sea", None)
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
+async def test_the_embedding_shows_nearest_words_of_its_row_and_of_the_sum_that_was_asked(
+    royal: Session, size: tuple[int, int]
+):
+    async with exploring(size, session=royal) as explorer:
+        await explorer.go("embedding.tokens")
+        await explorer.shown("nearest", "man 0.71")
+        await explorer.press("4", "down")
+        await explorer.shown("king 0.71")
+        await explorer.press("~")
+        await explorer.answer("king - man + woman")
+        await explorer.shown("Words near to king − man + woman", "queen")
+        await explorer.press("escape", "Z")
+        await explorer.until(lambda: explorer.scene.near and len(explorer.scene.near) == 2)
+        king, man, woman = (np.array(row) for row in ((1, 1, 0, 0), (1, 0, 0, 0), (0, 0, 1, 0)))
+        sum_, queen = king / np.sqrt(2) - man + woman, np.array((0, 1, 1, 0))
+        assert explorer.scene.near[1].of == "king − man + woman"
+        assert explorer.scene.near[1].words[0][0] == "queen"
+        cosine = sum_ @ queen / np.linalg.norm(sum_) / np.sqrt(2)
+        assert explorer.scene.near[1].words[0][1] == pytest.approx(cosine, abs=1e-6)
+
+
+async def test_rows_of_the_table_itself_have_neighbours_and_other_steps_none(royal: Session):
+    async with exploring(WIDE, session=royal) as explorer:
+        await explorer.go("embedding.tokens")
+        await explorer.press("w")
+        await explorer.until(lambda: explorer.scene.near)
+        assert explorer.scene.near[0].of == royal.model.word(explorer.position.place.row)
+        await explorer.go("encoder.0.self_attention.weights")
+        assert explorer.scene.near is None
+
+
+async def test_a_row_of_zeros_has_no_neighbours():
+    session = open_session(ModelOptions("encoder", embedding="zeros"), "the waves", None)
+    async with exploring(WIDE, session=session) as explorer:
+        await explorer.go("embedding.tokens")
+        await explorer.shown("none: its row is 0")
 
 
 @pytest.mark.parametrize(("key", "expected"), [(".", 1), (">", 2)])

@@ -16,6 +16,7 @@ from tui_transformer.explorer.main.panes.cell_lines import CellLines, Inks
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.shell.actions import CELL
 from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.state.near import Near
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.views.step_view import Labels
@@ -50,6 +51,7 @@ class CellPane(LineList):
         self._shown: tuple[Explanation, Program, Labels] | None = None
         self._values: tuple[Value, ...] = ()
         self._edited = ""
+        self._near: tuple[Near, ...] | None = None
 
     def show_scene(self, session: Session, scene: Scene | None) -> None:
         """Show how the cell was made, and how it was set if it was."""
@@ -57,6 +59,7 @@ class CellPane(LineList):
             self.clear()
         elif (working := scene.working) is not None:
             edited = how_set(session.trace.edits, working.name, working.index)
+            self._near = scene.near
             self.show_working(working, session.trace.program, session.labels, scene.values, edited)
 
     def show_working(
@@ -93,7 +96,7 @@ class CellPane(LineList):
             return
         names = ("plain", "quiet", "accent")
         inks = Inks(*(self.get_component_rich_style(f"cell--{name}", partial=True) for name in names))
-        lines = self._working = CellLines(*self._shown, inks, self._by_size, self._values, self._edited)
+        lines = self._working = CellLines(*self._shown, inks, self._by_size, self._values, self._edited, self._near)
         self.show(len(lines), lambda index: lines.line(index, self.size.width - 1).text)
         self.cursor = lines.first_target() if cursor is None else min(cursor, len(lines) - 1)
 

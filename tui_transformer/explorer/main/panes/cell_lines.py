@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
 from textwrap import wrap
 
@@ -18,6 +19,7 @@ from tui_transformer.engine.explanation import Explanation, Factor, Operand, Sum
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.spoken import spoken
+from tui_transformer.explorer.state.near import Near
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Labels, placed
 
@@ -79,6 +81,7 @@ class CellLines:
         by_size: Terms of sums in order of what they add, largest first, instead of their own order.
         values: The numbers that are beside the cell.
         edited: How the cell was set; "" where it was computed.
+        near: Of a row of an embedding the nearest words, empty until they are there; None of any other step.
     """
 
     explanation: Explanation
@@ -88,6 +91,7 @@ class CellLines:
     by_size: bool = False
     values: tuple[Value, ...] = ()
     edited: str = ""
+    near: tuple[Near, ...] | None = None
     _blocks: list[Block] = field(init=False)
     _ends: list[int] = field(init=False)
 
@@ -124,7 +128,20 @@ class CellLines:
         formula = Text(f"= {explanation.formula}", self.inks.quiet)
         beside = [self._value(value) for value in self.values]
         gap = [] if isinstance(explanation.items[0], Sum) else [self._blank()]
-        return [*places, self._blank(), _fixed(value), _fixed(formula), *beside, *gap]
+        return [*places, self._blank(), _fixed(value), _fixed(formula), *beside, *self._neighbours(), *gap]
+
+    def _neighbours(self) -> list[Block]:
+        """The words whose rows point most nearly where this one does, a line; below it those of a sum of words."""
+        if self.near is None:
+            return []
+        lines = [("nearest", self.near[0].words if self.near else None)]
+        lines += [(each.of, each.words) for each in self.near[1:]]
+        return [Block(1, partial(self._near_line, name, words)) for name, words in lines]
+
+    def _near_line(self, name: str, words: tuple[tuple[str, float], ...] | None, _number: int, width: int) -> Line:
+        text = Text(set_cell_size(visible(name), max(11, cell_len(visible(name)))) + " ", self.inks.quiet)
+        text.append(near_words(words, width - text.cell_len), self.inks.plain)
+        return Line(text)
 
     def _axes(self, name: str) -> Axes:
         """The axes of a step, weight or input, or of the gradient of one."""
@@ -221,6 +238,15 @@ class CellLines:
 
     def _named(self, axis: Axis, index: int) -> str:
         return placed(self.labels.of(axis)(index), index)
+
+
+def near_words(words: tuple[tuple[str, float], ...] | None, width: int) -> str:
+    """Words and their cosines, as many as there is room for; … until they are there."""
+    if not words:
+        return "…" if words is None else "none: its row is 0"
+    shown = [f"{visible(word)} {cosine:.2f}" for word, cosine in words]
+    lengths = accumulate(cell_len(each) + (3 if i else 0) for i, each in enumerate(shown))
+    return " · ".join(shown[: max(sum(length <= width for length in lengths), 1)])
 
 
 def short_name(name: str) -> str:

@@ -13,7 +13,7 @@ from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.ops import Parameter, Softmax
-from tui_transformer.explorer.main.panes.cell_lines import number, short_name
+from tui_transformer.explorer.main.panes.cell_lines import near_words, number, short_name
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.state.edited import active, broken
 from tui_transformer.explorer.state.names import model_name
@@ -27,6 +27,9 @@ from tui_transformer.text.vocabulary import Vocabulary
 from tui_transformer.views.view import Values
 
 SOFTMAX = Softmax().formula
+
+NEAR, NEAR_WIDTH = 2, 32
+"""Nearest words of the one line, and the columns that they have."""
 
 
 def device(session: Session) -> str:
@@ -204,6 +207,9 @@ def _cell_line(session: Session, scene: Scene, inks: Inks) -> Text:
             line.append(f"   difference {number(working.difference, 2)}", inks.quiet)
         if edited := how_set(session.trace.edits, working.name, working.index):
             line.append(f"  {visible(edited)}", inks.accent)
+        for i, near in enumerate(scene.near or ()):
+            line.append(f"  {visible(near.of)} ≈ " if i else "  nearest ", inks.quiet)
+            line.append(near_words(near.words[:NEAR], NEAR_WIDTH), inks.plain)
     return line
 
 

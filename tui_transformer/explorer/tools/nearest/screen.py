@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
@@ -13,20 +14,19 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.reader import Reader
+from tui_transformer.explorer.state.near import COST, sum_of, table_at
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import fit, visible
 
 TOP = 30
 WORD = 24
-COST = 4
-"""Operations for every number of the table."""
 
 
 def open_from(port: Port) -> None:
     """Ask for the words; says so where the model has no table of words."""
     session = port.session
     try:
-        rows, width = session.trace.program.shape(table_name(session.trace))
+        table = table_at(session.trace, port.position.stop) or table_name(session.trace)
     except InputError as error:
         port.say(str(error))
         return
@@ -35,10 +35,17 @@ def open_from(port: Port) -> None:
         if text is None:
             return
         terms = terms_of(session.model, text)
-        cost = COST * rows * width
-        port.ask("nearest", cost, lambda _: similar(session.trace, terms, TOP), lambda found: show(terms, found))
+        cost = COST * math.prod(session.trace.program.shape(table))
+        port.keep_words(text if len(terms) > 1 else "")
+        among = session.model.has_vector
+        port.ask(
+            "nearest",
+            cost,
+            lambda _: similar(session.trace, terms, TOP, table, among),
+            lambda found: show(terms, found),
+        )
 
-    def show(terms: Sequence[Term], found: Sequence[tuple[int, float]]) -> None:
+    def show(terms: tuple[Term, ...], found: Sequence[tuple[int, float]]) -> None:
         port.open(NearestScreen(session, terms, found))
 
     hint = "by the cosine of their rows of the embedding; the words of a sum are left out"
@@ -61,10 +68,9 @@ def _under_cursor(port: Port) -> str:
 class NearestScreen(Reader):
     """A line a word, the nearest first."""
 
-    def __init__(self, session: Session, terms: Sequence[Term], found: Sequence[tuple[int, float]]) -> None:
+    def __init__(self, session: Session, terms: tuple[Term, ...], found: Sequence[tuple[int, float]]) -> None:
         """Show what was found for a sum."""
-        said = " ".join(f"{'+' if term.sign > 0 else '−'} {session.model.word(term.token)}" for term in terms)
-        super().__init__(f"Words near to {visible(said.removeprefix('+ '))}")
+        super().__init__(f"Words near to {visible(sum_of(session, terms))}")
         self.session, self.found = session, found
 
     def page(self) -> ComposeResult:

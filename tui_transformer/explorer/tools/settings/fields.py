@@ -14,6 +14,7 @@ from tui_transformer.explorer.shell.form import TEXT, Field, Values
 from tui_transformer.model.description import NORM_PLACES, POSITIONS
 from tui_transformer.model.layers import ACTIVATIONS
 from tui_transformer.model.model import Model
+from tui_transformer.model.new_embedding import NORMAL, STARTS, STARTS_SAID
 from tui_transformer.sizes import parse_size
 from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.display import visible
@@ -30,6 +31,7 @@ _TEXT_AND_SIZES = (
     Field("vocabulary", "vocabulary", "The words that the model knows: a built-in list or a file."),
     Field("file", "  its path", "A list of words separated by white space. Applying reads it again.", (), TEXT),
     Field("seed", "seed", "Where the random weights start; the same seed gives the same weights."),
+    Field("embedding", "embedding", STARTS_SAID, (NORMAL, *STARTS)),
     Field("layers", "layers", "How often attention and feed-forward follow each other."),
     Field("decoder_layers", "decoder layers", "The same for the decoder of an encoder–decoder."),
     Field("d_model", "d_model", "Numbers in each token's vector; the heads share them equally."),
@@ -100,7 +102,8 @@ def values_of(model: Model) -> dict[str, str]:
     """The value of each setting that this model has, as the form writes it."""
     written = model.config.to_json()
     config = {field.key: written.get(field.key) for column in COLUMNS for field in column}
-    own = {"seed": model.seed, "dtype": str(model.backend.dtype), "device": model.backend.device}
+    start = None if model.embedding is None else model.embedding.start
+    own = {"seed": model.seed, "embedding": start, "dtype": str(model.backend.dtype), "device": model.backend.device}
     decoder = {"causal": True} if getattr(model.config, "masks_future", False) else {}
     values = config | own | decoder | _vocabulary_values(model)
     return {key: _written(value) for key, value in values.items() if value is not None}

@@ -18,6 +18,7 @@ from tui_transformer.learning.run import Run, check_new
 from tui_transformer.learning.run_file import is_run, settings_of
 from tui_transformer.learning.settings import UNITS, Settings
 from tui_transformer.learning.tasks import TASKS
+from tui_transformer.model.new_embedding import NORMAL, STARTS, STARTS_SAID
 from tui_transformer.text.files import shown_path
 
 FILE = "a file"
@@ -39,7 +40,14 @@ class Text:
 
 
 def _values(task: str, tokens: str, **sizes: str) -> Mapping[str, str]:
-    usual = {"steps": "1000", "learning_rate": "0.003", "batch": "32", "length": "32", "dropout": "0"}
+    usual = {
+        "steps": "1000",
+        "learning_rate": "0.003",
+        "batch": "32",
+        "length": "32",
+        "dropout": "0",
+        "embedding": NORMAL,
+    }
     return {"task": task, "tokens": tokens, **usual, "layers": "1", "d_model": "64", "heads": "4", **sizes}
 
 
@@ -78,6 +86,7 @@ FIELDS = (
     Field("layers", "layers", "How often attention and feed-forward follow each other."),
     Field("d_model", "d_model", "Numbers in each token's vector; the heads share them equally."),
     Field("heads", "heads", "Attention heads in each layer; d_model is divisible by them."),
+    Field("embedding", "embedding", STARTS_SAID, (NORMAL, *STARTS)),
     Field("dropout", "dropout", "Share of values that are dropped in a step, so that none is relied on."),
 )
 NUMBERS: Mapping[str, Callable[[str], float]] = {
@@ -175,7 +184,8 @@ def _settings(values: Mapping[str, str], file: Path) -> Settings:
     numbers: dict[str, Any] = {key: _read(key, values[key]) for key in NUMBERS if key not in SIZES}
     sizes = {key: _read(key, values[key]) for key in SIZES}
     warm_up = min(100, max(numbers["steps"] // 10, 1))
-    return Settings(values["task"], str(file), sizes=sizes, tokens=values["tokens"], warm_up=warm_up, **numbers)
+    words: dict[str, Any] = {"tokens": values["tokens"], "embedding": values["embedding"]}
+    return Settings(values["task"], str(file), sizes=sizes, warm_up=warm_up, **words, **numbers)
 
 
 def _read(key: str, text: str) -> float:
