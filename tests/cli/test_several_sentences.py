@@ -84,4 +84,5 @@ def test_decoding_stops_at_the_end_and_leaves_padding_out(run: Run) -> None:
     ids = ",".join(str(token["id"]) for token in coded["tokens"])
     assert run("vocab", "decode", ids, "--vocab", "english").out == "the dog\n"
     assert run("vocab", "decode", ids, "--around", "--vocab", "english").out == "[BOS] the dog [EOS] [PAD] a\n"
+    assert run("vocab", "decode", "2,4,5,3,1,4", "--vocab", "nation").out == "strong nation\n"
     assert run("vocab", "decode", "99999", "--vocab", "waves").code == 1

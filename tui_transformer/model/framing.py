@@ -11,8 +11,6 @@ from tui_transformer.text.encoding import Encoding, Token
 from tui_transformer.text.specials import PADDING
 
 Mask = tuple[int, ...]
-BEGINS, ENDS = "[CLS]", "[SEP]"
-"""What begins and ends a sentence in a vocabulary that has no other words for it."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +80,7 @@ def bracketed(model: Model, encoding: Encoding) -> Encoding:
     words = model.vocabulary
     if words is None:
         raise InputError(f"{model.name} has no vocabulary: put the IDs of beginning and end into --ids")
-    begin = words.ids.get(BEGINS) if words.begin_id is None else words.begin_id
-    end = words.ids.get(ENDS) if words.end_id is None else words.end_id
+    begin, end = words.around_ids
     if begin is None or end is None:
         raise InputError(f"the vocabulary {words.name} has no words for beginning and end, such as [BOS] and [EOS]")
     tokens, last = encoding.tokens, len(encoding.text)

@@ -18,10 +18,10 @@ def decoded(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 
 
 def written(vocabulary: Vocabulary, ids: Sequence[int]) -> Iterator[int]:
-    """The IDs up to the end, without the beginning and without padding."""
-    around = {vocabulary.begin_id, vocabulary.pad_id} - {None}
+    """The IDs up to the end, without the beginning and without padding; an end that comes first begins a text."""
+    begin, end = vocabulary.around_ids
     for place, token in enumerate(ids):
-        if token == vocabulary.end_id and place:
+        if token == end and place:
             return
-        if token not in around:
+        if token not in (begin, end, vocabulary.pad_id):
             yield token

@@ -34,6 +34,7 @@ _STYLES: dict[Kind, Style] = {
     "sentencepiece": "marked spaces",
 }
 SPECIAL_WORDS = (UNKNOWN, PADDING, "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]")
+BEGINS, ENDS = "[CLS]", "[SEP]"
 MAX_ENTRIES = 2_000_000
 MAX_ENTRY_LENGTH = 1_000
 
@@ -96,6 +97,12 @@ class Vocabulary:
     def end_id(self) -> int | None:
         """The ID that ends a sequence, where there is one."""
         return self.ids.get(self.specials.end)
+
+    @property
+    def around_ids(self) -> tuple[int | None, int | None]:
+        """What begins and ends a sentence: the begin and end words, or [CLS] and [SEP] where there are none."""
+        begin = self.ids.get(BEGINS) if self.begin_id is None else self.begin_id
+        return begin, self.ids.get(ENDS) if self.end_id is None else self.end_id
 
     @cached_property
     def special_words(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui_transformer.explorer.main.exploration import Exploration
-from tui_transformer.explorer.main.layout import Panes
+from tui_transformer.explorer.main.layout import PANES, Panes
 from tui_transformer.explorer.main.opening import Opening
 from tui_transformer.explorer.main.panes import texts
 from tui_transformer.explorer.main.panes.sentence import Sentence, SentencePane
@@ -50,7 +50,13 @@ class Lines:
         """Write the lines that are not what they were."""
         for name, content in self._contents().items():
             self._written.write(name, content)
-        self._panes.screen.query_one(SentencePane).show(self._sentences())
+        pane = self._panes.screen.query_one(SentencePane)
+        pane.show(self._sentences())
+        if (batch := self._explored.session.batch) and pane.is_attached:
+            key = next(each.shown for each in in_use(ACTIONS, pane.app) if each.id == "item.next")
+            pane.border_title = f"{PANES['sentence']} {self._explored.session.item + 1} of {len(batch)} · {key} next"
+        elif pane.border_title != PANES["sentence"]:
+            pane.border_title = PANES["sentence"]
 
     def _contents(self) -> dict[str, Line]:
         explored, screen = self._explored, self._panes.screen

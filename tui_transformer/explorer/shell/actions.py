@@ -55,7 +55,7 @@ ACTIONS = (
     Action("survey", "open('survey')", "Survey: heads by a measure over many texts, and the strongest examples"),
     Action("score", "open('score')", "How likely the text is: surprise of every token, perplexity"),
     Action("softmax", "open('softmax')", "Softmax of this row, naive and safe; break the naive one"),
-    Action("item.next", "open('item-next')", "Next sentence of the batch"),
+    Action("item.next", "open('item-next')", "Next sentence of the batch", shown="."),
     Action("item.back", "open('item-back')", "Sentence of the batch before"),
     Action("chart.next", "next_chart", "Next chart", "chart", "c"),
     Action("scale", "scale", "One colour scale for all layers, or one a step", "scale", "m"),
@@ -356,6 +356,7 @@ SOFTMAX = (
     Action("breaks", "break", "Raise the scores until the naive softmax breaks, and back", "break it, mend it", "!"),
     LEAVE,
 )
+SCORE = (Action("", "", "Higher or lower temperature", "temperature", "+ -"), *READER)
 PAGE = (
     Action("cursor.up", "scroll('up')", "A line up"),
     Action("cursor.down", "scroll('down')", "A line down"),

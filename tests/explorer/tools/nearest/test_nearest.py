@@ -92,6 +92,7 @@ async def test_a_key_goes_round_the_sentences_of_a_batch(key: str, expected: int
     async with exploring(WIDE, session=session) as explorer:
         await explorer.press(key)
         assert explorer.session.item == expected
+        assert f"Sentence {expected + 1} of 3 · . next" in explorer.text
         assert explorer.session.text == batch[expected]
         assert explorer.session.encoding.tokens[-1].text == "[PAD]"
         weights = explorer.session.trace["encoder.0.self_attention.weights"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from driving import WIDE, exploring
 
+from tui_transformer.analysis.score import score, text_targets
+
 
 async def test_a_text_is_scored_as_the_command_scores_it():
     async with exploring(WIDE, model="story", text="Once there was a small girl") as explorer:
@@ -12,6 +14,13 @@ async def test_a_text_is_scored_as_the_command_scores_it():
         assert "Once there was a small girl" in explorer.text
         assert "ln p of the text" in explorer.text
         assert "Ġthere" in explorer.text
+        trace, targets = explorer.session.trace, text_targets(explorer.session.trace, explorer.session.predicted)
+        cooler, warmer, smoothed = (
+            score(trace, targets, **more) for more in ({}, {"temperature": 1.2}, {"smoothing": 0.1})
+        )
+        await explorer.shown(f"cross-entropy {cooler.cross_entropy:.4f}", f"0.1: {smoothed.cross_entropy:.4f} nats")
+        await explorer.press("+")
+        await explorer.shown("temperature 1.2", f"cross-entropy {warmer.cross_entropy:.4f}")
         await explorer.press("escape")
         assert explorer.app.screen is explorer.main
 

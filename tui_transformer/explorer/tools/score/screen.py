@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
 from tui_transformer.analysis.score import Score, TokenScore, score, text_targets
 from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.program import LABEL
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions import SCORE, TEMPERATURE
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.reader import Reader
 from tui_transformer.explorer.state.session import Session
@@ -26,6 +33,12 @@ WORD = 16
 STRONGEST = 10.0
 """Bits of surprise from which on a token is shaded most."""
 
+SMOOTHING = 0.1
+"""ε of the label smoothing that the cross-entropy is shown with too, as in the paper (Vaswani et al. 2017, §5.4)."""
+
+TEMPERATURES = (0.1, 0.2, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0)
+"""What the logits may be divided by."""
+
 UNLIKELY = 0.1
 """Below this share a token is underlined too."""
 
@@ -37,34 +50,74 @@ def open_from(port: Port) -> None:
     if LOGITS not in program.by_name or program.axes(LOGITS)[-1].name == LABEL:
         port.say("this model gives words no probability: there is nothing to score")
         return
-    targets = text_targets(session.trace, session.predicted)
+    targets, cost = text_targets(session.trace, session.predicted), sum(map(program.flops, program.steps))
 
-    def work(_: object) -> Score | InputError:
-        try:
-            return score(session.trace, targets)
-        except InputError as error:
-            return error
+    def ask(temperature: float, show: Callable[[Scored], None]) -> None:
+        def done(found: Scored | InputError) -> None:
+            if isinstance(found, InputError):
+                port.say(str(found))
+            else:
+                show(found)
 
-    def show(found: Score | InputError) -> None:
-        if isinstance(found, InputError):
-            port.say(str(found))
-        else:
-            port.open(ScoreScreen(session, found))
+        port.ask("score", cost, lambda _: scored(session.trace, targets, temperature), done)
 
-    port.ask("score", sum(map(program.flops, program.steps)), work, show)
+    ask(1.0, lambda found: port.open(ScoreScreen(session, found, ask)))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A text at a temperature, without label smoothing and with it."""
+
+    temperature: float
+    plain: Score
+    smoothed: Score
+
+
+def scored(trace: Trace, targets: Sequence[int], temperature: float) -> Scored | InputError:
+    """The score of a text, or why there is none."""
+    try:
+        plain = score(trace, targets, temperature=temperature)
+        return Scored(temperature, plain, score(trace, targets, temperature=temperature, smoothing=SMOOTHING))
+    except InputError as error:
+        return error
+
+
+Ask = Callable[[float, Callable[[Scored], None]], None]
+"""Asks for the score at a temperature, and what is to be done with it."""
 
 
 class ScoreScreen(Reader):
     """The shaded text, the sums, and a line a token."""
 
-    def __init__(self, session: Session, scored: Score) -> None:
-        """Show the score of a session's text."""
+    BINDINGS: ClassVar[list[BindingType]] = bindings(TEMPERATURE)
+    ACTIONS = SCORE
+
+    def __init__(self, session: Session, found: Scored, ask: Ask) -> None:
+        """Show the score of a session's text; `ask` gives it at another temperature."""
         super().__init__("How likely the text is")
-        self.session, self.scored = session, scored
+        self.session, self.found, self._ask = session, found, ask
+
+    @property
+    def scored(self) -> Score:
+        """Without label smoothing."""
+        return self.found.plain
 
     def page(self) -> ComposeResult:
         """The text, the sums, the list."""
-        yield Static(Content("\n").join([self._text(), Content(""), *self._sums(), Content(""), *self._lines()]))
+        yield Static(self._content(), id="score", markup=False)
+
+    def action_warmer(self, steps: int) -> None:
+        """Score at the next or previous temperature."""
+        place = TEMPERATURES.index(self.found.temperature) + steps
+        if 0 <= place < len(TEMPERATURES):
+            self._ask(TEMPERATURES[place], self.while_there(self._show))
+
+    def _show(self, found: Scored) -> None:
+        self.found = found
+        self.query_one("#score", Static).update(self._content())
+
+    def _content(self) -> Content:
+        return Content("\n").join([self._text(), Content(""), *self._sums(), Content(""), *self._lines()])
 
     def _text(self) -> Content:
         ids, ahead = self.session.predicted, looks_ahead(self.session.trace.program)
@@ -78,7 +131,9 @@ class ScoreScreen(Reader):
         lines = (
             f"ln p of the text {scored.log_probability:.4f} nats · {count:,} tokens{sees}",
             f"cross-entropy {scored.cross_entropy:.4f} nats, {scored.cross_entropy / math.log(2):.4f} bits a token",
+            f"with label smoothing {SMOOTHING:g}: {self.found.smoothed.cross_entropy:.4f} nats",
             f"perplexity {scored.perplexity:.4g}: as lost as among so many equally likely tokens",
+            f"temperature {self.found.temperature:g}: p = softmax(logits ÷ {self.found.temperature:g})",
             f"shaded: −log₂ p, up to {STRONGEST:g} bits; underlined: p below {UNLIKELY:.0%}",
         )
         return [Content.styled(line, "$foreground 80%") for line in lines]
