@@ -38,6 +38,8 @@ LOG = "log.jsonl"
 
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BETWEEN_DRAWINGS = 0.1
+FEW_EPOCHS = 100
+"""Epochs of a run that are all told."""
 
 
 def run(file: Path | None, given: Given) -> None:
@@ -190,9 +192,10 @@ class Progress:
             self.told = now
 
     def end_epoch(self, epoch: Epoch) -> None:
-        """Tell the means of an epoch; of many short ones, now and then."""
-        now = time.monotonic()
-        if now - self.told_epoch > SECONDS_BETWEEN_DRAWINGS or self.last is None or self.last[0].step == self.steps:
+        """Tell the means of an epoch: of every one where they are few, of many short ones now and then."""
+        now, step = time.monotonic(), self.steps if self.last is None else self.last[0].step
+        few = epoch.number * self.steps <= FEW_EPOCHS * step
+        if few or now - self.told_epoch > SECONDS_BETWEEN_DRAWINGS or step == self.steps:
             self.told_epoch = now
             line = f"epoch {epoch.number:,}: loss {epoch.loss:.4f}, right answers {epoch.accuracy:.2%}"
             if self.rewrites:

@@ -244,3 +244,9 @@ def test_a_vocabulary_that_was_made_of_a_text_is_kept(encoder):
 
     model = encoder.changed(vocabulary=parse_vocabulary("a b c", "typed"))
     assert build(model, values_of(model) | {"layers": "2"}).vocabulary.words == ("[UNK]", "a", "b", "c")
+
+
+def test_word_vectors_begin_as_is_chosen(encoder: Model):
+    zeros = build(encoder, values_of(encoder) | {"embedding": "zeros"})
+    assert not zeros.trace("the waves")["embedding.tokens"].any()
+    assert values_of(zeros)["embedding"] == "zeros"

@@ -31,13 +31,13 @@ _TEXT_AND_SIZES = (
     Field("vocabulary", "vocabulary", "The words that the model knows: a built-in list or a file."),
     Field("file", "  its path", "A list of words separated by white space. Applying reads it again.", (), TEXT),
     Field("seed", "seed", "Where the random weights start; the same seed gives the same weights."),
-    Field("embedding", "embedding", STARTS_SAID, (NORMAL, *STARTS)),
     Field("layers", "layers", "How often attention and feed-forward follow each other."),
     Field("decoder_layers", "decoder layers", "The same for the decoder of an encoder–decoder."),
     Field("d_model", "d_model", "Numbers in each token's vector; the heads share them equally."),
     Field("heads", "heads", "Attention heads in each layer; d_model is divisible by them."),
     Field("d_ff", "d_ff", "Width of the hidden layer of the feed-forward network."),
     Field("max_length", "max length", "The most tokens that a sentence may have."),
+    Field("embedding", "embedding", STARTS_SAID, (NORMAL, *STARTS)),
 )
 _CHOICES_AND_MASKS = (
     Field("norm", "layer norm", "After each add (post, 2017) or before each sublayer (pre).", NORM_PLACES),

@@ -18,6 +18,7 @@ from tui_transformer.explorer.tools.runs.log import LOGS
 from tui_transformer.explorer.tools.train.curve import Curves
 from tui_transformer.explorer.tools.train.plan import plain_names
 from tui_transformer.explorer.tools.train.snapshots import Snapshots
+from tui_transformer.learning.epochs import Epoch
 from tui_transformer.learning.log import Log
 from tui_transformer.learning.loop import Measured, Record
 from tui_transformer.learning.run import Run
@@ -44,6 +45,7 @@ class Status:
         next_rate: That of the next step.
         saved: The step of the newest checkpoint.
         record: What the last step was.
+        epoch: Means over the last whole epoch.
         measured: The last validation, and the step after which it was.
         seconds: What a step takes lately, everything around it included.
         doing: What else is being done.
@@ -57,6 +59,7 @@ class Status:
     next_rate: float = 0.0
     saved: int | None = None
     record: Record | None = None
+    epoch: Epoch | None = None
     measured: tuple[int, Measured] | None = None
     seconds: float = 0.0
     doing: str = ""
@@ -234,7 +237,10 @@ class Training:
         assert run is not None  # noqa: S101 - steps are allowed once the run is open
         assert snapshots is not None  # noqa: S101
         started = time.perf_counter()
-        run.step(self._log_of(run), self._made, lambda: self._say(doing="validating"))
+        log = self._log_of(run)
+        run.step(log, self._made, lambda: self._say(doing="validating"))
+        if log.epoch is not None:
+            self.status = replace(self.status, epoch=log.epoch)
         if not self._allowed:
             self._rest()
             return

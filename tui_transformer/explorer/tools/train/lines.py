@@ -93,7 +93,7 @@ def _details(status: Status) -> Mapping[str, str]:
 def _quality(status: Status, settings: Settings) -> Mapping[str, str]:
     record, validation = status.record, status.measured
     if record is None:
-        return {"loss": "–", "accuracy": "–", "validation": "–", "gradient norm": "–"}
+        return {"loss": "–", "accuracy": "–", "last epoch": "–", "validation": "–", "gradient norm": "–"}
     clipped = f", clipped to {settings.clip:g}" if 0 < settings.clip < record.gradient_norm else ""
     held_out = "none yet"
     if validation is not None:
@@ -102,9 +102,17 @@ def _quality(status: Status, settings: Settings) -> Mapping[str, str]:
     return {
         "loss": f"{record.loss:.4f}",
         "accuracy": f"{record.accuracy:.1%}",
+        "last epoch": _epoch(status),
         "validation": held_out,
         "gradient norm": f"{short_number(record.gradient_norm)}{clipped}",
     }
+
+
+def _epoch(status: Status) -> str:
+    """Loss and share of right answers of the last whole epoch."""
+    if status.epoch is None:
+        return "none yet"
+    return f"{status.epoch.loss:.4f} · {status.epoch.accuracy:.1%} · epoch {status.epoch.number:,}"
 
 
 def outputs(made: Iterable[Output], width: int, lines: int, inks: Inks) -> Text:
