@@ -67,12 +67,14 @@ def near(
     trace, table = session.trace, table_at(session.trace, position.stop)
     if table is None:
         return ()
-    token = token_at(trace, position)
-    sums = [(session.model.word(token), (Term(token, 1),)), *_asked(session, asked)]
+    model, token, written = session.model, token_at(trace, position), table.startswith("decoder.")
+    word = model.target_word if written else model.word
+    own = written and model.target_vocabulary is not model.vocabulary
+    sums = [(word(token), (Term(token, 1),)), *([] if own else _asked(session, asked))]
     found = []
     for name, terms in sums:
         report(table)
-        found.append(Near(name, _named(session, trace, terms, table)))
+        found.append(Near(name, _named(session, terms, table, word)))
     return tuple(found)
 
 
@@ -100,10 +102,12 @@ def sum_of(session: Session, terms: tuple[Term, ...]) -> str:
     return said.removeprefix("+ ")
 
 
-def _named(session: Session, trace: Trace, terms: tuple[Term, ...], table: str) -> tuple[tuple[str, float], ...]:
+def _named(
+    session: Session, terms: tuple[Term, ...], table: str, word: Callable[[int], str]
+) -> tuple[tuple[str, float], ...]:
     """None where the rows are all 0: they point nowhere."""
     try:
-        found = similar(trace, terms, COUNT, table, session.model.has_vector)
+        found = similar(session.trace, terms, COUNT, table, session.model.has_vector)
     except InputError:
         return ()
-    return tuple((session.model.word(token), cosine) for token, cosine in found)
+    return tuple((word(token), cosine) for token, cosine in found)
