@@ -210,7 +210,7 @@ def test_a_narrow_opt_is_projected_at_both_ends():
     names = [step.name for step in program.steps]
     assert names[:4] == ["tokens", "embedding.tokens", "embedding.projected", "embedding.positions"]
     assert program.shape("embedding.tokens") == (3, 16)
-    assert program.shape("output.transform.hidden") == (3, 16)
+    assert program.shape("decoder.projected") == (3, 16)
     assert "decoder.norm" not in names
 
 

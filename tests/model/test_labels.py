@@ -78,6 +78,17 @@ def test_pad_ids_at_the_end_do_not_classify_in_an_opt(classifier):
     np.testing.assert_allclose(padded["output.logits"], alone["output.logits"], atol=1e-12)
 
 
+def test_a_narrow_opt_classifies_texts_that_are_padded_on_either_side():
+    folder = REFERENCES.parent / "classifiers" / "opt"
+    with np.load(folder / "expected.npz") as file:
+        ids, mask, wanted = file["ids"].tolist(), file["mask"].tolist(), file["logits"]
+    model = Model.load(folder, device="cpu", dtype="float64")
+    for given in (mask, None):
+        np.testing.assert_allclose(model.trace(ids=ids, mask=given)["output.logits"], wanted, atol=1e-12)
+    assert model.trace(ids=ids[0]).program.shape("decoder.projected") == (7, 8)
+    assert model.unread == ()
+
+
 def test_a_discriminator_says_of_every_token_whether_it_was_replaced():
     folder = REFERENCES.parent / "classifiers" / "electra-discriminator"
     with np.load(folder / "expected.npz") as file:

@@ -68,6 +68,36 @@ def test_cells_of_every_step_are_explained():
         assert abs(trace.explain_cell(step.name, index).difference) <= 1e-9, step.name
 
 
+def test_a_text_has_no_more_tokens_than_the_folder_says(tmp_path):
+    """As in the library: a longer text is cut to `max_seq_length`, here where that is asked for."""
+    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
+    text = "the waves crashed against the shore"
+    whole = Model.load(tmp_path, vocabulary="waves", device="cpu").encode(text).ids
+    (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 4, "do_lower_case": False}))
+    model = Model.load(tmp_path, vocabulary="waves", device="cpu")
+    assert model.encode(text, cut=True).ids == whole[:4]
+    assert model.most_tokens == 4
+    with pytest.raises(InputError, match="6 tokens, the limit is 4"):
+        model.encode(text)
+    model.save(tmp_path / "saved")
+    assert load(tmp_path / "saved").most_tokens == 4
+
+
+@pytest.mark.parametrize("value", [0, -1, "many", 1.5])
+def test_a_number_of_tokens_that_cannot_be_is_refused(tmp_path, value):
+    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": value}))
+    with pytest.raises(InputError, match="max_seq_length"):
+        load(tmp_path)
+
+
+def test_the_pooler_of_the_layers_is_left_out_in_silence(tmp_path):
+    folder = written(tmp_path, ["Pooling"], **{"1_Pooling": {FLAGS[2]: True}})
+    tensors = load_file(folder / "model.safetensors") | {"pooler.dense.weight": np.ones((32, 32), "f4")}
+    save_file(tensors, folder / "model.safetensors")
+    assert load(folder).unread_said is None
+
+
 def expected(states: np.ndarray, flag: str) -> np.ndarray:
     """The formulas of the module Pooling."""
     seen, place = np.array(MASK)[:, None], np.arange(1, len(IDS) + 1)[:, None]

@@ -29,7 +29,7 @@ from tui_transformer.model.packed import formats_of, with_weights
 from tui_transformer.model.packed_formats import Format
 from tui_transformer.model.sentence_folder import sentence_modules
 from tui_transformer.model.tensors import Tensors, open_file, open_index, without_wrapper
-from tui_transformer.model.unread import unread
+from tui_transformer.model.unread import POOLER, unread
 from tui_transformer.model.weight_table import Stored, WeightTable, as_it_is
 from tui_transformer.text.gguf_vocabulary import has_vocabulary
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
@@ -125,7 +125,8 @@ class StoredWeights:
             for name, place in self.places.items()
             for other in (names - read).intersection(table.spellings(name, names))
         }
-        return unread(names, read | {other for other, name in left.items() if self._alike(other, name)})
+        known = read | {other for other, name in left.items() if self._alike(other, name)}
+        return unread(names, known, beside=POOLER if getattr(config, "sentence", None) is not None else ())
 
     def _alike(self, first: str, second: str) -> bool:
         return equal(self.tensors.found[first], self.tensors.found[second])
@@ -195,7 +196,7 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
     if folder.is_dir() and not path.exists():
         refuse_folder(folder)
     raw = read_json(path, LARGEST_CONFIG)
-    return _read(path, raw if modules is None else {**raw, KEY: modules.settings})
+    return _read(path, raw if modules is None else {**raw, **modules.keys})
 
 
 def _read(path: Path, raw: Mapping[str, Any]) -> tuple[Family, ModelConfig]:

@@ -314,10 +314,12 @@ class SentenceHead:
         pools: How the tokens become one vector, keys of `engine.ops.pool.SHARES`; the vectors of several stand side by
             side.
         then: What follows: matrices, and None where the vector is brought to length 1.
+        most_tokens: How many tokens a text may have; None for what the layers read.
     """
 
     pools: tuple[str, ...]
     then: tuple[Dense | None, ...] = ()
+    most_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -342,12 +344,14 @@ class Stack:
         layers: In order.
         norm: After the last layer, where there is one.
         distances: Vectors of distances that the layers read.
+        projected: Width that what leaves it is brought to, by a matrix without a bias; 0 for the model's.
     """
 
     embedding: Embedding
     layers: tuple[Layer, ...]
     norm: Norm | None = None
     distances: DistanceTable | None = None
+    projected: int = 0
 
 
 @dataclass(frozen=True)

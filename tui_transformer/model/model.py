@@ -103,6 +103,20 @@ class Model(Parts):
         return _word(self.vocabulary, token_id)
 
     @property
+    def most_tokens(self) -> int:
+        """How many tokens a text may have: those that the model was made for, or fewer for its sentence vectors."""
+        return min(self.config.max_length, self._most_of_sentences or self.config.max_length)
+
+    @property
+    def _readable(self) -> int:
+        return min(self.config.longest, self._most_of_sentences or self.config.longest)
+
+    @property
+    def _most_of_sentences(self) -> int | None:
+        sentence = getattr(self.config, "sentence", None)
+        return None if sentence is None else sentence.most_tokens
+
+    @property
     def target_vocabulary(self) -> Vocabulary | None:
         """The words of what the model writes: those of the decoder, where it has its own beside the encoder's."""
         return None if self.vocabulary is None else self.vocabulary.written
@@ -138,13 +152,13 @@ class Model(Parts):
         """
         if pair is not None and self.tokenizer is not None:
             check_length(text + pair)
-            return encode_pair(self.tokenizer, text, pair, self.config.longest)
+            return encode_pair(self.tokenizer, text, pair, self._readable)
         return self._encoded(self.tokenizer, text, cut=cut)
 
     def _encoded(self, tokenizer: Tokenizer | None, text: str, *, cut: bool) -> Encoding:
         if tokenizer is None:
             raise InputError(f"{self.name} has no vocabulary: give token IDs (--ids), or one with --vocab")
-        most = self.config.max_length if cut else self.config.longest
+        most = self.most_tokens if cut else self._readable
         encoding = tokenizer.encode(text, max_tokens=most, cut=cut)
         if not encoding.tokens:
             raise InputError("the sentence has no tokens: write at least one word")

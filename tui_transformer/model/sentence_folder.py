@@ -11,7 +11,7 @@ from typing import Any
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json, read_json_list
 from tui_transformer.model.checks import shown
-from tui_transformer.model.families.sentence import MOST_MODULES, dense_prefix
+from tui_transformer.model.families.sentence import KEY, MOST_MODULES, MOST_TOKENS, dense_prefix
 from tui_transformer.model.foreign import WEIGHTS, refuse_folder
 from tui_transformer.model.tensors import Tensors, open_file
 
@@ -21,7 +21,12 @@ LIBRARY = re.compile(r"sentence_transformers\.(\w+\.)*(\w+)")
 PLACE = re.compile(r"[\w-][\w.-]*", re.ASCII)
 """The name of a module's folder."""
 
-OF_THE_LAYERS = "sentence_bert_config.json"
+OF_THE_LAYERS = tuple(
+    f"sentence_{kind}_config.json"
+    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
+"""Settings of the module Transformer: the first of these files that is there."""
+
 OF_THE_WHOLE = "config_sentence_transformers.json"
 
 
@@ -33,11 +38,18 @@ class Modules:
         folder: Where the layers are: configuration, weights and tokenizer.
         settings: Of the modules behind them, each with its type.
         places: The folders of these.
+        most_tokens: What the folder says of how many tokens a text may have; None for nothing.
     """
 
     folder: Path
     settings: Sequence[Mapping[str, Any]]
     places: Sequence[Path]
+    most_tokens: object = None
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """The keys of `config.json` that say all this."""
+        return {KEY: self.settings, MOST_TOKENS: self.most_tokens}
 
     def beside(self, tensors: Tensors) -> Tensors:
         """The tensors of the layers, with those of the modules under names of their own.
@@ -71,9 +83,12 @@ def sentence_modules(folder: Path) -> Modules | None:
     (first, layers), *others = found
     if first != "Transformer":
         raise InputError(f"{path}: the first module is {first}, not Transformer: it is not supported")
-    _check_texts(folder, layers)
+    named = [layers / name for name in OF_THE_LAYERS]
+    chosen = next((each for each in named if each.is_file()), named[0])
+    texts = _optional(chosen)
+    _check_texts(folder, chosen, texts)
     settings = [{**_settings(kind, place), "type": kind} for kind, place in others]
-    return Modules(layers, settings, [place for _, place in others])
+    return Modules(layers, settings, [place for _, place in others], texts.get(MOST_TOKENS))
 
 
 def _module(path: Path, raw: object) -> tuple[str, Path]:
@@ -92,11 +107,11 @@ def _settings(kind: str, place: Path) -> dict[str, Any]:
     return read_json(place / "config.json", LARGEST) if kind in ("Pooling", "Dense") else {}
 
 
-def _check_texts(folder: Path, layers: Path) -> None:
+def _check_texts(folder: Path, path: Path, texts: Mapping[str, Any]) -> None:
     """Raise InputError where texts are changed before they are cut into tokens."""
-    lower, prompt = _optional(layers / OF_THE_LAYERS), _optional(folder / OF_THE_WHOLE)
-    if lower.get("do_lower_case", False) is not False:
-        raise InputError(f"{layers / OF_THE_LAYERS}: do_lower_case {shown(lower['do_lower_case'])} is not supported")
+    prompt = _optional(folder / OF_THE_WHOLE)
+    if texts.get("do_lower_case", False) is not False:
+        raise InputError(f"{path}: do_lower_case {shown(texts['do_lower_case'])} is not supported")
     if prompt.get("default_prompt_name") is not None:
         named = f"default_prompt_name {shown(prompt['default_prompt_name'])}"
         advice = "set it to null, and write the prompt in front of the text"

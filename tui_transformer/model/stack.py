@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tui_transformer.engine.axis import Axis
-from tui_transformer.engine.ops import Add, Parameter
+from tui_transformer.engine.ops import Add, Linear, Parameter
 from tui_transformer.engine.program import Builder
 from tui_transformer.model.description import DistanceTable, Experts, FeedForward, Layer, Stack
 from tui_transformer.model.experts import experts
-from tui_transformer.model.layers import attention, attention_to_kept, feed_forward, norm, said_by, sublayer
+from tui_transformer.model.layers import attention, attention_to_kept, feed_forward, matrix, norm, said_by, sublayer
 from tui_transformer.model.sequence import Sequence
 
 FEED_FORWARDS: Mapping[type, Callable[[Builder, str, Any], str]] = {FeedForward: feed_forward, Experts: experts}
@@ -36,7 +36,14 @@ def run_stack(
         inner = build.within(str(i), each.source)
         x = _parallel(inner, x, each, tokens) if each.parallel else _layer(inner, x, each, tokens, memory, source)
         inner.alias("output", x)
-    return x if stack.norm is None else norm(build, x, stack.norm, role="norm")
+    if stack.norm is not None:
+        x = norm(build, x, stack.norm, role="norm")
+    return _projection(build, x, stack.projected) if stack.projected else x
+
+
+def _projection(build: Builder, x: str, width: int) -> str:
+    """What leaves the stack, as wide as the embedding table (Zhang et al. 2022, as published)."""
+    return build("projected", Linear("x W"), x, *matrix(build, "projected", x, Axis("embedding", width), frozenset()))
 
 
 def _distances(build: Builder, table: DistanceTable, model: Axis) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 HARMLESS: tuple[str, ...] = (
     r"position_ids",  # 0, 1, 2 …, as BERT's embeddings hold them
@@ -17,13 +17,19 @@ HARMLESS: tuple[str, ...] = (
 )
 """Ends of the names of buffers, which hold no learned number and are computed here, and of weights that do nothing."""
 
-_HARMLESS = re.compile(rf"(^|.*\.)({'|'.join(HARMLESS)})")
+POOLER: tuple[str, ...] = (r"pooler\.(dense\.)?(weight|bias)",)
+"""Of an encoder's own way to one vector, which a folder of sentence-transformers leaves for another."""
+
 NAMED, LONGEST = 3, 60
 
 
-def unread(names: Collection[str], read: Iterable[str]) -> tuple[str, ...]:
-    """The tensors of a file that no weight is read from, but for those that are known to do nothing; sorted."""
-    return tuple(sorted(name for name in set(names) - set(read) if not _HARMLESS.fullmatch(name)))
+def unread(names: Collection[str], read: Iterable[str], beside: Sequence[str] = ()) -> tuple[str, ...]:
+    """The tensors of a file that no weight is read from, but for those that are known to do nothing; sorted.
+
+    `beside`: more ends of names of such tensors, as in `HARMLESS`.
+    """
+    known = re.compile(rf"(^|.*\.)({'|'.join((*HARMLESS, *beside))})")
+    return tuple(sorted(name for name in set(names) - set(read) if not known.fullmatch(name)))
 
 
 def unread_said(name: str, tensors: tuple[str, ...]) -> str | None:

@@ -76,7 +76,7 @@ class Editing:
     def _ask_text(self, title: str, value: str, changed_by: Callable[[str], Session]) -> None:
         """Ask for a text, and let every pane follow while it is typed."""
         explored, session = self._explored, self._explored.session
-        hint = "token IDs" if session.model.vocabulary is None else f"up to {session.model.config.max_length:,} tokens"
+        hint = "token IDs" if session.model.vocabulary is None else f"up to {session.model.most_tokens:,} tokens"
         position, trail, lately = explored.position, explored.trail, recent("sentences")
 
         def check(text: str) -> None:

@@ -10,10 +10,8 @@ from tui_transformer.model.checks import Check, truth
 from tui_transformer.model.description import (
     NO_MATRICES,
     Embedding,
-    Head,
     Layer,
     Stack,
-    Transform,
     Transformer,
 )
 from tui_transformer.model.families.bart import FIRST_PLACE, places
@@ -81,17 +79,10 @@ class OptConfig(PlainDecoderConfig):
         layer = Layer(attention, feed_forward, self.final_norm(), "pre" if self.do_layer_norm_before else "post")
         return (layer,) * self.num_hidden_layers
 
-    def word_head(self) -> Head:
-        """The last vectors are brought to the width of the embedding table."""
-        transform = Transform(self.narrow, bias=False) if self.narrow else None
-        return replace(super().word_head(), transform=transform)
-
     def describe(self) -> Transformer:
-        """A norm after the last layer, unless layers end with one or the file goes without."""
-        whole = super().describe()
-        if self.do_layer_norm_before and not self.without_last_norm:
-            return whole
-        return replace(whole, decoder=Stack(self.embedding(), self.layers()))
+        """A norm after the last layer, unless layers end with one or the file goes without; what leaves is narrow."""
+        norm = self.final_norm() if self.do_layer_norm_before and not self.without_last_norm else None
+        return replace(super().describe(), decoder=Stack(self.embedding(), self.layers(), norm, projected=self.narrow))
 
 
 LAYER = "model.decoder.layers.{}"
@@ -109,7 +100,7 @@ WEIGHTS = WeightTable(
         "decoder.{}.feed_forward.hidden": f"{LAYER}.fc1",
         "decoder.{}.feed_forward.output": f"{LAYER}.fc2",
         "decoder.norm": "model.decoder.final_layer_norm",
-        "output.transform.hidden": "model.decoder.project_out",
+        "decoder.projected": "model.decoder.project_out",
         "output.logits": "lm_head",
     },
     prefix="model.",

@@ -14,6 +14,9 @@ from tui_transformer.model.weight_table import Part, WeightTable
 KEY = "sentence_modules"
 """Of `config.json`, as this program writes it: the modules behind the layers, each with its settings."""
 
+MOST_TOKENS = "max_seq_length"
+"""Of `config.json`, likewise: how many tokens a text may have; null for what the layers read."""
+
 MOST_MODULES, LARGEST = 16, 1 << 24
 
 POOLS: Mapping[str, str] = {
@@ -60,7 +63,10 @@ def read_sentence(raw: Mapping[str, Any]) -> SentenceHead | None:
     first, *others = modules
     if not isinstance(first, Mapping) or first.get("type") != "Pooling":
         raise UsageError(f"the module after the layers is {_type(first)}, not Pooling: it is not supported")
-    return SentenceHead(_pools(first), tuple(_module(each) for each in others))
+    most = raw.get(MOST_TOKENS)
+    if most is not None:
+        size_up_to(LARGEST)(MOST_TOKENS, most)
+    return SentenceHead(_pools(first), tuple(_module(each) for each in others), most)
 
 
 def _type(module: object) -> str:
@@ -115,10 +121,10 @@ def _module(module: object) -> Dense | None:
     return MODULES[module["type"]](module)
 
 
-def written_modules(head: SentenceHead) -> list[dict[str, Any]]:
-    """The value of `sentence_modules` that gives the head again."""
+def written_modules(head: SentenceHead) -> dict[str, Any]:
+    """The keys of `config.json` that give the head again."""
     pooling = {"type": "Pooling", **{key: pool in head.pools for key, pool in POOLS.items()}}
-    return [pooling, *(_written(each) for each in head.then)]
+    return {KEY: [pooling, *(_written(each) for each in head.then)], MOST_TOKENS: head.most_tokens}
 
 
 def _written(module: Dense | None) -> dict[str, Any]:

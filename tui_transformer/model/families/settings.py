@@ -15,7 +15,7 @@ from tui_transformer.model.checks import Check, check_settings, one_of, renamed,
 from tui_transformer.model.config import LARGEST_SIZE, MOST_LAYERS
 from tui_transformer.model.description import ACTIVATION_NAMES, Layer, SentenceHead, Transformer
 from tui_transformer.model.families.labels import LAYOUTS, Labels, Layout, label_head, read_labels
-from tui_transformer.model.families.sentence import KEY, read_sentence, written_modules
+from tui_transformer.model.families.sentence import read_sentence, written_modules
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.transformer import transformer
 
@@ -71,7 +71,7 @@ class FamilyConfig(BaseConfig):
     def to_json(self) -> dict[str, Any]:
         """The keys of `config.json`."""
         labels = {} if self.labels is None else self.labels.to_json()
-        sentence = {} if self.sentence is None else {KEY: written_modules(self.sentence)}
+        sentence = {} if self.sentence is None else written_modules(self.sentence)
         return super().to_json() | labels | sentence
 
     @classmethod
