@@ -12,7 +12,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
 FOLDERS = REFERENCES.parent / "classifiers"
-NAMES = ("bart", "bart-answers", "t5", "t5-tokens")
+NAMES = ("bart", "bart-answers", "mbart", "t5", "t5-tokens")
 IDS = [5, 7, 9, 2]
 
 

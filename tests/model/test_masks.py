@@ -93,6 +93,25 @@ def test_a_row_of_nothing_but_pad_ids_is_padding_and_has_finite_values(tmp_path)
     assert np.isfinite(trace["output.logits"]).all()
 
 
+COUNTED_BY_TOKENS = ("roberta", "xlm-roberta", "mpnet", "modernbert", "deberta-v2", "t5", "m2m_100")
+"""Encoders whose positions count no padding, or are distances of tokens: learned, sines, rotary and relative."""
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("name", COUNTED_BY_TOKENS)
+def test_a_padded_sentence_of_an_encoder_is_what_it_is_alone(name, left):
+    model = load(name)
+    ids, mask = batch(model.config.pad_id, left=left)
+    trace, alone = model.trace(ids=ids, mask=mask), model.trace(ids=SENTENCE)
+    found = model.trace(ids=ids)
+    np.testing.assert_array_equal(found["input.visible"], np.array(mask, dtype=bool))
+    for step in ("embedding.output", "encoder.0.output", "encoder.1.output"):
+        np.testing.assert_allclose(real(trace[step], left=left), alone[step], atol=1e-11)
+        np.testing.assert_allclose(real(found[step], left=left), alone[step], atol=1e-11)
+    if model.has_decoder:
+        np.testing.assert_allclose(trace["output.logits"][0], alone["output.logits"], atol=1e-11)
+
+
 @pytest.mark.parametrize("left", [True, False])
 def test_no_token_of_an_encoder_sees_padding(left):
     model = load("bert")

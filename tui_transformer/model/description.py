@@ -279,6 +279,7 @@ class LabelHead:
     Attributes:
         labels: Their names.
         pool: How the tokens become one vector, a key of `engine.ops.pool.SHARES`; "" for labels of every token.
+        until_end: Tokens behind the last that ends a text have no part in it.
         transform: What comes before.
         bias: A bias for every label.
         shares: "softmax" where one label is right, "sigmoid" where any may be, "" where the logits are no scores.
@@ -289,6 +290,7 @@ class LabelHead:
     transform: Transform | None = None
     bias: bool = True
     shares: str = "softmax"
+    until_end: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ def embed(build: Builder, tokens: Sequence, vocabulary: Axis, model: Axis, what:
     """Rows of the table plus positions and segments, normalised where the model does so (Vaswani et al. 2017, §3.4)."""
     width = Axis("embedding", what.width) if what.width else model
     table = build.shared_weight(what.table, vocabulary, width)
-    segments = _beside(build, tokens, "segments") if what.segments else ""
-    unpadded = _beside(build, tokens, "unpadded") if what.positions == "fairseq" else ""
+    segments = tokens.beside(build, "segments") if what.segments else ""
+    unpadded = tokens.beside(build, "unpadded") if what.positions == "fairseq" else ""
     build = build.within("embedding")
     parts = [build("tokens", Embed(what.scale), tokens.tokens, table)]  # n → n × d
     if what.projected_first and width is not model:
@@ -65,8 +65,3 @@ def _projected(build: Builder, x: str, model: Axis, what: Embedding) -> str:
 def _projection(build: Builder, x: str, model: Axis, what: Embedding) -> str:
     biased = frozenset({"projected"} if what.projection_bias else ())
     return build("projected", Linear("x W"), x, *matrix(build, "projected", x, model, biased))
-
-
-def _beside(build: Builder, tokens: Sequence, last: str) -> str:
-    """Another input of the same sequence."""
-    return build.given(f"{tokens.places.rpartition('.')[0]}.{last}", *build.known[tokens.places])

@@ -51,6 +51,7 @@ def givens_of(rows: Host, family: Family, config: ModelConfig, prefix: str = "",
         "order": counted(rows, None),
         "unpadded": unpadded(rows, config.pad_id),
         "segments": np.zeros_like(rows),
+        "ended": visible & _until_end(rows, config),
     }
     return {f"{prefix}input.{name}": value for name, value in values.items()}
 
@@ -63,6 +64,13 @@ def _places(rows: Host, visible: Host, family: Family, config: ModelConfig) -> H
     ahead = visible.argmax(axis=1)[:, None]  # padding at the beginning
     hidden = np.maximum(np.arange(rows.shape[1]) - ahead, 0)
     return np.take_along_axis(places, np.where(visible, visible.cumsum(axis=1) - 1, hidden), axis=1)
+
+
+def _until_end(rows: Host, config: ModelConfig) -> Host:
+    """True up to the last token that ends a text, where a classifier goes by it; of a row without one, everywhere."""
+    ends = rows == getattr(getattr(config, "labels", None), "end_id", None)
+    found: Host = np.logical_or.accumulate(ends[:, ::-1], axis=1)[:, ::-1] | ~ends.any(axis=1, keepdims=True)
+    return found
 
 
 def unpadded_ids(rows: Host, config: ModelConfig, *, begins: bool) -> Host:

@@ -258,8 +258,11 @@ class Model(Parts):
         return self.has_decoder and getattr(self.config, "labels", None) is not None
 
     def read_again(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """What such a decoder reads: its start token, then the sentence without its last token."""
-        return (self.config.start_id or 0, *ids[:-1])
+        """What such a decoder reads: its start token (mBART's is the sentence's last), then all but the last token."""
+        start = self.config.start_id or 0
+        if getattr(self.config, "last_starts", False):  # so many tokens on as are no padding, as published
+            start = ids[sum(token != self.config.pad_id for token in ids) - 1]
+        return (start, *ids[:-1])
 
     def _decoder_givens(self, source: Host, text: str | None, ids: Sequence[Any] | None, *, cut: bool) -> Givens:
         """The same for the decoder's tokens, as many rows of them as the source has."""

@@ -56,6 +56,10 @@ class Sequence:
         """Places of everything that can be looked at."""
         return self.key_places or self.places
 
+    def beside(self, build: Builder, last: str) -> str:
+        """Another input of the tokens."""
+        return build.given(f"{self.places.rpartition('.')[0]}.{last}", *build.known[self.places])
+
 
 def sequence(build: Builder, label: str, length: int, past: int = 0) -> Sequence:
     """The inputs of a token sequence: IDs, places 0, 1, 2 … and which are real tokens (not padding).

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import shown
+from tui_transformer.model.checks import shown, token_id
 from tui_transformer.model.description import ACTIVATION_NAMES, LabelHead, Norm, Transform
 from tui_transformer.model.families.sentence import with_sentence
 from tui_transformer.model.weight_table import Part, WeightTable
@@ -45,6 +45,7 @@ class Layout:
         activation: Of that.
         norm: The tensor of a norm after it.
         pool: How the tokens become one vector, "" for labels of every token.
+        until_end: Up to the last token that ends a text.
     """
 
     logits: tuple[str, ...] = ("classifier",)
@@ -52,6 +53,7 @@ class Layout:
     activation: str = ""
     norm: str = ""
     pool: str = ""
+    until_end: bool = False
 
 
 OF_TOKENS, OF_SPANS = Layout(), Layout(("qa_outputs",))
@@ -66,11 +68,13 @@ ONE_STACK: Mapping[str, Layout] = {
 """Decoders alone: the last token, which has seen all, stands for the sentence (Radford et al. 2018, §3.2)."""
 
 BOTH_STACKS: Mapping[str, Layout] = {
-    SENTENCE: Layout(("classification_head.out_proj",), "classification_head.dense", "tanh", pool="last"),
+    SENTENCE: Layout(
+        ("classification_head.out_proj",), "classification_head.dense", "tanh", pool="last", until_end=True
+    ),
     QUESTION: OF_SPANS,
 }
-"""An encoder and a decoder: the decoder reads the same sentence again, and its vector at the last token stands for it
-(Lewis et al. 2019, §3.1)."""
+"""An encoder and a decoder: the decoder reads the same sentence again, and its vector at the token that ends the text
+stands for it (Lewis et al. 2019, §3.1)."""
 
 LAYOUTS: Mapping[str, Mapping[str, Layout]] = {
     "bart": BOTH_STACKS,
@@ -110,6 +114,7 @@ class Labels:
         activation: Another activation than the family's, likewise.
         bias: The last matrix has a bias; only the file tells.
         hidden_bias: The matrix before it has one, likewise.
+        end_id: The token that ends a text, where the family goes by it.
     """
 
     architecture: str
@@ -119,6 +124,7 @@ class Labels:
     activation: str = ""
     bias: bool = True
     hidden_bias: bool = True
+    end_id: int | None = None
 
     @property
     def task(self) -> str:
@@ -132,9 +138,9 @@ class Labels:
         asked = {"classifier_pooling": self.pool, "classifier_activation": self.activation}
         if self.task == SENTENCE:
             asked["problem_type"] = problem
-        return {"architectures": [self.architecture], "id2label": names} | {
-            key: value for key, value in asked.items() if value
-        }
+        ends = {} if self.end_id is None else {"eos_token_id": self.end_id}
+        asked = {key: value for key, value in asked.items() if value}
+        return {"architectures": [self.architecture], "id2label": names, **asked, **ends}
 
 
 def read_labels(raw: Mapping[str, Any], layouts: Mapping[str, Layout]) -> Labels | None:
@@ -160,7 +166,11 @@ def read_labels(raw: Mapping[str, Any], layouts: Mapping[str, Layout]) -> Labels
         raise UsageError(
             f"activation {shown(activation)} of the classifier is not known: use {', '.join(ACTIVATION_NAMES)}"
         )
-    return Labels(head, names, _shares(raw, task, len(names)), pool.replace("cls", "first"), str(activation))
+    end = raw.get("eos_token_id") if layouts[task].until_end else None
+    if end is not None:
+        token_id("eos_token_id", end)
+    shares = _shares(raw, task, len(names))
+    return Labels(head, names, shares, pool.replace("cls", "first"), str(activation), end_id=end)
 
 
 def _names(raw: Mapping[str, Any]) -> tuple[str, ...]:
@@ -196,7 +206,7 @@ def label_head(labels: Labels, layout: Layout, norm: Norm | None) -> LabelHead:
         activation = ACTIVATION_NAMES[labels.activation or layout.activation]
         transform = Transform(activation=activation, norm=norm if layout.norm else None, bias=labels.hidden_bias)
     pool = layout.pool and (labels.pool or layout.pool)
-    return LabelHead(labels.names, pool, transform, labels.bias, labels.shares)
+    return LabelHead(labels.names, pool, transform, labels.bias, labels.shares, labels.end_id is not None)
 
 
 def with_labels(weights: WeightTable, layout: Layout) -> WeightTable:

@@ -20,6 +20,9 @@ class MBartConfig(BartConfig):
     place: ClassVar[str] = "pre"
     fixed: ClassVar[Mapping[str, Any]] = {**BartConfig.fixed, "normalize_before": True, "add_final_layer_norm": True}
 
+    last_starts: ClassVar[bool] = True
+    """A decoder that reads the sentence again begins with its last token: that of a language."""
+
     vocab_size: int = 50265
     d_model: int = 1024
     encoder_layers: int = 12
