@@ -36,6 +36,7 @@ from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.unread import unread_said
 from tui_transformer.model.word_vectors import WordVectors
 from tui_transformer.text.dispatch import target_tokenizer
+from tui_transformer.text.display import token_label
 from tui_transformer.text.encoding import Encoding, Token, Tokenizer, check_length
 from tui_transformer.text.pairs import encode_pair
 from tui_transformer.text.vocabulary import Vocabulary
@@ -129,6 +130,10 @@ class Model(Parts):
     def target_word(self, token_id: int) -> str:
         """The word of an ID that the model writes; the ID itself where the vocabulary has none."""
         return _word(self.target_vocabulary, token_id)
+
+    def label(self, word: str) -> str:
+        """A word, or a token as it was written, as it stands beside a row; safe to show."""
+        return token_label(word) if self.vocabulary is None else self.vocabulary.label(word)
 
     @property
     def has_decoder(self) -> bool:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Literal
+
+from tui_transformer.text.display import SPACE, token_label
 
 Style = Literal["words", "characters", "word pieces", "bytes", "marked spaces"]
 """How a vocabulary writes its pieces.
@@ -24,6 +27,22 @@ def piece_text(piece: str, style: Style) -> str:
     Bytes that are no ASCII text are named: `ðŁĺĬ` is "😊, bytes F0 9F 98 8A", `ĺĬ` is "bytes 98 8A".
     """
     return _STYLES[style](piece)
+
+
+def piece_label(piece: str, style: Style) -> str:
+    """A piece as it stands beside a row, with `␣` for each space that it begins with: `Ġthe` and `▁the` are `␣the`.
+
+    Bytes that are no whole characters stay as they are written.
+    """
+    if style == "bytes":
+        codes = byte_codes()
+        if all(character in codes for character in piece):
+            with suppress(UnicodeDecodeError):
+                piece = bytes(codes[character] for character in piece).decode()
+    elif style == "marked spaces":
+        piece = piece.replace("▁", " ")
+    rest = piece.lstrip(" ")
+    return SPACE * (len(piece) - len(rest)) + (token_label(rest) if rest else "")
 
 
 def _character(piece: str) -> str:

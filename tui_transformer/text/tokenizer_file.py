@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tui_transformer.errors import InputError
 from tui_transformer.text.encoding import Encoding, Piece, Token, check_length, too_many, without_surrogates
 from tui_transformer.text.files import read_text, shown_path
-from tui_transformer.text.pieces import Style, piece_text
+from tui_transformer.text.pieces import Style, piece_label, piece_text
 from tui_transformer.text.specials import Specials
 from tui_transformer.text.vocabulary import MAX_ENTRIES, Vocabulary
 
@@ -79,6 +79,10 @@ class PieceVocabulary(Vocabulary):
         """What the piece of an ID stands for, in plain words; see `piece_text`."""
         word = self.word(token_id)
         return word if token_id in self.special_ids else piece_text(word, self.style)
+
+    def label(self, word: str) -> str:
+        """A piece as it stands beside a row, with one sign for a space whatever the tokenizer's own is."""
+        return piece_label(word, self.style)
 
     def file(self) -> tuple[str, str]:
         """The name and content of the file that this can be read from again."""

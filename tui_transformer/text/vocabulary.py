@@ -21,7 +21,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import read_text
 from tui_transformer.text.header import MARK, Header, escaped, read_header, unescaped
-from tui_transformer.text.pieces import Style, piece_text
+from tui_transformer.text.pieces import Style, piece_label, piece_text
 from tui_transformer.text.specials import PADDING, SPECIALS, UNKNOWN, Specials
 from tui_transformer.text.word_rule import RULE, WordRule, normal_form
 
@@ -127,6 +127,10 @@ class Vocabulary:
     def reading(self, token_id: int) -> str:
         """What the word of an ID stands for: `##ing` is "ing, inside a word"."""
         return piece_text(self.word(token_id), _STYLES[self.kind])
+
+    def label(self, word: str) -> str:
+        """A word as it stands beside a row, with one sign for a space whatever the file's own is."""
+        return piece_label(word, _STYLES[self.kind])
 
     def files(self) -> Mapping[str, bytes]:
         """The names and contents of the files that this can be read from again."""

@@ -21,6 +21,7 @@ from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.text import WORDS, TextPane
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
+from tui_transformer.explorer.main.room import SLIM_SIDE, Need, given_way, lines_below
 from tui_transformer.explorer.main.whole.bands import lines_wanted
 from tui_transformer.explorer.main.whole.moving import standing
 from tui_transformer.explorer.main.whole.pane import WholePane
@@ -50,9 +51,6 @@ UNNAMED = ("matrix", "whole")
 
 BESIDE_WHOLE = ("whole", "matrix", "cell")
 """The panes that there are where the whole is shown."""
-
-BELOW_WHOLE = 13
-"""Lines for the step in full, where the whole has more than that."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +84,17 @@ TOUR_LINES = 8
 
 TIGHT = 150
 """Columns below which the list of steps gives way to a second matrix."""
+
+GIVEN_WAY = ("-slim", "-broad", "-alone", "-tall", "-taller")
+"""Classes of a screen on which panes give way to the matrix."""
+
+STAYS: dict[str, tuple[str, ...]] = {
+    "steps": ("-broad",),
+    "cell": ("-alone",),
+    "chart": ("-tall",),
+    "heads": ("-taller",),
+}
+"""By the pane that has the keys, what does not hide it."""
 
 INSIDE: dict[str, str] = {pane: pane for pane in PANES} | dict.fromkeys((VOCABULARY, TEXT, OVERLAY), "matrix")
 """The panes by what they are called, and what is shown in the place of the matrix."""
@@ -126,6 +135,7 @@ class Panes:
         self._screen, self._explored, self._show_lines = screen, explored, show_lines
         self.drawing: tuple[ScenePane, ...] = ()
         self.whole_size = Size(0, 0)
+        self._need = Need()
 
     @property
     def screen(self) -> ExplorerScreen[None]:
@@ -138,11 +148,35 @@ class Panes:
         small = {"-short": size.height < SHORT, "-tight": size.width < TIGHT}
         self._wide, self._touring = layout is LAYOUTS[0], self._screen.has_class("-touring")
         small |= {"-whole": self.whole, "-zoomed": self._explored.view.zoom is not None}
-        self._screen.update_classes({each.name: each is layout for each in LAYOUTS} | small | self._active_classes())
+        classes = {each.name: each is layout for each in LAYOUTS} | small | self._active_classes()
+        self._layout = layout.name
+        self._screen.update_classes(classes | self._given_way(size))
         for name in ("matrix", OVERLAY) if self._screen.is_mounted else ():
             self.heat_map(name).always_numbers = self.whole
+        self._fit_side()
         if self.whole:
             self._fit_whole(size, layout)
+
+    def give_room(self, need: Need) -> None:
+        """Let panes give way to a matrix that needs so much, where it would show fewer numbers beside them."""
+        self._need = need
+        self._screen.update_classes(self._given_way(self._screen.size))
+        self._fit_side()
+
+    def _fit_side(self) -> None:
+        """Give the cell what the matrix leaves, where it would have more than that beside the whole."""
+        slim = self.whole and self._screen.has_class("-slim") and self._layout == "-wide"
+        width = max(self._screen.size.width - self._need.columns, SLIM_SIDE) if slim else None
+        for side in self._screen.query("#side"):
+            if side.styles.inline.width != (None if width is None else Scalar.from_number(width)):
+                side.styles.width = width
+
+    def _given_way(self, size: Size) -> dict[str, bool]:
+        """The classes that say what gives way; the pane that has the keys stays."""
+        heads = "heads" in self.names()
+        found = given_way(self._layout, size, self._need, whole=self.whole, heads=heads)
+        stays = STAYS.get(self._explored.view.active, ())
+        return {each: each in found and each not in stays for each in GIVEN_WAY}
 
     def _fit_whole(self, size: Size, layout: Layout) -> None:
         """Give the whole the lines that the step in full does not need, and no more than it can use."""
@@ -151,8 +185,8 @@ class Panes:
         explored = self._explored
         most = lines_wanted(explored.session, standing(explored.session, explored.position), size.width)
         room -= TOUR_LINES * self._touring
-        below = 0 if short else max(min(room * 11 // 20, BELOW_WHOLE), room * 3 // 10)
-        below = 0 if self._explored.view.zoom == "whole" else below
+        tokens = max((len(each.tokens) for each in explored.session.sequences.values()), default=0)
+        below = 0 if short or explored.view.zoom == "whole" else lines_below(tokens, size.height, room)
         self.whole_size = Size(size.width, max(min(room - below, most), 0))
         for pane in self._screen.query(WholePane):
             if pane.styles.height != Scalar.from_number(self.whole_size.height):
@@ -252,7 +286,7 @@ class Panes:
         self._explored.look(active=name)
         if self._explored.view.zoom not in (None, name):
             self.zoom(name)
-        self._screen.update_classes(self._active_classes())
+        self._screen.update_classes(self._active_classes() | self._given_way(self._screen.size))
         self._show_lines()
 
     def _focus_of(self, name: str) -> Widget:

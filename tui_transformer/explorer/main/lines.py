@@ -98,7 +98,7 @@ class Lines:
         """The token sequences, with the tokens that the cursor's row and column stand for."""
         session, scene = self._explored.session, self._explored.scene
         if scene is None:
-            return [Sentence(encoding) for encoding in session.sequences.values()]
+            return [Sentence(each, vocabulary=session.words_of(name)) for name, each in session.sequences.items()]
         rows, columns, place = scene.view.rows.sequence, scene.view.columns.sequence, scene.place
         return [
             Sentence(

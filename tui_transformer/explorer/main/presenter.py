@@ -14,7 +14,7 @@ from tui_transformer.explorer.main.layout import OVERLAY, PANES, Panes
 from tui_transformer.explorer.main.lines import Lines
 from tui_transformer.explorer.main.overlay import apart, details
 from tui_transformer.explorer.main.panes import texts
-from tui_transformer.explorer.main.panes.pair import MatrixPair
+from tui_transformer.explorer.main.panes.pair import MatrixPair, need_of
 from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.text import WORDS, TextPane
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
@@ -156,6 +156,7 @@ class Presenter:
         both = scene.shown == "both" and scene.overlay is not None
         screen.set_class(both, "-both")
         pair = screen.query_one(MatrixPair)
+        self.panes.give_room(need_of(scene))
         titles = texts.matrix_titles(session, scene, wide=self.panes.wide, both=both)
         pair.show(scene, titles, texts.scale_note(scene), self.panes.room_for_pair())
         pair.say(visible(apart(session, scene.view.name)))

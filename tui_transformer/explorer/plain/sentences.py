@@ -13,7 +13,7 @@ from tui_transformer.explorer.state.hiding import without_hidden
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.guide.texts import StepText, step_text
-from tui_transformer.text.display import token_label, visible
+from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place, placed, view_of
 from tui_transformer.views.view import Axis, View
 
@@ -118,7 +118,7 @@ def _of_vocabulary(explored: Exploration, step: str) -> Said:
     if words is None or not words.size:
         return Said(step, value="no words")
     token = _row(explored, words.size)
-    return Said(step, row=f"row {token} of {words.size:,}", value=f"word {token_label(words.word(token))}, ID {token}")
+    return Said(step, row=f"row {token} of {words.size:,}", value=f"word {words.label(words.word(token))}, ID {token}")
 
 
 def _of_text(explored: Exploration, step: str) -> Said:
@@ -126,12 +126,12 @@ def _of_text(explored: Exploration, step: str) -> Said:
     tokens = (session.decoder_encoding or session.encoding).tokens
     row = _row(explored, len(tokens))
     likely = ", ".join(map(str, guesses(session, row, LIKELY)))
-    return Said(step, row=f"row {token_label(tokens[row].text)} @{row}", value=f"most likely {likely}")
+    return Said(step, row=f"row {session.model.label(tokens[row].text)} @{row}", value=f"most likely {likely}")
 
 
 def _of_loss(explored: Exploration, step: str) -> Said:
     session = explored.session
     row = _row(explored, len(session.loss_targets))
     target = session.loss_targets[row]
-    name = "none" if target < 0 else token_label(session.model.target_word(target))
+    name = "none" if target < 0 else session.model.label(session.model.target_word(target))
     return Said(step, row=f"row {row}", value=f"mean loss {spoken(session.gradients.loss, DIGITS)}, target {name}")

@@ -443,8 +443,13 @@ def _unbroken(session: Session) -> Trace:
 
 
 def _label(session: Session) -> Labels:
-    words = {name: tuple(token.text for token in found.tokens) for name, found in session.sequences.items()}
-    return Labels(words, session.model.target_word, session.model.word) if words else Labels()
+    model = session.model
+    words = {name: tuple(model.label(each.text) for each in found.tokens) for name, found in session.sequences.items()}
+    target, source = (
+        (lambda token: model.label(model.target_word(token))),
+        (lambda token: model.label(model.word(token))),
+    )
+    return Labels(words, target, source) if words else Labels()
 
 
 def _stops_back(session: Session) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.program import LABEL, Step
 from tui_transformer.explorer.state.answer import Report, answer, answer_cost, answers, percent
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.text.display import token_label, visible
+from tui_transformer.text.display import visible
 
 MASKS = ("[MASK]", "<mask>")
 """A token in whose place a word is predicted."""
@@ -54,5 +54,5 @@ def _label(session: Session, last: Step) -> str:
     share = percent(value) if last.name.endswith("probabilities") else f"{value:.4g}".replace("-", "−")
     of = ""
     if len(values.shape) > 1 and len(rows) > 1 and row < len(session.encoding.tokens):
-        of = f"{token_label(session.encoding.tokens[row].text)} → "
+        of = f"{session.model.label(session.encoding.tokens[row].text)} → "
     return f"{of}{visible(label)} {share}"

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.geometry import Offset, Size
 
+from tui_transformer.explorer.main.room import Need
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.widgets.axis_labels import widest_label
 from tui_transformer.explorer.widgets.heat_map import HeatMap, least_number_width
@@ -98,6 +99,15 @@ def _number_width(scene: Scene) -> int:
     """A width in which the numbers of both are told apart."""
     drawn = [each for each in (scene, scene.overlay) if each is not None]
     return max(least_number_width(each.scale, integer=each.view.integer) for each in drawn)
+
+
+def need_of(scene: Scene) -> Need:
+    """Columns and lines in which a matrix that is drawn alone shows every number."""
+    if scene.shown == "both" and scene.overlay is not None:
+        return Need()
+    rows, columns = scene.drawn.shape
+    width = columns * _number_width(scene) + widest_label(scene.drawn.rows) + 1 + FRAME
+    return Need(width, rows + HEADER_AND_LEGEND + FRAME)
 
 
 def is_stacked(scene: Scene, room: Size) -> bool:

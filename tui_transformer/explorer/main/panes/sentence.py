@@ -50,6 +50,12 @@ class Sentence:
         count = unknown_count(self.encoding)
         return f"{count:,} unknown {'word' if count == 1 else 'words'}" if count else ""
 
+    def written(self, token: Token) -> str:
+        """A token with one sign for a space; an unknown word as it was written, with a question mark."""
+        if token.unknown:
+            return f"{visible(token.text)}?"
+        return token_label(token.text) if self.vocabulary is None else self.vocabulary.label(token.text)
+
     def since(self, first: int) -> Iterator[tuple[int, Token]]:
         """The tokens from a place on, with their places."""
         return ((place, self.encoding.tokens[place]) for place in range(first, len(self.encoding.tokens)))
@@ -174,7 +180,7 @@ class SentencePane(CarefulWidget, can_focus=True):
             return self._written_at(sentence, first, x - at)
         at += 0 if written else len(NAMES[0])
         for place, token in sentence.since(first):
-            width = cell_len(_written_token(token)) + 4 + len(f"{token.id} @{place}")
+            width = cell_len(sentence.written(token)) + 4 + len(f"{token.id} @{place}")
             if at <= x < at + width:
                 return place
             at += width
@@ -234,7 +240,7 @@ class SentencePane(CarefulWidget, can_focus=True):
         shown.append("… " if first else "", quiet)
         for place, token in sentence.since(first):
             style = self.get_component_rich_style(marked[place]) if place in marked else chip
-            shown.append(f" {_written_token(token)} ", unknown if token.unknown and place not in marked else style)
+            shown.append(f" {sentence.written(token)} ", unknown if token.unknown and place not in marked else style)
             shown.append(f"{token.id} @{place}  ", quiet)
             if shown.cell_len > self.size.width:
                 break
@@ -246,12 +252,8 @@ class SentencePane(CarefulWidget, can_focus=True):
         current = sentence.row if sentence.row is not None else sentence.column or 0
         first, room = min(current, max(len(tokens) - 1, 0)), self.size.width - 6
         while first > 0:
-            room -= cell_len(_written_token(tokens[first])) + len(f"{tokens[first].id} @{first}") + 4
+            room -= cell_len(sentence.written(tokens[first])) + len(f"{tokens[first].id} @{first}") + 4
             if room < 0:
                 return min(first + 1, current)
             first -= 1
         return 0
-
-
-def _written_token(token: Token) -> str:
-    return f"{visible(token.text)}?" if token.unknown else token_label(token.text)

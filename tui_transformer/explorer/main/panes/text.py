@@ -26,7 +26,7 @@ from tui_transformer.learning.answering import answers_first
 from tui_transformer.model import Model
 from tui_transformer.model.targets import looks_ahead
 from tui_transformer.text.dispatch import target_tokenizer
-from tui_transformer.text.display import cells, fit, token_label, visible
+from tui_transformer.text.display import cells, fit, visible
 from tui_transformer.text.encoding import Encoding
 
 WORD_WIDTH, LIKELY_WIDTH, AFTER_WIDTH = 12, 14, 26
@@ -92,7 +92,7 @@ def ending(session: Session, report: Report, temperature: float = 1.0) -> Ending
     written = session.decoder_encoding or session.encoding
     how = _after if ahead else _word
     named = [partial(how, session.model, written.ids[: place + 1]) for place in places]
-    labels = _texts_so_far(tokenizer.decode, written.ids, places) if ahead else _tokens(written, places)
+    labels = _texts_so_far(tokenizer.decode, written.ids, places) if ahead else _tokens(session.model, written, places)
     guesses = tuple(
         Guess(label, now, then if then != now else "")
         for label, now, then in zip(labels, _shown(found, named), _shown(before, named), strict=True)
@@ -124,9 +124,9 @@ def _texts_so_far(decode: Callable[[list[int]], str], ids: Sequence[int], places
     return texts
 
 
-def _tokens(written: Encoding, places: range) -> list[str]:
+def _tokens(model: Model, written: Encoding, places: range) -> list[str]:
     """`where @0` for every place."""
-    return [f"{token_label(written.tokens[place].text)} @{place}" for place in places]
+    return [f"{model.label(written.tokens[place].text)} @{place}" for place in places]
 
 
 def _after(model: Model, before: Sequence[int], token: int) -> str:
@@ -141,7 +141,7 @@ def _size(model: Model) -> int:
 
 
 def _word(model: Model, before: Sequence[int], token: int) -> str:  # noqa: ARG001 - named as the other
-    return model.target_word(token)
+    return model.label(model.target_word(token))
 
 
 def _shown(found: Sequence[tuple[Likely, ...]], named: Sequence[Callable[[int], str]]) -> list[str]:

@@ -14,7 +14,7 @@ from tui_transformer.views.whole import is_before_layers, layers_of
 SLIM, WIDE = 18, 32
 """Columns of the ladder, with its border: with the stream alone, and with what is added."""
 
-FROM, WIDE_FROM, STACKS_FROM = 100, 150, 170
+FROM, WIDE_FROM, STACKS_FROM = 100, 150, 160
 """Columns of the whole from which there is a ladder, a wide one, and one of two stacks."""
 
 COPIES = ("residual", "norm")

@@ -22,7 +22,6 @@ from tui_transformer.explorer.main.whole.placing import NARROWEST, Placed, page,
 from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import VOCABULARY, Session
-from tui_transformer.text.display import token_label
 from tui_transformer.text.vocabulary import Vocabulary
 from tui_transformer.views.step_view import scale_for, tile_extremes
 from tui_transformer.views.view import Scale, Values
@@ -249,7 +248,8 @@ class Drawing:
 
     def _tokens(self, axes: Axes, rows: range, here: int) -> tuple[Line, ...]:
         tokens = self.session.sequences[axes[0].sequence].tokens
-        return tuple(Line(token_label(tokens[row].text), str(tokens[row].id), marked=row == here) for row in rows)
+        label = self.session.model.label
+        return tuple(Line(label(tokens[row].text), str(tokens[row].id), marked=row == here) for row in rows)
 
     @property
     def here(self) -> str:
@@ -269,8 +269,8 @@ class Drawing:
         return Picture(VOCABULARY, f"vocabulary {words.size:,}", lines=lines)
 
     def _entry(self, words: Vocabulary, token: int, *, marked: bool) -> Line:
-        word = words.word(token) if token < words.size else str(token)
-        return Line(token_label(word), str(token), marked=marked, first=True)
+        label = words.label(words.word(token)) if token < words.size else str(token)
+        return Line(label, str(token), marked=marked, first=True)
 
     def _answer(self, name: str, count: int) -> tuple[Line, ...]:
         """The most likely words where the model answers."""
@@ -279,7 +279,7 @@ class Drawing:
         logits = name == "output.logits"
         return tuple(
             Line(
-                token_label(model.target_word(each.token)),
+                model.label(model.target_word(each.token)),
                 f"{each.logit:.2f}" if logits else percent(each.probability),
                 marked=place == 0,
                 share=each.probability,

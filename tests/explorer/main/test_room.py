@@ -1,0 +1,67 @@
+"""A larger terminal shows at least the numbers of a smaller one."""
+
+from __future__ import annotations
+
+import pytest
+from driving import Explorer, exploring
+from textual.geometry import Size
+
+from tui_transformer.explorer.main.room import Need, given_way, lines_below
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+
+SIZES = ((80, 24), (96, 26), (119, 35), (120, 36), (160, 45))
+WHOLE = "-wide", True
+LISTS = "-wide", False
+
+
+def numbers(explorer: Explorer) -> int:
+    """Cells of the matrix that are shown with their numbers."""
+    drawn = explorer.main.query_one("#matrix").query_one(HeatMap)
+    rows, columns = drawn.shown
+    return len(rows) * len(columns) if drawn.grid.cell_width >= 5 else 0
+
+
+@pytest.mark.parametrize("whole", [None, False])
+@pytest.mark.parametrize(
+    ("model", "stops"),
+    [
+        ("copy", ("decoder.1.self_attention.weights", "decoder.1.self_attention.query")),
+        ("question", ("encoder.0.self_attention.weights", "encoder.0.self_attention.context")),
+    ],
+)
+async def test_a_larger_terminal_never_shows_fewer_numbers(model, stops, whole):
+    found: dict[str, dict[tuple[int, int], int]] = {stop: {} for stop in stops}
+    async with exploring(SIZES[0], model=model, whole=whole) as explorer:
+        for size in SIZES:
+            await explorer.pilot.resize_terminal(*size)
+            for stop in stops:
+                explorer.parts.navigation.go_to_stop(stop)
+                await explorer.settled()
+                found[stop][size] = numbers(explorer)
+    for shown in found.values():
+        assert shown[SIZES[-1]]
+        assert list(shown.values()) == sorted(shown.values()), shown
+
+
+def test_what_fits_in_the_widest_terminal_with_one_pane_is_given_its_columns_everywhere():
+    for width in range(120, 220):
+        for layout, whole in (WHOLE, LISTS):
+            for columns in range(40, 96):
+                found = given_way(layout, Size(width, 40), Need(columns, 10), whole=whole, heads=True)
+                side = 0 if "-alone" in found else 36 if "-slim" in found else 44
+                steps = 0 if "-broad" in found else 26 if "-slim" in found else 32
+                beside = (width * 2 // 5 if not found else side) if whole else side + steps
+                assert columns <= width - beside
+
+
+def test_heads_and_chart_give_way_to_rows_one_after_the_other():
+    given = [given_way(*LISTS[:1], Size(160, 45), Need(50, lines), whole=False, heads=True) for lines in (18, 19, 31)]
+    assert [sorted(each) for each in given] == [[], ["-tall"], ["-tall", "-taller"]]
+
+
+def test_every_token_has_a_line_under_the_whole_as_far_as_a_band_is_left():
+    assert lines_below(9, 36, 34) == 13
+    assert lines_below(11, 36, 34) == 15
+    assert lines_below(20, 36, 34) == 24
+    assert lines_below(500, 36, 34) == 26
+    assert lines_below(500, 60, 58) == 26
