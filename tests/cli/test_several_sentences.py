@@ -11,6 +11,7 @@ from command_line import Run
 
 from tui_transformer.cli import main as cli
 from tui_transformer.explorer import run as explorer_run
+from tui_transformer.model.reading import Reading
 
 ENCODER = ("--model", "encoder", "--vocab", "english")
 
@@ -50,7 +51,7 @@ def test_the_shown_one_has_the_numbers_of_its_batch(run: Run, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("show", "tokens", "--text", "a", "--item", "1"), "--item 1: there are 1 sentences"),
+        (("show", "tokens", "--text", "a", "--item", "1"), "--item 1: there is 1 sentence, 0"),
         (("show", "tokens", "--ids", "1;2,3", "--mask", "1,0", "--model", "encoder"), "--mask is of one sentence"),
         (("show", "tokens", "--ids", "1;;2", "--model", "encoder"), "there is no token ID"),
         (("generate", "--text", "a", "--text", "b"), "--text is given 2 times"),
@@ -71,10 +72,9 @@ def test_the_explorer_is_given_all_sentences_and_the_one_to_show(run: Run, monke
     monkeypatch.setattr(cli, "check_terminal", lambda: None)
     monkeypatch.setattr(explorer_run, "run", lambda *args, **more: given.append((*args, more)) or 0)
     assert run("--text", "the dog", "--text", "the cat", "--item", "1", "--bracket").code == 0
-    ((options, text, ids, _, more),) = given
+    ((options, reading, *_),) = given
     assert options.framing.bracket
-    assert (text, ids) == ("the cat", None)
-    assert (more["batch"], more["item"]) == (("the dog", "the cat"), 1)
+    assert reading == Reading("the cat", batch=("the dog", "the cat"), item=1)
 
 
 def test_decoding_stops_at_the_end_and_leaves_padding_out(run: Run) -> None:

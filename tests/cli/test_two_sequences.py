@@ -17,6 +17,7 @@ from tui_transformer.explorer import run as explorer_run
 from tui_transformer.explorer.run import open_session
 from tui_transformer.model import Model
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.model.reading import Reading
 
 MODEL = ("--model", "encoder-decoder")
 BOTH = (*MODEL, "--text", "The waves crashed", "--decoder-text", "the shore!")
@@ -133,9 +134,9 @@ def test_the_command_gives_both_sentences_to_the_explorer(run: Run, monkeypatch:
     monkeypatch.setattr(explorer_run, "run", lambda *args, **more: given.append((*args, more)) or 0)
     assert run(*BOTH).code == 0
     assert run(*MODEL, "--ids", "1,2", "--decoder-ids", "3 4").code == 0
-    (_, text, _, _, first), (_, _, ids, _, second) = given
-    assert (text, first) == ("The waves crashed", {"decoder_text": "the shore!", "decoder_ids": None})
-    assert (ids, second) == ((1, 2), {"decoder_text": None, "decoder_ids": (3, 4)})
+    (_, first, *_), (_, second, *_) = given
+    assert first == Reading("The waves crashed", decoder_text="the shore!")
+    assert second == Reading(ids=(1, 2), decoder_ids=(3, 4))
 
 
 def test_the_explorer_refuses_a_second_sentence_for_a_model_of_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,10 +14,11 @@ from tui_transformer.cli.edits import of_texts
 from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import counted
-from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.session import open_session
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.errors import UsageError
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.report.table import aligned
 from tui_transformer.text.display import visible
 

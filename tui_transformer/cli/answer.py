@@ -8,10 +8,11 @@ from tui_transformer.analysis.answer import LOGITS, PROBABILITIES, likely_at
 from tui_transformer.cli.answers import has_answers, parse_positions
 from tui_transformer.cli.commands.answer import Request
 from tui_transformer.cli.output import emit
-from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.engine.program import LABEL
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.generation.sampling import leading
 from tui_transformer.learning.answering import answers_first
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from tui_transformer.analysis.effects import LOGITS, Effect, answer_step, counted_positions
 from tui_transformer.analysis.log_shares import log_shares
-from tui_transformer.cli.session import Session
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.report.explained import finite
 from tui_transformer.text.display import visible
 

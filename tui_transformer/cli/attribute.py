@@ -9,10 +9,11 @@ from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.cli.answers import parse_positions
 from tui_transformer.cli.commands.attribute import Request
 from tui_transformer.cli.output import emit
-from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.cli.token_names import token_ids
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.explorer.state.session import Session
 
 COLUMNS = ("term", "kind", "number", "value")
 

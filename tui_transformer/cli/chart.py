@@ -7,11 +7,12 @@ import sys
 
 from tui_transformer.cli.commands.chart import Request
 from tui_transformer.cli.output import deliver, note
-from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.session import open_session
 from tui_transformer.cli.show import place_of_cell
 from tui_transformer.engine.names import find, listed
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.chart_text import HEIGHT, WIDTH, chart_text, export_chart
 from tui_transformer.report.chart_svg import render
 from tui_transformer.views.chart_data import Kind, chart, charts_for

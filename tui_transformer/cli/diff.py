@@ -19,7 +19,7 @@ from tui_transformer.cli.commands.diff import Request
 from tui_transformer.cli.diagnosis import how_to, run_diagnosis
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
-from tui_transformer.cli.session import Inputs, open_session
+from tui_transformer.cli.session import Inputs, open_session, reading_of
 from tui_transformer.cli.terminal import check_terminal
 from tui_transformer.cli.two_models import data, told
 from tui_transformer.diagnosis.dumps import is_dump_folder, open_dump
@@ -115,14 +115,12 @@ def _open(request: Request, places: Sequence[str], dumps: Sequence[str]) -> NoRe
     from tui_transformer.explorer.run import run as explore
 
     flags = _of_model(request, places, dumps[0])
-    ids, target = flags.token_ids(), flags.decoder_token_ids()
-    text = flags.sentence
-    if text is None and ids is None:
+    held = Inputs()
+    if flags.text is None and flags.ids is None:
         dump = open_dump(Path(dumps[0]))
-        ids, target = _row(dump.ids), _row(dump.decoder_ids) if target is None else target
-    decoder_text = flags.decoder_text
-    mask, where = flags.token_mask(), dumps[0]
-    code = explore(flags.options(), text, ids, mask=mask, decoder_text=decoder_text, decoder_ids=target, dump=where)
+        ids = _row(dump.ids)
+        held = Inputs(None if ids is None else (ids,), _row(dump.decoder_ids))
+    code = explore(flags.options(), reading_of(flags, held), dump=dumps[0])
     raise typer.Exit(code)
 
 

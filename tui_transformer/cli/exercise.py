@@ -6,13 +6,12 @@ import json
 import math
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
 
 import typer
 
+from tui_transformer.cli.commands.exercise import Begun, Checked, Named, Place
 from tui_transformer.cli.output import emit
 from tui_transformer.course.exercise import Exercise
 from tui_transformer.course.folder import Course, open_course
@@ -29,54 +28,10 @@ SHOWN = 20
 """Lines of what an answer printed that are shown."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """Which course, in which language."""
-
-    folder: Path | None
-    language: str
-
-    @cached_property
-    def course(self) -> Course:
-        """The exercises."""
-        return open_course(self.folder, self.language)
-
-    @property
-    def progress(self) -> Progress:
-        """What is done of them."""
-        return read_progress(progress_path(), self.course.name)
-
-    def record(self, progress: Progress) -> None:
-        """Keep what is done."""
-        write_progress(progress_path(), self.course.name, progress)
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What is to be checked.
-
-    Attributes:
-        name: An exercise; with `every`, a folder.
-        file: The answer.
-        command: A program that gives the answer, as a shell would read it.
-        every: All answers of a folder.
-        json: Whether JSON is written.
-        seconds: How long an answer may take.
-        memory: GiB that it may take.
-    """
-
-    name: str | None
-    file: Path | None
-    command: str | None
-    every: bool
-    json: bool
-    seconds: float
-    memory: float
-
-
 def show_list(place: Place) -> None:
     """Every exercise, and whether it is done."""
-    done, course = place.progress.done, place.course
+    course = _course(place)
+    done = _progress(course).done
     rows = [
         (str(i), each.name, visible(each.title), "done" if each.name in done else "")
         for i, each in enumerate(course.exercises, 1)
@@ -88,56 +43,61 @@ def show_list(place: Place) -> None:
 
 def show_next(place: Place) -> None:
     """The first exercise that is not done, and how to begin."""
-    done = place.progress.done
-    left = next((each for each in place.course.exercises if each.name not in done), None)
+    course = _course(place)
+    done = _progress(course).done
+    left = next((each for each in course.exercises if each.name not in done), None)
     if left is None:
-        emit([f"all {len(place.course.exercises)} exercises are done\n"])
+        emit([f"all {len(course.exercises)} exercises are done\n"])
         return
-    number = place.course.exercises.index(left) + 1
+    number = course.exercises.index(left) + 1
     task = " ".join(left.task.split("\n\n")[0].split())
     emit([f"{number}  {left.name}: {visible(left.title)}\n{visible(task)}\n"])
     emit([f"begin with: tui-transformer exercise start {left.name}\n"])
 
 
-def begin(place: Place, name: str, out: Path | None, *, files: bool) -> None:
+def begin(request: Begun) -> None:
     """Write what a learner begins with."""
     from tui_transformer.course.start import start, start_files
 
-    exercise = place.course.find(name)
-    path = out or Path(exercise.name if files else exercise.file)
-    (start_files if files else start)(exercise, path)
-    check = f"--command ./a.out, given {path}" if files else str(path)
+    exercise = _course(request).find(request.name)
+    path = request.out or Path(exercise.name if request.files else exercise.file)
+    (start_files if request.files else start)(exercise, path)
+    check = f"--command ./a.out, given {path}" if request.files else str(path)
     emit([f"wrote {visible(str(path))}\ncheck it: tui-transformer exercise check {exercise.name} {visible(check)}\n"])
 
 
-def show_hint(place: Place, name: str) -> None:
+def show_hint(request: Named) -> None:
     """The next hint; the last one again where all were seen."""
-    exercise, progress = place.course.find(name), place.progress
+    course = _course(request)
+    exercise, progress = course.find(request.name), _progress(course)
     if not exercise.hints:
         emit([f"{exercise.name} has no hints\n"])
         return
     number = min(progress.hints.get(exercise.name, 0) + 1, len(exercise.hints))
     emit([f"hint {number} of {len(exercise.hints)}: {visible(exercise.hints[number - 1])}\n"])
-    place.record(progress.with_hints(exercise.name, number))
+    _record(course, progress.with_hints(exercise.name, number))
 
 
-def explore(place: Place, name: str) -> NoReturn:
+def explore(request: Named) -> NoReturn:
     """Open the explorer on the model and the sentence of an exercise, at its step."""
     from tui_transformer.cli.terminal import check_terminal
 
-    exercise = place.course.find(name)
+    exercise = _course(request).find(request.name)
     check_terminal()
     from tui_transformer.course.sources import step_of
     from tui_transformer.explorer.run import run
     from tui_transformer.model.options import ModelOptions
+    from tui_transformer.model.reading import Reading
 
-    code = run(ModelOptions(model=exercise.model), exercise.text, stop=lambda program: step_of(exercise, program))
+    code = run(
+        ModelOptions(model=exercise.model), Reading(exercise.text), stop=lambda program: step_of(exercise, program)
+    )
     raise typer.Exit(code)
 
 
-def show_solution(place: Place, name: str) -> None:
+def show_solution(request: Named) -> None:
     """A right answer."""
-    exercise = place.course.find(name)
+    exercise = _course(request).find(request.name)
     try:
         text = exercise.solution.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -145,7 +105,7 @@ def show_solution(place: Place, name: str) -> None:
     emit([f"{visible(line)}\n" for line in text.splitlines()])
 
 
-def run_check(place: Place, checked: Checked) -> None:
+def run_check(checked: Checked) -> None:
     """Check one answer or all of a folder, and exit with 1 where one is wrong.
 
     Raises:
@@ -156,20 +116,33 @@ def run_check(place: Place, checked: Checked) -> None:
         raise UsageError("--all checks the files of a folder: leave out --command and the file")
     if not checked.every and checked.name is None:
         raise UsageError("name an exercise: `tui-transformer exercise check NAME`, or --all")
-    if not (_all if checked.every else _one)(place, checked):
+    if not (_all if checked.every else _one)(checked):
         raise typer.Exit(WRONG)
 
 
-def _one(place: Place, checked: Checked) -> bool:
+def _course(place: Place) -> Course:
+    return open_course(place.course, place.language)
+
+
+def _progress(course: Course) -> Progress:
+    return read_progress(progress_path(), course.name)
+
+
+def _record(course: Course, progress: Progress) -> None:
+    write_progress(progress_path(), course.name, progress)
+
+
+def _one(checked: Checked) -> bool:
     from tui_transformer.course import check, check_command
 
-    exercise = place.course.find(checked.name or "")
+    course = _course(checked)
+    exercise = course.find(checked.name or "")
     if checked.command is not None:
         found = check_command(exercise, _words(checked.command), _limits(checked))
     else:
         found = check(exercise, _answer(exercise, checked.file), _limits(checked))
     if found.passed:
-        place.record(place.progress.with_done(exercise.name))
+        _record(course, _progress(course).with_done(exercise.name))
     if checked.json:
         emit([json.dumps(found.to_json(), ensure_ascii=False, indent=2) + "\n"])
         return found.passed
@@ -184,7 +157,7 @@ def _one(place: Place, checked: Checked) -> bool:
     return found.passed
 
 
-def _all(place: Place, checked: Checked) -> bool:
+def _all(checked: Checked) -> bool:
     """Every exercise, with the answer of its name in a folder."""
     from tui_transformer.course import Finding, check
 
@@ -195,7 +168,7 @@ def _all(place: Place, checked: Checked) -> bool:
         check(each, folder / each.file, _limits(checked))
         if is_file(folder / each.file)
         else Finding(each.name, passed=False, says=f"{each.file} is not there")
-        for each in place.course.exercises
+        for each in _course(checked).exercises
     ]
     if checked.json:
         emit([json.dumps([each.to_json() for each in found], ensure_ascii=False, indent=2) + "\n"])

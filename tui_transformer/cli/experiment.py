@@ -13,10 +13,10 @@ from tui_transformer.analysis.effects import Effect, answer_positions, effect
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.cli.answers import Answer, answers, effect_data, has_answers, where
 from tui_transformer.cli.progress import counted, show
-from tui_transformer.cli.session import Session
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.report.differences import Difference, compare_blocks
 from tui_transformer.report.explained import finite
 from tui_transformer.report.table import aligned

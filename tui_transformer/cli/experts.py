@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from tui_transformer.analysis.expert_load import ExpertLoad, expert_load, expert_steps
 from tui_transformer.cli.commands.experts import Request
 from tui_transformer.cli.output import emit
-from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.engine.program import Step
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.state.session import Session
 
 COLUMNS = ("layer", "expert", "tokens", "even", "mean share")
 WHO = ("layer", "token", "of", "rank", "expert", "share")

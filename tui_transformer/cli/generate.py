@@ -15,9 +15,10 @@ from tui_transformer.cli.commands.generate import Request
 from tui_transformer.cli.edits import changes
 from tui_transformer.cli.options import Flags, parse_ids, written
 from tui_transformer.cli.output import emit, note
-from tui_transformer.cli.session import EXAMPLE_IDS, loaded, read
+from tui_transformer.cli.session import loaded, read
 from tui_transformer.engine.keep import readable
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.explorer.state.opened import EXAMPLE_IDS
 from tui_transformer.generation.defaults import Defaults, defaults_of
 from tui_transformer.generation.rules import Ids
 from tui_transformer.generation.sampling import Settings

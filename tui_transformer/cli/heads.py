@@ -12,9 +12,10 @@ from tui_transformer.analysis.heads import MEASURES
 from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.cli.commands.heads import Request
 from tui_transformer.cli.output import emit
-from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.errors import UsageError
+from tui_transformer.explorer.state.session import Session
 
 
 def run(request: Request) -> None:

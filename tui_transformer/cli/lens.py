@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from tui_transformer.analysis.logit_lens import Depth, Lens, lens_of, words_at
 from tui_transformer.cli.commands.lens import Request
 from tui_transformer.cli.output import emit
-from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.state.session import Session
 
 COLUMNS = ("layer", "token", "of", "rank", "id", "word", "probability")
 EMBEDDING = "embedding"

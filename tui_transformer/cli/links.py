@@ -11,9 +11,10 @@ from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.cli.commands.links import Request
 from tui_transformer.cli.heads import chosen_steps
 from tui_transformer.cli.output import emit
-from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.state.session import Session
 
 COLUMNS = ("weight", "layer", "head", "query", "from", "key", "to", "step")
 

@@ -10,11 +10,10 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from typer._click.exceptions import ClickException
@@ -144,13 +143,14 @@ def explore(
     if context.invoked_subcommand is not None:
         _refuse_misplaced(flags, context.invoked_subcommand)
         return
-    given = _given(flags, plain=plain, tour=tour)
+    reading = flags.reading()
+    results = None
     if survey is not None:
         from tui_transformer.survey.results import read_results
 
         if plain:
             raise UsageError("--survey is a screen: leave out --plain")
-        given["survey"] = results = read_results(survey)
+        results = read_results(survey)
         flags = flags if flags.model is not None else replace(flags, model=results.rows[0].model)
     options = flags.options()
     if not plain:
@@ -162,28 +162,7 @@ def explore(
     gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
     from tui_transformer.explorer.run import run
 
-    raise typer.Exit(run(options, *_sentence(flags), theme, **given))
-
-
-def _sentence(flags: Flags) -> tuple[str | None, tuple[int, ...] | None]:
-    """The sentence or its token IDs; of several, the one that is shown."""
-    if flags.text_pair is not None:
-        return flags.sentence, None
-    rows = flags.token_rows()
-    count = max(len(flags.text or ()), len(rows or ()), 1)
-    if flags.item >= count:
-        raise UsageError(f"--item {flags.item}: there {'is 1 sentence' if count == 1 else f'are {count} sentences'}")
-    return flags.text[flags.item] if flags.text else None, None if rows is None else rows[flags.item]
-
-
-def _given(flags: Flags, *, plain: bool, tour: str | None) -> dict[str, Any]:
-    """What else the explorer begins with, as its arguments."""
-    given: dict[str, Any] = {"decoder_text": flags.decoder_text, "decoder_ids": flags.decoder_token_ids()}
-    batch: Sequence[str | tuple[int, ...]] = flags.token_rows() or flags.text or ()
-    more: dict[str, Any] = {"pair": flags.text_pair, "mask": flags.token_mask(), "plain": plain or None, "tour": tour}
-    if len(batch) > 1:
-        more |= {"batch": tuple(batch), "item": flags.item}
-    return given | {name: value for name, value in more.items() if value is not None}
+    raise typer.Exit(run(options, reading, theme, plain=plain, tour=tour, survey=results))
 
 
 def _refuse_misplaced(flags: Flags, command: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args, get_type_hints
 
@@ -22,6 +22,7 @@ from tui_transformer.sizes import parse_size
 
 if TYPE_CHECKING:
     from tui_transformer.model.options import ModelOptions
+    from tui_transformer.model.reading import Reading
 
 SIZES = (
     "layers",
@@ -197,6 +198,34 @@ class Flags:
         if rows is not None and len(rows) > 1:
             raise UsageError(f"--ids has {len(rows)} sentences, and one is read here: give one")
         return None if rows is None else rows[0]
+
+    def reading(self, otherwise: Sequence[tuple[int, ...]] | None = None) -> Reading:
+        """What is to be read; of several sentences the one that is shown.
+
+        Args:
+            otherwise: The token IDs of sentences, where neither they nor a text were given.
+
+        Raises:
+            UsageError: Something that was given cannot be, or does not go with the rest.
+        """
+        from tui_transformer.model.reading import Reading
+
+        if self.text_pair is not None:
+            return Reading(self.sentence, pair=self.text_pair, **self._beside())
+        rows: tuple[str | tuple[int, ...], ...] = tuple(self.token_rows() or self.text or otherwise or ())
+        if self.item >= max(len(rows), 1):
+            count = f"are {len(rows)} sentences, from 0" if len(rows) > 1 else "is 1 sentence, 0"
+            raise UsageError(f"--item {self.item}: there {count}")
+        own = rows[self.item] if rows else None
+        text, ids = (own, None) if isinstance(own, str) else (None, own)
+        several: dict[str, Any] = {"batch": rows, "item": self.item} if len(rows) > 1 else {}
+        if self.mask is not None and (several or self.pad_to is not None):
+            raise UsageError("--mask is of one sentence without --pad-to: padding makes its own")
+        return Reading(text, ids, **self._beside(), **several)
+
+    def _beside(self) -> dict[str, Any]:
+        decoder_ids = self.decoder_token_ids()
+        return {"mask": self.token_mask(), "decoder_text": self.decoder_text, "decoder_ids": decoder_ids}
 
     def decoder_token_ids(self) -> tuple[int, ...] | None:
         """The same for the decoder of an encoder–decoder."""

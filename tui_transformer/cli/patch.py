@@ -11,11 +11,12 @@ from tui_transformer.cli.commands.patch import Request
 from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import emit
-from tui_transformer.cli.session import Session, open_session, read
+from tui_transformer.cli.session import open_session, read
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.names import find
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
+from tui_transformer.explorer.state.session import Session
 
 DECODER_IDS = "decoder.input.ids"
 

@@ -15,9 +15,9 @@ from tui_transformer.cli.commands.patch import Request
 from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import counted
-from tui_transformer.cli.session import Session
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.report import as_svg
 from tui_transformer.views.view import Axis, Values, View
 

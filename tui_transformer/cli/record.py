@@ -9,7 +9,7 @@ from tui_transformer.cli.commands.record import Request
 from tui_transformer.cli.output import note
 from tui_transformer.cli.terminal_size import parse_terminal_size
 from tui_transformer.cli.themes import check_theme
-from tui_transformer.explorer.state.opened import open_session
+from tui_transformer.explorer.state.opened import session_of
 from tui_transformer.explorer.state.tour_stop import suitable
 from tui_transformer.trained import HERE
 
@@ -25,13 +25,8 @@ def run(request: Request) -> None:
         check_theme(request.theme)
     if request.model is None and not request.options().sizes and (HERE / request.tour / "config.json").is_file():
         request = dataclasses.replace(request, model=request.tour)
-    session = open_session(
-        request.options(),
-        request.sentence,
-        request.token_ids(),
-        decoder_text=request.decoder_text,
-        decoder_ids=request.decoder_token_ids(),
-    )
+    options = request.options()
+    session = session_of(options.load(), request.reading(), options)
     told = suitable(session, request.tour)
     os.environ.setdefault("COLORTERM", "truecolor")
     os.environ["TEXTUAL_COLOR_SYSTEM"] = "truecolor"

@@ -10,12 +10,13 @@ from tui_transformer.analysis.score import Score, TokenScore, score, text_target
 from tui_transformer.cli.commands.score import Request
 from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import emit
-from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.loss import NOT_COUNTED
 from tui_transformer.engine.program import LABEL
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.model.targets import looks_ahead
 from tui_transformer.report.explained import finite
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tui_transformer.cli.commands.show import Request
 from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import deliver, note, page
-from tui_transformer.cli.session import Session, open_session
+from tui_transformer.cli.session import open_session
 from tui_transformer.cli.trace import backward
 from tui_transformer.engine.axis import Axes, shape_text
 from tui_transformer.engine.backend import Host
@@ -22,6 +22,7 @@ from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradie
 from tui_transformer.engine.names import find
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.report import explained, text
 from tui_transformer.report.export import FORMATS, export
 from tui_transformer.views.step_view import Place, gradient_of, index_of, view_of

@@ -13,7 +13,7 @@ from tui_transformer.cli.blocks import cells, full_shape
 from tui_transformer.cli.commands.trace import Request
 from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import note
-from tui_transformer.cli.session import open_batch
+from tui_transformer.cli.session import trace_of_all
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients, gradients
 from tui_transformer.engine.gradient_explanation import GRADIENT
@@ -34,7 +34,7 @@ def run(request: Request) -> None:
         InputError: No step matches, the targets do not fit, or the file cannot be written; then there is none.
     """
     targets = _targets(request)
-    trace = open_batch(request).trace
+    trace = trace_of_all(request)
     found = None if targets is None else backward(trace, targets)
     arrays = dict(_arrays(trace, found))
     names = list(arrays) if request.steps is None else _matching(list(arrays), request.steps)

@@ -2,48 +2,74 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.model import Model
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.model.reading import Ids, Reading
 from tui_transformer.text.samples import sample_sentence, sample_target
 
+EXAMPLE_IDS = 8
+"""Token IDs of the example for a model that has no vocabulary."""
 
-def open_session(
-    options: ModelOptions,
-    text: str | None,
-    ids: tuple[int, ...] | None,
-    *,
-    pair: str | None = None,
-    mask: tuple[int, ...] | None = None,
-    decoder_text: str | None = None,
-    decoder_ids: tuple[int, ...] | None = None,
-) -> Session:
-    """The model with its sentence, and with what its decoder has written where it reads that beside; checked."""
-    model = options.load()
-    if decoder_text is not None or decoder_ids is not None:
-        model.encode_target()
-    if text is not None and ids is not None:
-        raise InputError("give either a text or token IDs")
-    if not model.config.vocab_size and any(given is not None for given in (text, ids, mask)):
-        raise InputError(f"{model.name} reads no tokens: its Q, K and V are given")
-    if text is None and ids is None and model.config.vocab_size:
-        if model.vocabulary is None:
-            ids = tuple(range(min(8, model.config.vocab_size)))
-        else:
-            text = sample_sentence(model.vocabulary, model.name)
-            if decoder_text is None and decoder_ids is None and not model.reads_again:
-                decoder_text = sample_target(model.vocabulary, model.name)
+
+def open_session(options: ModelOptions, text: str | None = None, ids: Ids | None = None, **more: Any) -> Session:
+    """The model with its sentence, and with what its decoder has written where it reads that beside; checked.
+
+    Args:
+        options: The model.
+        text: The sentence; a sample where neither it nor IDs are given.
+        ids: Its token IDs.
+        more: Other fields of a `Reading`.
+    """
+    return session_of(options.load(), Reading(text, ids, **more), options)
+
+
+def session_of(model: Model, reading: Reading, options: ModelOptions) -> Session:
+    """The same of a model that is loaded; nothing is computed yet.
+
+    Raises:
+        InputError: The model cannot read what is given.
+    """
+    _check(model, reading)
+    reading = _with_example(model, reading)
     session = Session(
         model,
-        text or "",
-        ids,
-        pair=pair,
-        mask=mask,
+        reading.text or "",
+        reading.ids,
         budget=options.budget,
         cut=options.cut,
         framing=options.framing,
-        decoder_text=decoder_text or "",
-        decoder_ids=decoder_ids,
+        batch=reading.batch,
+        item=reading.item,
+        pair=reading.pair,
+        mask=reading.mask,
+        decoder_text=reading.decoder_text or "",
+        decoder_ids=reading.decoder_ids,
     )
     _ = session.trace
     return session
+
+
+def _check(model: Model, reading: Reading) -> None:
+    if reading.decoder_text is not None or reading.decoder_ids is not None:
+        model.encode_target()
+    if reading.text is not None and reading.ids is not None:
+        raise InputError("give either a text or token IDs")
+    if not model.config.vocab_size and any(each is not None for each in (reading.text, reading.ids, reading.mask)):
+        raise InputError(f"{model.name} reads no tokens: its Q, K and V are given")
+
+
+def _with_example(model: Model, reading: Reading) -> Reading:
+    """With a sentence of the program, where none is given to a model that reads one."""
+    if reading.text is not None or reading.ids is not None or not model.config.vocab_size:
+        return reading
+    if model.vocabulary is None:
+        return replace(reading, ids=tuple(range(min(EXAMPLE_IDS, model.config.vocab_size))))
+    reading = replace(reading, text=sample_sentence(model.vocabulary, model.name))
+    if reading.decoder_text is not None or reading.decoder_ids is not None or model.reads_again:
+        return reading
+    return replace(reading, decoder_text=sample_target(model.vocabulary, model.name))
