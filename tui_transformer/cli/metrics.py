@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from tui_transformer.analysis.metrics import Metric
-from tui_transformer.cli.session import Session
 from tui_transformer.cli.token_names import token_ids
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.model.targets import default_targets, has_loss, read_targets
 
 
