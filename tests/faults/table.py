@@ -27,16 +27,16 @@ class Fault:
 FAULTS = (
     Fault(
         "an operation writes over the source of the last window",
-        "engine/trace.py",
-        "fresh = first in values and first not in self._recent and not self._keeps(first)",
+        "engine/computation.py",
+        "fresh = first in values and first not in self.recent and not self._keeps(first)",
         "fresh = first in values and not self._keeps(first)",
         "tests/engine/test_last_window.py::test_no_operation_writes_over_it",
     ),
     Fault(
         "the source of a window is forgotten",
-        "engine/trace.py",
-        "            self._recent = fresh\n",
-        "            self._recent = {}\n",
+        "engine/computation.py",
+        "            self.recent = fresh\n",
+        "            self.recent = {}\n",
         "tests/engine/test_keep_and_drop.py"
         "::test_what_windows_are_made_from_is_there_until_another_step_needs_something_else",
     ),

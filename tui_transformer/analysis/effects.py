@@ -25,8 +25,9 @@ from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.axis import Axis, Region, cells
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.targets import Target
-from tui_transformer.engine.trace import Trace, Watch
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.learning.answering import answers_first
 

@@ -21,8 +21,9 @@ import numpy as np
 
 from tui_transformer.analysis.log_shares import log_shares
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.loss import NOT_COUNTED
-from tui_transformer.engine.trace import Trace, Watch
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 
 Tokens = tuple[int, ...]

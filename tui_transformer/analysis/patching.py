@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 from tui_transformer.analysis.attentions import attentions
 from tui_transformer.analysis.metrics import Metric
+from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.keep import layer_outputs
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.trace import Trace, Watch
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 
 START = "embedding.output"

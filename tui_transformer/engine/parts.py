@@ -69,12 +69,12 @@ class Parts:
         """A region of a step, piece by piece, from the values of its `sources`; `before` is called with each piece."""
         pieces = list(self.pieces(step, region))
         if len(pieces) == 1:
-            return self._made(step, region, values)
+            return self.make_piece(step, region, values)
         result = self.backend.empty((self.batch, *map(len, region)))
         for piece in pieces:
             if before is not None:
                 before(step)
-            result[within(piece, region)] = self._made(step, piece, values)
+            result[within(piece, region)] = self.make_piece(step, piece, values)
         return result
 
     def pieces(self, step: Step, region: Region) -> Iterator[Region]:
@@ -106,7 +106,7 @@ class Parts:
         wide = step.op.widen(widened(self.edits, step.name, wide), shapes, step.shape)
         return wide, step.op.reads(wide, shapes)
 
-    def _made(self, step: Step, region: Region, values: Values) -> Array:
+    def make_piece(self, step: Step, region: Region, values: Values) -> Array:
         """A region of a step from regions of its inputs, edits included."""
         wide, reads = self._reads(step, region)
         parts = [self._part(source, part, values) for source, part in zip(step.inputs, reads, strict=True)]
@@ -116,7 +116,7 @@ class Parts:
     def _part(self, name: str, region: Region, values: Values) -> Array:
         """A region of a value that is there, or of a dropped step."""
         if name not in values:
-            return self._made(self.program.step(name), region, values)
+            return self.make_piece(self.program.step(name), region, values)
         return values[name][place(self.program, name, region)]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,23 +11,18 @@ import numpy as np
 
 from tui_transformer.engine.axis import Region, cells, whole
 from tui_transformer.engine.backend import Array, Backend, Host
-from tui_transformer.engine.edits import Change, changed, check_index, covers
+from tui_transformer.engine.computation import Computation, Watch
+from tui_transformer.engine.edits import Change, check_index, covers
 from tui_transformer.engine.equation import equation_of
 from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working
-from tui_transformer.engine.keep import DEFAULT_BUDGET, Plan, keep_plan
-from tui_transformer.engine.parts import BLOCK_CELLS, Parts, place
+from tui_transformer.engine.keep import DEFAULT_BUDGET, Plan
+from tui_transformer.engine.parts import BLOCK_CELLS
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
 
 SHOWN_TOKENS = 12
 """Of a `repr`."""
-
-Watch = Callable[[Step], None]
-"""Called with every step that is about to run, and before every block of one that is made in blocks.
-
-What it raises ends the computation; what is there already stays.
-"""
 
 
 @dataclass(eq=False, repr=False)
@@ -58,7 +52,13 @@ class Trace(Mapping[str, Host]):
     batched: bool | None = None
     word: Callable[[int], str] = str
     _held: dict[str, Array] = field(default_factory=dict, repr=False)
-    _recent: dict[str, Array] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def _values(self) -> Computation:
+        base = None if self.base is None else self.base._values
+        return Computation(
+            self.program, self.weights, self.givens, self.budget, self.edits, base, self.block, self._held
+        )
 
     # What there is
 
@@ -72,20 +72,24 @@ class Trace(Mapping[str, Host]):
         """Every step and alias in order."""
         return self.program.names
 
-    @cached_property
+    @property
     def batch(self) -> int:
         """How many sentences are computed together."""
-        return max((array.shape[0] for array in self.givens.values()), default=1)
+        return self._values.batch
 
-    @cached_property
+    @property
     def plan(self) -> Plan:
         """The steps that are kept, and the memory that they take."""
-        return keep_plan(self.program, self.backend.dtype.itemsize * self.batch, self.budget)
+        return self._values.plan
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Keep these steps and no others, whatever the budget is."""
+        self._values.plan = replace(self.plan, names=frozenset(names) & self.program.by_name.keys())
 
     @property
     def held(self) -> frozenset[str]:
         """The steps whose values are there already."""
-        return frozenset(name for name in self.program.by_name if name in self._store(name))
+        return frozenset(name for name in self.program.by_name if name in self._values.store(name))
 
     @property
     def held_bytes(self) -> int:
@@ -145,8 +149,12 @@ class Trace(Mapping[str, Host]):
     def arrays(self, names: Sequence[str]) -> tuple[Array, ...]:
         """Several at once, each step on the way computed once."""
         wanted = [self.program.named(name) for name in names]
-        got = self._compute(wanted)
+        got = self._values.compute(wanted)
         return tuple(got[name] for name in wanted)
+
+    def unread(self, step: Step) -> tuple[Array, ...]:
+        """Zeros in place of the inputs (all but the last) of a step that reads none of them."""
+        return self._values.unread(step)
 
     def compute(self, names: Iterable[str] | None = None, before: Watch | None = None) -> None:
         """Compute and keep steps (by default all that are to be kept, and the last) without handing them out.
@@ -154,8 +162,8 @@ class Trace(Mapping[str, Host]):
         Of what is not kept and comes back in windows, only what the windows are made from is computed.
         """
         names = (*self.plan.names, self.program.steps[-1].name) if names is None else names
-        wanted = [source for name in names for source in self._needed(self.program.step(name).name)]
-        self._compute(wanted, discard=True, before=before)
+        wanted = [source for name in names for source in self._values.needed(self.program.step(name).name)]
+        self._values.compute(wanted, discard=True, before=before)
 
     def prepare(self, name: str, before: Watch | None = None) -> None:
         """Compute what windows and explanations of a step are made from. `before` as in `compute`.
@@ -163,29 +171,22 @@ class Trace(Mapping[str, Host]):
         What of it is not kept is there until windows of another step need something else.
         """
         step = self.program.step(name)
-        self._ready(self._sources_of(step), before)
+        self._values.ready(self._values.sources_of(step), before)
 
     def pending(self, names: Sequence[str]) -> int:
         """Floating-point operations that it would take to have these steps."""
-        steps = self._order([self.program.named(name) for name in names], self._recent)
-        return self.batch * sum(self._flops(step) for step in steps)
+        return self._values.pending([self.program.named(name) for name in names])
 
     def pending_part(self, name: str, share: float) -> int:
         """Floating-point operations that it would take to prepare a step, and to have this share of its cells."""
         step = self.program.step(name)
-        cells = self.pending([step.name]) - self.pending(self._needed(step.name))
-        return self.pending(self._sources_of(step)) + int(share * cells)
-
-    def _flops(self, step: Step) -> int:
-        """Of a step and of the dropped steps that are made again for it."""
-        if self._unedited(step) is not None:
-            return 0
-        return self.program.flops(step) + sum(map(self._flops, self._parts.remade(step)))
+        cells = self.pending([step.name]) - self.pending(self._values.needed(step.name))
+        return self.pending(self._values.sources_of(step)) + int(share * cells)
 
     def window(self, name: str, region: Region, item: int = 0) -> Host:
         """The cells of a region (one range an axis, no batch axis) of one item of the batch, on the host."""
         name = self.program.named(name)
-        part = self._part(name, region)
+        part = self._values.part(name, region)
         return self._read_only(part if name in self.program.weights else part[item])
 
     def blocks(
@@ -196,9 +197,9 @@ class Trace(Mapping[str, Host]):
         What the parts are made from is computed once. `before` as in `compute`.
         """
         step = self.program.step(name)
-        values = self._ready(self._needed(step.name), before)
-        for piece in self._parts.pieces(step, whole(step.shape) if region is None else region):
-            yield piece, self._read_only(self._read(step.name, piece, values)[item])
+        values = self._values.ready(self._values.needed(step.name), before)
+        for piece in self._values.parts.pieces(step, whole(step.shape) if region is None else region):
+            yield piece, self._read_only(self._values.read(step.name, piece, values)[item])
 
     def explain(
         self, name: str, *, head: int | None = None, row: int = 0, column: int = 0, item: int = 0
@@ -252,179 +253,6 @@ class Trace(Mapping[str, Host]):
         budget = origin.budget if budget is None else budget
         return replace(origin, budget=budget, edits=placed, base=origin, _held={})
 
-    @cached_property
-    def _changed(self) -> frozenset[str]:
-        return self.program.downstream(edit.name for edit in self.edits)
-
-    def _owner(self, name: str) -> Trace:
-        """The trace that keeps a value: the base, if no edit reaches it."""
-        return self if self.base is None or name in self._changed else self.base
-
-    def _unedited(self, step: Step) -> Array | None:
-        """Values of an edited step before the edit, where the base holds them and no other edit reaches it."""
-        if self.base is None or not any(edit.name == step.name for edit in self.edits):
-            return None
-        return None if not self._changed.isdisjoint(step.inputs) else self.base._held.get(step.name)
-
-    # Computing whole steps
-
-    @np.errstate(all="ignore")
-    def _compute(self, names: Sequence[str], *, discard: bool = False, before: Watch | None = None) -> dict[str, Array]:
-        """Compute steps in order, keep those of the plan, and drop every other value after its last reader."""
-        values = dict(self._recent)
-        order = self._order(names, values)
-        readers = Counter(source for step in order for source in self._reads(step))
-        if not discard:
-            readers.update(names)
-        for step in order:
-            if before is not None:
-                before(step)
-            values[step.name] = self._run(step, values, readers, before)
-            readers.subtract(self._reads(step))
-            for name in (step.name, *self._reads(step)):
-                if not readers[name]:
-                    values.pop(name, None)
-        return {} if discard else {name: self._value(name, values) for name in names}
-
-    def _order(self, names: Sequence[str], there: Mapping[str, Array]) -> list[Step]:
-        """The steps that have to run for these, in order; those that are there already stop the search."""
-        needed: set[str] = set()
-        waiting = list(names)
-        while waiting:
-            name = waiting.pop()
-            if name not in needed and name not in there and not self._there(name):
-                needed.add(name)
-                waiting += self._reads(self.program.step(name))
-        places = self.program.places
-        return [self.program.steps[place] for place in sorted(places[name] for name in needed)]
-
-    def _reads(self, step: Step) -> Sequence[str]:
-        """Steps that have to be there before a step can run."""
-        if self._unedited(step) is not None:
-            return ()
-        return self._parts.sources(step) if self._parts.in_blocks(step) else step.inputs
-
-    def _run(self, step: Step, values: Mapping[str, Array], readers: Counter[str], before: Watch | None) -> Array:
-        """One step, kept if the plan says so."""
-        region, result = whole(step.shape), self._unedited(step)
-        if result is None and self._parts.in_blocks(step):
-            sources = {name: self._value(name, values) for name in self._reads(step)}
-            result = self._parts.make(step, region, sources, before)
-        else:
-            if result is None:
-                operands = self._operands(step, values)
-                result = step.op.forward(self.backend, *operands, out=self._spare(step, values, readers))
-            result = changed(self.edits, step.name, self.backend, result, region)
-        if self._keeps(step.name):
-            self._store(step.name)[step.name] = result
-        return result
-
-    def _operands(self, step: Step, values: Mapping[str, Array]) -> tuple[Array, ...]:
-        """Inputs of a step; of a large table in a file only the rows that are looked up."""
-        if step.op.looks_up and self._apart(step.inputs[1]):
-            ids, table = step.inputs
-            return self.weights.looked_up(table, self.program.shape(table), self._value(ids, values))
-        if step.op.sparse and step.op.idle(chosen := self._value(step.inputs[-1], values)):
-            return (*self.unread(step), chosen)
-        return tuple(self._value(name, values) for name in step.inputs)
-
-    def unread(self, step: Step) -> tuple[Array, ...]:
-        """Zeros in place of the inputs (all but the last) of a step that reads none of them."""
-        shapes = ((self.program.shape(name), name in self.program.weights) for name in step.inputs[:-1])
-        sizes = (shape if weight else (self.batch, *shape) for shape, weight in shapes)
-        zero = self.backend.floats(np.zeros(()))
-        return tuple(self.backend.xp.broadcast_to(zero, size) for size in sizes)
-
-    def _apart(self, name: str) -> bool:
-        """Whether a name is of a weight that no edit reaches and of which a part can be read alone."""
-        weights = self.program.weights
-        return name in weights and name not in self._changed and self.weights.apart(name, self.program.shape(name))
-
-    def _spare(self, step: Step, values: Mapping[str, Array], readers: Counter[str]) -> Array | None:
-        """The first input, if the op may write over it: nobody keeps it and nobody else reads it."""
-        first = step.inputs[0]
-        fresh = first in values and first not in self._recent and not self._keeps(first)
-        free = step.op.overwrites and fresh and readers[first] == 1
-        if not free or step.inputs.count(first) > 1 or not values[first].flags.c_contiguous:
-            return None
-        return values[first]
-
-    def _store(self, name: str) -> dict[str, Array]:
-        """Where the value of a name is kept."""
-        return self._owner(name)._held
-
-    def _keeps(self, name: str) -> bool:
-        """Whether a step is kept once it was computed."""
-        return name in self._owner(name).plan.names
-
-    def _there(self, name: str) -> bool:
-        """Whether no step has to run for a value."""
-        return name in self._store(name) or name in self.program.weights or name in self.program.givens
-
-    def _value(self, name: str, values: Mapping[str, Array]) -> Array:
-        """A value that is there: just computed, kept, a weight or an input."""
-        if name in values:
-            return values[name]
-        store = self._store(name)
-        if name in store:
-            return store[name]
-        return self._weight(name) if name in self.program.weights else self._given(name)
-
-    def _weight(self, name: str) -> Array:
-        shape = self.program.shape(name)
-        weight = self.weights.get(name, shape)
-        if name not in self._changed:
-            return weight
-        self._held[name] = changed(self.edits, name, self.backend, weight, whole(shape))
-        return self._held[name]
-
-    def _given(self, name: str) -> Array:
-        given, store = self.givens[name], self._store(name)
-        convert = {"b": self.backend.booleans, "f": self.backend.floats}.get(given.dtype.kind, self.backend.integers)
-        store[name] = convert(given)
-        return store[name]
-
-    # Computing parts
-
-    @cached_property
-    def _parts(self) -> Parts:
-        return Parts(self.program, self.backend, self.batch, self.edits, self._holds, self.block)
-
-    def _holds(self, name: str) -> bool:
-        """Whether a value is there whole, or will be once it was computed."""
-        return self._keeps(name) or self._there(name)
-
-    def _needed(self, name: str) -> list[str]:
-        """Steps that have to be there whole before a part of a value can be read."""
-        if self._apart(name):
-            return []
-        return self._parts.sources(self.program.step(name)) if self._parts.dropped(name) else [name]
-
-    def _sources_of(self, step: Step) -> list[str]:
-        """Steps that have to be there whole before parts of a step can be read and explained."""
-        return list(dict.fromkeys(source for name in (step.name, *step.inputs) for source in self._needed(name)))
-
-    def _ready(self, needed: Sequence[str], before: Watch | None = None) -> dict[str, Array]:
-        """Values that parts are made from; what of them is not kept is there until something else is wanted."""
-        values = self._compute(needed, before=before)
-        fresh = {name: value for name, value in values.items() if not self._there(name)}
-        if not fresh.keys() <= self._recent.keys():
-            self._recent = fresh
-        return values
-
-    def _part(self, name: str, region: Region) -> Array:
-        """A part of a step, with all items of the batch, or of a weight; only what it needs is computed."""
-        if self._apart(name):
-            return self.weights.part(name, self.program.shape(name), place(self.program, name, region))
-        return self._read(name, region, self._ready(self._needed(name)))
-
-    @np.errstate(all="ignore")
-    def _read(self, name: str, region: Region, values: Mapping[str, Array]) -> Array:
-        """A part of a value that is among these, or of a step that is made from them."""
-        if name in values:
-            return values[name][place(self.program, name, region)]
-        return self._parts.make(self.program.step(name), region, values)
-
     # Handing out
 
     def source(self, name: str, item: int = 0) -> Source:
@@ -434,7 +262,7 @@ class Trace(Mapping[str, Host]):
         def read(region: Region) -> Host:
             if cells(region) > BLOCK_CELLS:
                 raise InputError(f"a line of {name} is too long to be explained")
-            window = self._part(name, region)
+            window = self._values.part(name, region)
             return self.backend.to_host(window if name in self.program.weights else window[item]).astype(np.float64)
 
         return Source(name, shape, read)

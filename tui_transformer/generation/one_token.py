@@ -14,10 +14,10 @@ import numpy as np
 from tui_transformer.engine.axis import shape_of, whole
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.changes import Place, of_pass, places
+from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Change, changed
 from tui_transformer.engine.ops import Extend
 from tui_transformer.engine.program import Program, Step
-from tui_transformer.engine.trace import Watch
 from tui_transformer.engine.weights import Weights
 from tui_transformer.generation.cache import is_cross, kept_steps
 

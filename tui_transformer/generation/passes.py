@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from tui_transformer.engine.backend import Array
+from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import changed
 from tui_transformer.engine.program import Step
-from tui_transformer.engine.trace import Trace, Watch
+from tui_transformer.engine.trace import Trace
 from tui_transformer.generation.cache import LOGITS, kept_steps
 
 
@@ -19,7 +19,7 @@ def last_logits(trace: Trace, before: Watch | None = None) -> tuple[Array, Mappi
     """The logits of the last token (B × 1 × v), and what is kept for the next; `before` is called with every step."""
     steps, head = kept_steps(trace.program), trace.program.step(LOGITS)
     wanted = [trace.program.aliases.get(name, name) for name in (head.inputs[0], *steps.values())]
-    trace.plan = replace(trace.plan, names=frozenset(wanted) & trace.program.by_name.keys())
+    trace.keep(wanted)
     trace.compute(trace.plan.names, before)
     states, *arrays = trace.arrays(wanted)
     weights = trace.arrays(head.inputs[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from driving import NARROW, WIDE, exploring
 
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.computation import Computation
 from tui_transformer.explorer.main.scene import WORD_ROWS, first_tile, scene_cost
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.asking import AT_ONCE
@@ -20,13 +20,13 @@ TWO_LAYERS = {"layers": 2, "heads": 4}
 def ran(monkeypatch) -> set[str]:
     """The steps that ran whole."""
     names: set[str] = set()
-    run = Trace._run
+    run = Computation.run
 
-    def spy(trace, step, *rest):
+    def spy(values, step, *rest):
         names.add(step.name)
-        return run(trace, step, *rest)
+        return run(values, step, *rest)
 
-    monkeypatch.setattr(Trace, "_run", spy)
+    monkeypatch.setattr(Computation, "run", spy)
     return names
 
 

@@ -9,6 +9,7 @@ import pytest
 from driving import NARROW, WIDE, exploring
 
 from tui_transformer.engine.axis import cells
+from tui_transformer.engine.computation import Computation
 from tui_transformer.engine.parts import Parts
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.main.panes.pair import MatrixPair
@@ -33,11 +34,11 @@ class OnScreenThread:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.operations = self.cells = self.elsewhere = 0
-        run, made, window = Trace._run, Parts._made, Trace.window
+        run, made, window = Computation.run, Parts.make_piece, Trace.window
 
-        def counted_run(trace, step, *rest):
-            self._computed(trace._flops(step))
-            return run(trace, step, *rest)
+        def counted_run(values, step, *rest):
+            self._computed(values.flops(step))
+            return run(values, step, *rest)
 
         def counted_part(parts, step, region, values):
             self._computed(parts.program.flops(step) * cells(region) // math.prod(step.shape))
@@ -48,8 +49,8 @@ class OnScreenThread:
                 self.cells = max(self.cells, cells(region))
             return window(trace, name, region, *rest)
 
-        monkeypatch.setattr(Trace, "_run", counted_run)
-        monkeypatch.setattr(Parts, "_made", counted_part)
+        monkeypatch.setattr(Computation, "run", counted_run)
+        monkeypatch.setattr(Parts, "make_piece", counted_part)
         monkeypatch.setattr(Trace, "window", counted_window)
 
     def _computed(self, operations: int) -> None:

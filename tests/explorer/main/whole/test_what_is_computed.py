@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from driving import WIDE, exploring
 
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.computation import Computation
 from tui_transformer.explorer.main.whole.bands import place_bands
 from tui_transformer.explorer.main.whole.pane import WholePane
 from tui_transformer.explorer.main.whole.pictures import Album, Drawing
@@ -24,13 +24,13 @@ LONG = tuple(1 + i % 7 for i in range(500))
 def computed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The steps that were computed, in order."""
     names: list[str] = []
-    run = Trace._run
+    run = Computation.run
 
-    def counted(trace: Trace, step: object, *rest: object) -> object:
+    def counted(values: Computation, step: object, *rest: object) -> object:
         names.append(step.name)  # type: ignore[attr-defined]
-        return run(trace, step, *rest)  # type: ignore[arg-type]
+        return run(values, step, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Trace, "_run", counted)
+    monkeypatch.setattr(Computation, "run", counted)
     return names
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tui_transformer.engine.trace import Watch
+from tui_transformer.engine.computation import Watch
 from tui_transformer.explorer.tools.generate.choices import shares_of
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import State, Writer

@@ -1,0 +1,249 @@
+"""The values of a program on the device: computed in order, kept as a plan says, dropped after their last reader."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from tui_transformer.engine.axis import Region, whole
+from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.edits import Change, changed
+from tui_transformer.engine.keep import Plan, keep_plan
+from tui_transformer.engine.parts import Parts, place
+from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.weights import Weights
+
+Watch = Callable[[Step], None]
+"""Called with every step that is about to run, and before every block of one that is made in blocks.
+
+What it raises ends the computation; what is there already stays.
+"""
+
+
+@dataclass(eq=False)
+class Computation:
+    """What a trace has computed, and how it computes more. Arrays have a batch axis; weights have none.
+
+    Besides what is kept, it holds what the last window was made from, until another needs something else.
+
+    Attributes:
+        base: The same before all edits, which keeps what they do not reach.
+        block: Cells of an array that is not kept that are computed at a time.
+        held: Values that are kept, by name.
+        recent: What the last window was made from.
+    """
+
+    program: Program
+    weights: Weights
+    givens: Mapping[str, Host]
+    budget: int
+    edits: tuple[Change, ...]
+    base: Computation | None
+    block: int
+    held: dict[str, Array]
+    recent: dict[str, Array] = field(default_factory=dict)
+
+    @property
+    def backend(self) -> Backend:
+        """Where the values are computed."""
+        return self.weights.backend
+
+    @cached_property
+    def batch(self) -> int:
+        """How many sentences are computed together."""
+        return max((array.shape[0] for array in self.givens.values()), default=1)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The steps that are kept, and the memory that they take."""
+        return keep_plan(self.program, self.backend.dtype.itemsize * self.batch, self.budget)
+
+    @cached_property
+    def parts(self) -> Parts:
+        """How large steps are made in parts."""
+        return Parts(self.program, self.backend, self.batch, self.edits, self._holds, self.block)
+
+    # What is there
+
+    @cached_property
+    def _changed(self) -> frozenset[str]:
+        return self.program.downstream(edit.name for edit in self.edits)
+
+    def _owner(self, name: str) -> Computation:
+        """That which keeps a value: the base, if no edit reaches it."""
+        return self if self.base is None or name in self._changed else self.base
+
+    def _unedited(self, step: Step) -> Array | None:
+        """Values of an edited step before the edit, where the base holds them and no other edit reaches it."""
+        if self.base is None or not any(edit.name == step.name for edit in self.edits):
+            return None
+        return None if not self._changed.isdisjoint(step.inputs) else self.base.held.get(step.name)
+
+    def store(self, name: str) -> dict[str, Array]:
+        """Where the value of a name is kept."""
+        return self._owner(name).held
+
+    def _keeps(self, name: str) -> bool:
+        """Whether a step is kept once it was computed."""
+        return name in self._owner(name).plan.names
+
+    def _there(self, name: str) -> bool:
+        """Whether no step has to run for a value."""
+        return name in self.store(name) or name in self.program.weights or name in self.program.givens
+
+    def _holds(self, name: str) -> bool:
+        """Whether a value is there whole, or will be once it was computed."""
+        return self._keeps(name) or self._there(name)
+
+    def _apart(self, name: str) -> bool:
+        """Whether a name is of a weight that no edit reaches and of which a part can be read alone."""
+        weights = self.program.weights
+        return name in weights and name not in self._changed and self.weights.apart(name, self.program.shape(name))
+
+    def _value(self, name: str, values: Mapping[str, Array]) -> Array:
+        """A value that is there: just computed, kept, a weight or an input."""
+        if name in values:
+            return values[name]
+        store = self.store(name)
+        if name in store:
+            return store[name]
+        return self._weight(name) if name in self.program.weights else self._given(name)
+
+    def _weight(self, name: str) -> Array:
+        shape = self.program.shape(name)
+        weight = self.weights.get(name, shape)
+        if name not in self._changed:
+            return weight
+        self.held[name] = changed(self.edits, name, self.backend, weight, whole(shape))
+        return self.held[name]
+
+    def _given(self, name: str) -> Array:
+        given, store = self.givens[name], self.store(name)
+        convert = {"b": self.backend.booleans, "f": self.backend.floats}.get(given.dtype.kind, self.backend.integers)
+        store[name] = convert(given)
+        return store[name]
+
+    # Whole steps
+
+    @np.errstate(all="ignore")
+    def compute(self, names: Sequence[str], *, discard: bool = False, before: Watch | None = None) -> dict[str, Array]:
+        """Compute steps in order, keep those of the plan, and drop every other value after its last reader."""
+        values = dict(self.recent)
+        order = self._order(names, values)
+        readers = Counter(source for step in order for source in self._reads(step))
+        if not discard:
+            readers.update(names)
+        for step in order:
+            if before is not None:
+                before(step)
+            values[step.name] = self.run(step, values, readers, before)
+            readers.subtract(self._reads(step))
+            for name in (step.name, *self._reads(step)):
+                if not readers[name]:
+                    values.pop(name, None)
+        return {} if discard else {name: self._value(name, values) for name in names}
+
+    def pending(self, names: Sequence[str]) -> int:
+        """Floating-point operations that it would take to have these steps."""
+        return self.batch * sum(self.flops(step) for step in self._order(names, self.recent))
+
+    def flops(self, step: Step) -> int:
+        """Of a step and of the dropped steps that are made again for it, for one sentence."""
+        if self._unedited(step) is not None:
+            return 0
+        return self.program.flops(step) + sum(map(self.flops, self.parts.remade(step)))
+
+    def _order(self, names: Sequence[str], there: Mapping[str, Array]) -> list[Step]:
+        """The steps that have to run for these, in order; those that are there already stop the search."""
+        needed: set[str] = set()
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name not in needed and name not in there and not self._there(name):
+                needed.add(name)
+                waiting += self._reads(self.program.step(name))
+        places = self.program.places
+        return [self.program.steps[place] for place in sorted(places[name] for name in needed)]
+
+    def _reads(self, step: Step) -> Sequence[str]:
+        """Steps that have to be there before a step can run."""
+        if self._unedited(step) is not None:
+            return ()
+        return self.parts.sources(step) if self.parts.in_blocks(step) else step.inputs
+
+    def run(self, step: Step, values: Mapping[str, Array], readers: Counter[str], before: Watch | None) -> Array:
+        """One step, kept if the plan says so."""
+        region, result = whole(step.shape), self._unedited(step)
+        if result is None and self.parts.in_blocks(step):
+            sources = {name: self._value(name, values) for name in self._reads(step)}
+            result = self.parts.make(step, region, sources, before)
+        else:
+            if result is None:
+                operands = self._operands(step, values)
+                result = step.op.forward(self.backend, *operands, out=self._spare(step, values, readers))
+            result = changed(self.edits, step.name, self.backend, result, region)
+        if self._keeps(step.name):
+            self.store(step.name)[step.name] = result
+        return result
+
+    def _operands(self, step: Step, values: Mapping[str, Array]) -> tuple[Array, ...]:
+        """Inputs of a step; of a large table in a file only the rows that are looked up."""
+        if step.op.looks_up and self._apart(step.inputs[1]):
+            ids, table = step.inputs
+            return self.weights.looked_up(table, self.program.shape(table), self._value(ids, values))
+        if step.op.sparse and step.op.idle(chosen := self._value(step.inputs[-1], values)):
+            return (*self.unread(step), chosen)
+        return tuple(self._value(name, values) for name in step.inputs)
+
+    def unread(self, step: Step) -> tuple[Array, ...]:
+        """Zeros in place of the inputs (all but the last) of a step that reads none of them."""
+        shapes = ((self.program.shape(name), name in self.program.weights) for name in step.inputs[:-1])
+        sizes = (shape if weight else (self.batch, *shape) for shape, weight in shapes)
+        zero = self.backend.floats(np.zeros(()))
+        return tuple(self.backend.xp.broadcast_to(zero, size) for size in sizes)
+
+    def _spare(self, step: Step, values: Mapping[str, Array], readers: Counter[str]) -> Array | None:
+        """The first input, if the op may write over it: nobody keeps it and nobody else reads it."""
+        first = step.inputs[0]
+        fresh = first in values and first not in self.recent and not self._keeps(first)
+        free = step.op.overwrites and fresh and readers[first] == 1
+        if not free or step.inputs.count(first) > 1 or not values[first].flags.c_contiguous:
+            return None
+        return values[first]
+
+    # Parts
+
+    def needed(self, name: str) -> list[str]:
+        """Steps that have to be there whole before a part of a value can be read."""
+        if self._apart(name):
+            return []
+        return self.parts.sources(self.program.step(name)) if self.parts.dropped(name) else [name]
+
+    def sources_of(self, step: Step) -> list[str]:
+        """Steps that have to be there whole before parts of a step can be read and explained."""
+        return list(dict.fromkeys(source for name in (step.name, *step.inputs) for source in self.needed(name)))
+
+    def ready(self, needed: Sequence[str], before: Watch | None = None) -> dict[str, Array]:
+        """Values that parts are made from; what of them is not kept is there until something else is wanted."""
+        values = self.compute(needed, before=before)
+        fresh = {name: value for name, value in values.items() if not self._there(name)}
+        if not fresh.keys() <= self.recent.keys():
+            self.recent = fresh
+        return values
+
+    def part(self, name: str, region: Region) -> Array:
+        """A part of a step, with all items of the batch, or of a weight; only what it needs is computed."""
+        if self._apart(name):
+            return self.weights.part(name, self.program.shape(name), place(self.program, name, region))
+        return self.read(name, region, self.ready(self.needed(name)))
+
+    @np.errstate(all="ignore")
+    def read(self, name: str, region: Region, values: Mapping[str, Array]) -> Array:
+        """A part of a value that is among these, or of a step that is made from them."""
+        if name in values:
+            return values[name][place(self.program, name, region)]
+        return self.parts.make(self.program.step(name), region, values)
