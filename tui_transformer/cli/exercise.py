@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import typer
 
-from tui_transformer.cli.commands.exercise import Begun, Checked, Named, Place
+from tui_transformer.cli.exercise_options import Begun, Checked, Named, Place
 from tui_transformer.cli.output import emit
 from tui_transformer.course.exercise import Exercise
 from tui_transformer.course.folder import Course, open_course
