@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Array, Host
+from tui_transformer.engine.by_program import by_program
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.loss import NOT_COUNTED as NOT_COUNTED
 from tui_transformer.engine.loss import Loss, cross_entropy
@@ -135,7 +135,7 @@ def kept_for_backward(program: Program) -> frozenset[str]:
     return frozenset(read) & program.by_name.keys()
 
 
-@lru_cache(maxsize=64)
+@by_program
 def _learned(program: Program) -> frozenset[str]:
     """Weights and the steps that depend on them: only these have gradients."""
     return program.downstream(program.weights)

@@ -131,6 +131,11 @@ class ExplorerApp(App[None]):
         self._written_at = place
 
     @property
+    def waiting(self) -> int:
+        """How many events wait to be handled."""
+        return self.message_queue_size + self.in_turn.waiting
+
+    @property
     def settled(self) -> bool:
         """Whether every key was handled, nothing is computed, and no screen is about to show more."""
         screens = (screen for screen in self.screen_stack if isinstance(screen, ExplorerScreen))

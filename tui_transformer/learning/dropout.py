@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import zlib
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.by_program import by_program
 from tui_transformer.engine.ops import Dropout
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
@@ -32,7 +32,7 @@ def with_dropout(trace: Trace, rate: float, seed: int, batch: int) -> Trace:
     return Trace(program, trace.weights, {**trace.givens, **masks}, trace.budget)
 
 
-@lru_cache(maxsize=64)
+@by_program
 def inserted(program: Program, rate: float) -> Program:
     """Dropout of the embedding's sum and of every sublayer's output before it is added (Vaswani et al. 2017, §5.4)."""
     places = _places(program)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import groupby
 from typing import Literal
 
 from tui_transformer.engine.axis import Axes
+from tui_transformer.engine.by_program import by_program
 from tui_transformer.engine.ops import OfExpert, WeightedExperts
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
@@ -103,7 +103,7 @@ def bands(program: Program, stop: str) -> tuple[Band, ...]:
     return _bands(program, _layers_for(program, stop))
 
 
-@lru_cache(64)
+@by_program
 def _bands(program: Program, shown: tuple[str, ...]) -> tuple[Band, ...]:
     found: dict[str, list[Step]] = {}
     both = any(step.name.startswith("decoder.") for step in program.steps)

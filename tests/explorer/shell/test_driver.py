@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import random
 import sys
 
@@ -11,9 +13,19 @@ if sys.platform == "win32":
     pytest.skip("this driver is for other systems", allow_module_level=True)
 
 from textual import events
+from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
 
-from tui_transformer.explorer.shell.driver import Parser, TerminalDriver, _can_be, driver_for
+from tui_transformer.explorer.shell.driver import (
+    AT_ONCE,
+    MOST_WAITING,
+    SOON,
+    Parser,
+    TerminalDriver,
+    _can_be,
+    driver_for,
+)
 
 STRANGE = (
     "\x1b[9999999999u",
@@ -64,3 +76,43 @@ def test_the_driver_takes_the_place_of_textuals_own_alone():
 
     assert driver_for(LinuxDriver) is TerminalDriver
     assert driver_for(Other) is Other
+
+
+class Slow(App[None]):
+    """An app that takes events, and handles none before it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken: list[Message] = []
+        self.handles = False
+
+    @property
+    def waiting(self) -> int:
+        return 0 if self.handles else len(self.taken)
+
+    async def _post_message(self, message: Message) -> bool:
+        self.taken.append(message)
+        return True
+
+
+async def test_no_more_is_read_than_can_be_handled_and_nothing_is_lost():
+    app, (reads, writes) = Slow(), os.pipe()
+    driver = TerminalDriver(app)
+    driver.fileno = reads
+    typed = 4 * AT_ONCE
+    os.write(writes, b"x" * typed)
+    reading = asyncio.get_running_loop().run_in_executor(None, driver.run_input_thread)
+    try:
+        async with asyncio.timeout(20):
+            while app.waiting <= MOST_WAITING:
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(10 * SOON)
+            assert len(app.taken) < typed
+            app.handles = True
+            while len(app.taken) < typed:
+                await asyncio.sleep(0.001)
+    finally:
+        os.close(writes)
+        await reading
+        os.close(reads)
+    assert {message.key for message in app.taken if isinstance(message, events.Key)} == {"x"}

@@ -17,7 +17,7 @@ from textual.message_pump import MessagePump
 HERE = str(Path.cwd().resolve().parent)
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGING = {"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.link", "os.symlink", "os.truncate", "shutil.rmtree"}
-MAY_QUIT, THREADS, STATE = "may-quit", "threads", "state"
+MAY_QUIT, THREADS, STATE = "may-quit", "threads", "front"
 """What is put beside the program's folder: leave to quit; where one signal writes what each thread does, and another
 what the program has in front and waits for."""
 

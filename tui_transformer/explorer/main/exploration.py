@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tui_transformer.explorer.main.scene import Scene
+from tui_transformer.explorer.state.cache import let_go
 from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
@@ -46,8 +47,12 @@ class Exploration:
         return known or stop in program.weights or stop in program.givens
 
     def stay(self) -> None:
-        """Keep the positions that the session has; where it has not this one, go to the first stop."""
+        """Keep the positions that the session has; where it has not this one, go to the first stop.
+
+        What was worked out of sessions many changes away is let go.
+        """
         if not self.has(self.position.stop):
             self.position = Position(self.session.stops[0])
         self.trail = [position for position in self.trail if self.has(position.stop)]
         self.scene = None
+        let_go((each.cache for each in self.history.far), (each.cache for each in self.history.near))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import selectors
 import signal
 from codecs import getincrementaldecoder
 from collections.abc import Iterable
-from typing import Any
+from concurrent.futures import Future
+from typing import Any, Protocol, runtime_checkable
 
 from textual import events
 from textual._xterm_parser import XTermParser
@@ -20,9 +22,24 @@ LARGEST = 10_000
 HUNG_UP = 128 + signal.SIGHUP
 """The exit code where the terminal is gone."""
 
-AT_ONCE = 4_096
+AT_ONCE = 1_024
 OFTEN = 0.1
 """Seconds after which it is looked whether reading is to end."""
+
+MOST_WAITING = 200
+"""Events that wait to be handled before no more are read: the terminal keeps what is typed further ahead."""
+
+SOON = 0.005
+"""Seconds after which it is looked whether fewer wait."""
+
+
+@runtime_checkable
+class Waits(Protocol):
+    """An app that says how many events wait to be handled."""
+
+    @property
+    def waiting(self) -> int:
+        """How many."""
 
 
 class Parser(XTermParser):
@@ -44,6 +61,11 @@ class Parser(XTermParser):
 
 class TerminalDriver(LinuxDriver):
     """A driver whose reading goes on whatever is read, and which turns off every way in which the mouse reports."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._sent = Future[bool]()
+        self._sent.set_result(True)
 
     def _run_input_thread(self) -> None:
         """Read; a mistake ends the program as any other does, and so does a terminal that is gone."""
@@ -67,6 +89,20 @@ class TerminalDriver(LinuxDriver):
                     if text := decode(data):  # a character may come in parts; "" would be the end of everything
                         self._hand_on(parser.feed(text))
                 self._hand_on(parser.tick())
+                self._let_it_handle()
+
+    def send_message(self, message: Message) -> None:
+        """Send a message to the app, which takes it when it comes to it."""
+        self._sent = asyncio.run_coroutine_threadsafe(self._app._post_message(message), self._loop)
+
+    def _let_it_handle(self) -> None:
+        """Wait as long as very many events do."""
+        while self._too_many and not self.exit_event.wait(SOON):
+            pass
+
+    @property
+    def _too_many(self) -> bool:
+        return not self._sent.done() or (isinstance(self._app, Waits) and self._app.waiting > MOST_WAITING)
 
     def _hand_on(self, messages: Iterable[Message]) -> None:
         for message in messages:

@@ -68,6 +68,11 @@ class InTurn:
         return self.repeats
 
     @property
+    def waiting(self) -> int:
+        """How many events wait for their turn."""
+        return len(self._waiting)
+
+    @property
     def idle(self) -> bool:
         """Whether every event was handled."""
         return self._behind is None and not self._waiting

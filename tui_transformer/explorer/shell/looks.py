@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 from rich.cells import cell_len, get_character_cell_size
 from rich.color import Color, ColorSystem
@@ -73,7 +74,7 @@ class Look:
         return look(color, self.background, self.attributes)
 
 
-_LOOKS: dict[tuple[str, str, tuple[str, ...]], Look] = {}
+_LOOKS: WeakValueDictionary[tuple[str, str, tuple[str, ...]], Look] = WeakValueDictionary()
 
 
 def look(color: str = "39", background: str = "", attributes: tuple[str, ...] = ()) -> Look:

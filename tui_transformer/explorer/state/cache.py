@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+_MISSING: Any = object()
 
 
 @dataclass(eq=False)
@@ -17,14 +18,13 @@ class Memo:
 
     def get(self, name: str, make: Callable[[], Result]) -> Result:
         """A result, worked out if it is not there."""
-        if name not in self._results:
-            self.put(name, make())
-        result: Result = self._results[name]
-        return result
+        found: Result = self._results.get(name, _MISSING)
+        return self.put(name, make()) if found is _MISSING else found
 
-    def put(self, name: str, result: object) -> None:
-        """Keep a result; what another thread kept in the meantime stays."""
-        self._results.setdefault(name, result)
+    def put(self, name: str, result: Result) -> Result:
+        """Keep a result; what another thread kept in the meantime stays, and is given back."""
+        kept: Result = self._results.setdefault(name, result)
+        return kept
 
     def find(self, name: str) -> Any:
         """A result, None where it is not there."""
@@ -32,6 +32,10 @@ class Memo:
 
     def __contains__(self, name: str) -> bool:
         return name in self._results
+
+    def clear(self) -> None:
+        """Forget every result: it is worked out again when it is asked for."""
+        self._results.clear()
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,11 @@ class Cache:
     backward: Memo = field(default_factory=Memo)
     compared: Memo = field(default_factory=Memo)
 
+    @property
+    def memos(self) -> tuple[Memo, ...]:
+        """All of them."""
+        return self.tokens, self.edited, self.backward, self.compared
+
     def for_edits(self) -> Cache:
         """What other edits leave true."""
         return Cache(self.tokens)
@@ -61,3 +70,12 @@ class Cache:
     def for_overlay(self) -> Cache:
         """What another overlay leaves true."""
         return Cache(self.tokens, self.edited, self.backward)
+
+
+def let_go(far: Iterable[Cache], near: Iterable[Cache]) -> None:
+    """Forget what was worked out of sessions that are far away, but for what they share with nearer ones."""
+    kept = {id(memo) for cache in near for memo in cache.memos}
+    for cache in far:
+        for memo in cache.memos:
+            if id(memo) not in kept:
+                memo.clear()

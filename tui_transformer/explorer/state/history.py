@@ -7,6 +7,8 @@ from typing import Generic, TypeVar
 
 State = TypeVar("State")
 MOST = 100
+NEAR = 2
+"""Changes back and forth that are undone and made again at once; further away, all is worked out again."""
 
 
 @dataclass(eq=False)
@@ -16,6 +18,16 @@ class History(Generic[State]):
     current: State
     past: list[State] = field(default_factory=list)
     future: list[State] = field(default_factory=list)
+
+    @property
+    def near(self) -> list[State]:
+        """The current state, and those a few changes away."""
+        return [*self.past[-NEAR:], self.current, *self.future[-NEAR:]]
+
+    @property
+    def far(self) -> list[State]:
+        """The others, of which only what they are is kept, not what was worked out of them."""
+        return [*self.past[:-NEAR], *self.future[:-NEAR]]
 
     def push(self, state: State) -> None:
         """A new current state; what was undone is forgotten."""

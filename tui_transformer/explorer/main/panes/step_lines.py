@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import groupby
 
 from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.by_program import by_program
 from tui_transformer.engine.ops import Parameter
 from tui_transformer.engine.program import Program
 from tui_transformer.guide.texts import step_text
@@ -34,7 +34,7 @@ def step_lines(program: Program, stops: Sequence[str], current: str) -> tuple[St
     return _lines(program, tuple(stops), _layer(program, current))
 
 
-@lru_cache(256)
+@by_program
 def _lines(program: Program, stops: tuple[str, ...], current: str) -> tuple[StepLine, ...]:
     lines: list[StepLine] = []
     for layer, members in groupby(stops, lambda stop: _layer(program, stop)):

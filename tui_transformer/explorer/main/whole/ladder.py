@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
+from tui_transformer.engine.by_program import by_program
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.views.whole import is_before_layers, layers_of
@@ -67,7 +67,7 @@ def _has_two_stacks(program: Program) -> bool:
     return len({layer.partition(".")[0] for layer in layers_of(program)}) > 1
 
 
-@lru_cache(16)
+@by_program
 def rungs(program: Program) -> tuple[Rung, ...]:
     """What enters each stack, and its layers, from the first to the last."""
     found: list[Rung] = []

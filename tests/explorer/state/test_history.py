@@ -1,0 +1,71 @@
+"""Undo keeps what every state is, and of those that are far away nothing that can be worked out again."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+from tui_transformer.engine.edits import Edit
+from tui_transformer.explorer.main.exploration import Exploration
+from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.state.history import MOST, NEAR, History
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.model.options import ModelOptions
+
+LOGITS = "output.logits"
+
+
+@pytest.fixture
+def explored() -> Exploration:
+    session = open_session(ModelOptions(model="encoder"), None, None)
+    return Exploration(History(session), Position(LOGITS))
+
+
+def change(explored: Exploration, session: Session) -> None:
+    explored.history.push(session)
+    explored.stay()
+    _ = session.trace[LOGITS]
+
+
+def test_traces_of_states_that_are_far_away_are_let_go(explored: Exploration):
+    traces = []
+    for number in range(3 * NEAR):
+        change(explored, explored.session.with_text("the cat " * (number + 1)))
+        traces.append(weakref.ref(explored.session.trace))
+    gc.collect()
+    assert [trace() is not None for trace in traces] == [*[False] * (2 * NEAR - 1), *[True] * (NEAR + 1)]
+
+
+def test_what_was_let_go_is_worked_out_again_when_it_is_undone(explored: Exploration):
+    texts = ["the cat", "a dog the cat", "the", "a", "cat a", "dog"]
+    before = []
+    for text in texts:
+        change(explored, explored.session.with_text(text))
+        before.append(np.array(explored.session.trace[LOGITS]))
+    for text, values in reversed(list(zip(texts, before, strict=True))):
+        assert explored.session.text == text
+        np.testing.assert_array_equal(explored.session.trace[LOGITS], values)
+        explored.history.undo()
+        explored.stay()
+
+
+def test_what_is_shared_with_a_state_nearby_stays(explored: Exploration):
+    base = explored.session.base
+    for number in range(3 * NEAR):
+        change(explored, explored.session.with_edits(Edit("embedding.output", (0, 0), float(number))))
+    assert explored.session.base is base
+
+
+def test_only_so_many_changes_can_be_undone():
+    history = History(0)
+    for number in range(1, MOST + 10):
+        history.push(number)
+    assert len(history.past) == MOST
+    while history.undo():
+        pass
+    assert history.current == 9
+    assert len(history.far) == MOST - NEAR
