@@ -35,11 +35,13 @@ OPTIONS = [
     for option in command.params
     if isinstance(option, TyperOption) and option.opts[0] not in SAYS_THE_SAME_AGAIN
 ]
+OF_MANY_COMMANDS = ("--text", "--ids", "--decoder-ids", "--mask", "--edit")
 LISTS = {
-    "explorer --text",
-    "explorer --ids",
-    "explorer --decoder-ids",
-    "explorer --mask",
+    *(f"explorer {option}" for option in ("--text", "--ids", "--decoder-ids", "--mask")),
+    "ablate --targets",
+    "ablate --tokens",
+    "generate --edit",
+    "patch --targets",
     "positions --dimensions",
     "score --targets",
     "show --targets",
@@ -85,7 +87,7 @@ def test_an_option_of_one_value_is_refused_the_second_time(
 def test_options_of_lists_are_those_that_may_be_given_again() -> None:
     several = {called(*each) for each in OPTIONS if each[1].multiple}
     assert several >= LISTS
-    assert {name for name in several if not name.endswith(("--text", "--ids", "--decoder-ids", "--mask"))} <= LISTS
+    assert {name for name in several if not name.endswith(OF_MANY_COMMANDS)} <= LISTS
     assert all("may be given again" in (option.help or "").lower() for _, option in OPTIONS if option.multiple)
 
 
