@@ -40,6 +40,7 @@ class Kind:
         value: Of every row.
         slope: Its gradient by the logits: rows × words.
         said: In words, with the words of its tokens in the places.
+        formula: The slope in words.
         distance: Whether the logits before the edit have a part in it.
     """
 
@@ -47,6 +48,7 @@ class Kind:
     value: Rows
     slope: Rows
     said: str
+    formula: str
     distance: bool = False
 
 
@@ -104,11 +106,13 @@ def _toward_loss(logits: Host, before: Host, tokens: Host) -> Host:
 
 
 METRICS: Mapping[str, Kind] = {
-    "divergence": Kind(0, _divergence, _toward_divergence, "KL divergence", distance=True),
-    "logit": Kind(1, _logit, _toward_logit, "logit of {}"),
-    "log-probability": Kind(1, _log_probability, _toward_log_probability, "ln p({})"),
-    "difference": Kind(2, _difference, _toward_difference, "logit of {} less that of {}"),
-    "loss": Kind(1, _loss, _toward_loss, "loss of {}"),
+    "divergence": Kind(0, _divergence, _toward_divergence, "KL divergence", "p − p of before", distance=True),
+    "logit": Kind(1, _logit, _toward_logit, "logit of {}", "1 at the token"),
+    "log-probability": Kind(1, _log_probability, _toward_log_probability, "ln p({})", "1 at the token, − p"),
+    "difference": Kind(
+        2, _difference, _toward_difference, "logit of {} less that of {}", "1 at the first token, −1 at the second"
+    ),
+    "loss": Kind(1, _loss, _toward_loss, "loss of {}", "p − 1 at the target"),
 }
 """By name."""
 

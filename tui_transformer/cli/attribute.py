@@ -25,6 +25,13 @@ def run(request: Request) -> None:
         InputError: The model has no logits of words, or there is no such word or position.
     """
     session = open_session(request)
+    if request.by != "terms":
+        from tui_transformer.cli import attribute_inputs
+
+        attribute_inputs.run(session, request)
+        return
+    if request.metric is not None or request.targets is not None:
+        raise UsageError("--metric and --targets are of --by gradient and integrated: terms are of a logit")
     trace, folder = session.trace, session.model.folder
     if LOGITS not in trace.program.by_name:
         raise InputError("the model has no logits of words: attribution reads these")

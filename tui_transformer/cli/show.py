@@ -10,7 +10,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tui_transformer.analysis.effects import answer_positions
+from tui_transformer.analysis.input_attribution import gradients_of
+from tui_transformer.analysis.metrics import Metric
+from tui_transformer.cli.answers import parse_positions, where
 from tui_transformer.cli.commands.show import Request
+from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import deliver, note, page
 from tui_transformer.cli.session import open_session
@@ -18,6 +23,7 @@ from tui_transformer.cli.trace import backward
 from tui_transformer.engine.axis import Axes, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Explanation
+from tui_transformer.engine.gradient import Gradients
 from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient, gradient_formula
 from tui_transformer.engine.names import find
 from tui_transformer.engine.program import Program
@@ -35,12 +41,12 @@ def run(request: Request) -> None:
     Raises:
         InputError: There is no such step or cell, or the file cannot be written.
     """
-    targets = _targets(request)
+    _check_gradient(request)
     session = open_session(request)
     if request.step is None:
         deliver(_list(session.trace.program, request), request.out)
         return
-    shown = Shown(session) if targets is None else OfLoss(session, targets)
+    shown = OfScalar(session, request) if request.gradient else Shown(session)
     program = session.trace.program
     views = shown.views(find((*program.names, *program.weights), request.step), request.head or 0)
     if request.explain is not None:
@@ -52,17 +58,19 @@ def run(request: Request) -> None:
         deliver(_shown(views, request), request.out)
 
 
-def _targets(request: Request) -> tuple[int, ...] | None:
-    """The targets, where the gradient is asked for."""
-    if not request.gradient and request.targets is None:
-        return None
+def _check_gradient(request: Request) -> None:
+    """Refuse half of what a gradient needs."""
+    scalar = request.metric is not None or request.tokens is not None
+    if not request.gradient and request.targets is None and not scalar:
+        return
     if request.step is None:
         raise UsageError("--gradient and --targets need a STEP: `tui-transformer show` lists the steps")
-    if request.targets is None:
-        raise UsageError("--gradient needs --targets: one token ID a position, as 7,9,-1 (-1 = not counted)")
+    if request.gradient and request.targets is None and not scalar:
+        raise UsageError(
+            "--gradient needs --targets: one token ID a position, as 7,9,-1 (-1 = not counted), or --tokens or --metric"
+        )
     if not request.gradient:
         raise UsageError("--targets is what a gradient is computed from: give --gradient too")
-    return parse_ids(request.targets.replace("−", "-"), "--targets")
 
 
 class Shown:
@@ -85,17 +93,22 @@ class Shown:
         return self.session.trace.explain_cell(view.name, index_of(self.axes(view), place))
 
 
-class OfLoss(Shown):
+class OfScalar(Shown):
     """Gradients in place of values, under `gradient/` and the name."""
 
-    def __init__(self, session: Session, targets: tuple[int, ...]) -> None:
-        """Go back from the loss; its value is said.
+    def __init__(self, session: Session, request: Request) -> None:
+        """Go back from the loss or the metric; its value is said.
 
         Raises:
-            InputError: The model has no logits, or the targets do not fit them.
+            InputError: The model has no logits, or the targets or words do not fit them.
         """
         super().__init__(session)
-        self._targets, self._found = targets, backward(session.trace, targets)
+        self._targets: tuple[int, ...] = ()
+        if request.metric is None and request.tokens is None:
+            self._targets = parse_ids((request.targets or "").replace("−", "-"), "--targets")
+            self._found = backward(session.trace, self._targets)
+        else:
+            self._found = _of_metric(session, request)
 
     def views(self, names: Sequence[str], head: int) -> list[View]:
         """A view of each name that has a gradient.
@@ -118,6 +131,16 @@ class OfLoss(Shown):
         """The chain rule at a place."""
         name, index = view.name.removeprefix(GRADIENT), index_of(self.axes(view), place)
         return explain_gradient(self.session.trace, self._found, self._targets, name, index)
+
+
+def _of_metric(session: Session, request: Request) -> Gradients:
+    """The gradients of the metric that was chosen; its value is said."""
+    metric, trace = chosen(session, request), session.trace
+    positions = answer_positions(trace, parse_positions(request.position, trace), folder=session.model.folder)
+    found = gradients_of(trace, metric or Metric("divergence"), positions)
+    said = metric.said(session.labels.word) if metric is not None else ""
+    note(f"{said} {found.loss:.7g}, read at {where(session, positions)}")
+    return found
 
 
 def _single(views: list[View], option: str) -> View:

@@ -32,13 +32,32 @@ class Gradients:
     """Result of the backward pass.
 
     Attributes:
-        loss: Mean cross-entropy over the counted positions, in nats.
+        loss: What was differentiated: the mean cross-entropy over the counted positions, in nats, or another scalar.
         values: Name of a step or weight → ∂loss/∂value, read-only, on the host, shaped as the trace hands out the
             value. Steps that depend on no weight, such as token IDs and sinusoidal positions, have none.
+        start: Where the way back of another scalar began.
     """
 
     loss: float
     values: Mapping[str, Host]
+    start: Start | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where the way back of a scalar begins.
+
+    Attributes:
+        name: A step.
+        slope: The gradient of the scalar by its values, in the shape of the step, without a batch axis.
+        formula: How that is made.
+        said: The scalar in words.
+    """
+
+    name: str
+    slope: Host
+    formula: str
+    said: str
 
 
 def gradients(trace: Trace, targets: Sequence[Any] | Host, smoothing: float = 0.0) -> Gradients:
@@ -113,7 +132,69 @@ def backward(
     logits = values[answer] if answer in left else values.pop(answer)
     loss, start = cross_entropy(trace.backend, logits, rows, smoothing, total)
     del logits
-    waiting = {answer: start}
+    _walk(trace, steps, {answer: start}, left, values, visit)
+    return loss
+
+
+def gradients_from(trace: Trace, value: float, start: Start, item: int = 0) -> Gradients:
+    """The gradient of any scalar at every step and weight, from its gradient by one step.
+
+    Args:
+        trace: A cell that was set passes no gradient on to what it was computed from.
+        value: The scalar.
+        start: Where the way back begins.
+        item: Of which sentence of a batch the scalar is.
+
+    Raises:
+        InputError: The step is an input, or depends on no weight.
+    """
+    found: dict[str, Host] = {}
+
+    def visit(name: str, gradient: Array) -> None:
+        found[name] = trace.hand_out(name, gradient)
+
+    backward_from(trace, start, visit, item)
+    return Gradients(value, MappingProxyType(found), start)
+
+
+@np.errstate(all="ignore")
+def backward_from(trace: Trace, start: Start, visit: Visit, item: int = 0) -> None:
+    """The steps in reverse from any one; `visit` as in `backward`.
+
+    Raises:
+        InputError: The step is an input, or depends on no weight.
+    """
+    program = trace.program
+    name = program.step(start.name).name
+    if name not in _learned(program):
+        raise InputError(f"{name} depends on no weight: it has no gradient")
+    before = program.steps[: program.places[name] + 1]
+    steps = [step for step in reversed(before) if step.name in _learned(program)]
+    left = Counter(each for step in steps for each in _reads(trace, step) if each not in program.weights)
+    values = dict(zip(left, trace.arrays(tuple(left)), strict=True))
+    slope = np.zeros((trace.batch, *program.shape(name)))
+    slope[item] = start.slope
+    _walk(trace, steps, {name: trace.backend.floats(slope)}, left, values, visit)
+
+
+def _walk(
+    trace: Trace,
+    steps: Sequence[Step],
+    waiting: dict[str, Array],
+    left: Counter[str],
+    values: dict[str, Array],
+    visit: Visit,
+) -> None:
+    """Through steps in reverse.
+
+    Args:
+        trace: The forward pass.
+        steps: From the last to the first.
+        waiting: Gradients that have not been visited: at first where the way begins.
+        left: How many steps are still to read each value.
+        values: These values; each is let go once nothing reads it any more.
+        visit: Called with every gradient.
+    """
     for step in steps:
         if step.name in waiting:
             gradient = waiting.pop(step.name)
@@ -123,10 +204,9 @@ def backward(
         for name in _reads(trace, step):
             if name in left and not left[name]:
                 values.pop(name, None)
-    for name in program.weights:
+    for name in trace.program.weights:
         if name in waiting:
             visit(name, waiting.pop(name))
-    return loss
 
 
 def kept_for_backward(program: Program) -> frozenset[str]:

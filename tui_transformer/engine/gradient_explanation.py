@@ -34,7 +34,8 @@ def explain_gradient(
     Args:
         trace: The forward pass.
         found: Its gradients.
-        targets: The token ID that is right at every position, of this item of the batch; −1 = not counted.
+        targets: The token ID that is right at every position, of this item of the batch; −1 = not counted. Of another
+            scalar than the loss they do not matter.
         name: A step or weight that has a gradient.
         index: Its cell, without a batch axis.
         item: Which sentence of the batch. A weight collects the gradients of all of them.
@@ -48,7 +49,10 @@ def explain_gradient(
     check_index(trace.program, name, index)
     shared = name in trace.program.weights
     stored = float(_item(trace, name, found.values[name], item)[index])
-    if name == trace.program.logits:
+    if found.start is not None and name == trace.program.step(found.start.name).name:
+        slope = float(found.start.slope[index])
+        working, formula = Working((Value("∂", slope, note=f"of {found.start.said}"),), slope), found.start.formula
+    elif found.start is None and name == trace.program.logits:
         working, formula = _from_loss(trace, targets, index, item), AT_LOGITS
     else:
         items = range(trace.batch) if shared else (item,)
@@ -82,7 +86,9 @@ def _from_loss(trace: Trace, targets: Sequence[int], index: Index, item: int) ->
 def gradient_formula(trace: Trace, found: Gradients, name: str) -> str:
     """How the gradient of a step or weight is made from those of the steps that read it."""
     name = trace.program.named(name)
-    if name == trace.program.logits:
+    if found.start is not None and name == trace.program.step(found.start.name).name:
+        return found.start.formula
+    if found.start is None and name == trace.program.logits:
         return AT_LOGITS
     formulas = [step.op.gradient_formula(toward) for step, toward in _readers(trace, found.values, name)]
     return formulas[0] if len(formulas) == 1 else SEVERAL if formulas else "0"

@@ -1,19 +1,21 @@
-"""Say what every head, layer and embedding writes toward a logit, or toward the difference of two.
+"""Say what every head, layer and embedding writes toward a logit, or every token by gradients toward any metric.
 
-The norms are frozen as they are in the forward pass; the terms sum to the logit.
+By terms (the default): the norms are frozen as they are in the forward pass; the terms sum to the logit, or to the
+difference of two. By gradient: gradient × input, or integrated gradients, whose sum is the metric less that of the
+baseline; the remainder is said.
 
-Example: tui-transformer attribute --model story --tokens Mira,the --top 5
+Example: tui-transformer attribute --model story --tokens Mira,the --by integrated
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from tui_transformer.cli.options import SEVERAL, Edited
-from tui_transformer.cli.parameters import Position, TableFormat
+from tui_transformer.cli.parameters import LossTargets, Metric, Position, TableFormat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,22 @@ class Request(Edited):
         ),
         SEVERAL,
     ] = None
+    by: Annotated[
+        Literal["terms", "gradient", "integrated"],
+        typer.Option("--by", help="Terms of the logit, gradient × input of every token, or integrated gradients."),
+    ] = "terms"
+    metric: Metric = None
+    targets: LossTargets = None
+    of: Annotated[
+        str, typer.Option("--of", metavar="STEP", help="By gradient: the input, a step with a row for each token.")
+    ] = "embedding.output"
+    baseline: Annotated[
+        str,
+        typer.Option(
+            "--baseline", metavar="0|mean|WORD", help="Integrated from 0, the mean of the rows, or those of a word."
+        ),
+    ] = "0"
+    points: Annotated[int, typer.Option("--points", min=1, max=10_000, help="Of the integration.")] = 64
     position: Position = None
     neurons: Annotated[bool, typer.Option("--neurons", help="Every neuron apart.")] = False
     top: Annotated[int | None, typer.Option("--top", min=1, help="So many of the largest terms alone.")] = None

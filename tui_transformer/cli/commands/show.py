@@ -13,7 +13,7 @@ import typer
 
 from tui_transformer.cli import completion
 from tui_transformer.cli.options import Edited
-from tui_transformer.cli.parameters import Targets
+from tui_transformer.cli.parameters import Metric, Position, Targets, Tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +33,13 @@ class Request(Edited):
         str | None, typer.Option("--explain", metavar="ROW,COLUMN", help="The terms that made one cell.")
     ] = None
     gradient: Annotated[
-        bool, typer.Option("--gradient", help="The gradient of the mean cross-entropy instead of the values.")
+        bool,
+        typer.Option("--gradient", help="The gradient instead of the values: of the mean cross-entropy, or a metric."),
     ] = False
     targets: Targets = None
+    metric: Metric = None
+    tokens: Tokens = None
+    position: Position = None
     format: Annotated[
         Literal["text", "json", "csv", "svg"] | None,
         typer.Option("--format", help="Text by default; for a file, what its name ends in."),

@@ -1,0 +1,92 @@
+"""`attribute --by gradient` and `--by integrated`: what every input token adds to a metric."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tui_transformer.analysis.effects import answer_positions
+from tui_transformer.analysis.input_attribution import InputAttribution, gradient_times_input, integrated_gradients
+from tui_transformer.analysis.metrics import Metric
+from tui_transformer.cli.answers import parse_positions, where
+from tui_transformer.cli.commands.attribute import Request
+from tui_transformer.cli.metrics import chosen
+from tui_transformer.cli.output import emit
+from tui_transformer.cli.progress import show
+from tui_transformer.cli.session import Session
+from tui_transformer.cli.tables import Table, Value, written
+from tui_transformer.cli.token_names import token_ids
+from tui_transformer.engine.backend import Host
+from tui_transformer.errors import InputError, UsageError
+
+
+def run(session: Session, request: Request) -> None:
+    """Print a line a token, and what they sum to.
+
+    Raises:
+        InputError: The metric cannot be measured, or does not depend on the step.
+    """
+    if request.neurons:
+        raise UsageError("--neurons are terms: leave --by out")
+    trace = session.trace
+    if not trace.program.logits:
+        raise InputError("the model has no logits of words: attribution reads these")
+    positions = answer_positions(trace, parse_positions(request.position, trace), folder=session.model.folder)
+    metric = chosen(session, request) or _likeliest(session, positions)
+    found = _found(session, request, metric, positions)
+    label = session.labels.of(trace.program.axes(found.step)[-2])
+    rows: list[tuple[Value, ...]] = [(row, label(row), float(value)) for row, value in enumerate(found.rows)]
+    if request.top is not None:
+        rows = sorted(rows, key=lambda row: -abs(float(row[2] or 0)))[: request.top]
+    columns = ("position", "token", "gradient × input" if found.baseline is None else "integrated gradient")
+    emit(written(Table(columns, rows, 4, _note(session, found, metric, positions)), request.format))
+
+
+def _likeliest(session: Session, positions: range) -> Metric:
+    """The logit of the most likely token, at the first position."""
+    name = session.trace.program.logits
+    width = session.trace.program.shape(name)[-1]
+    row = session.trace.window(name, (positions[:1], range(width)))
+    return Metric("logit", (int(np.argmax(row[0])),))
+
+
+def _found(session: Session, request: Request, metric: Metric, positions: range) -> InputAttribution:
+    if request.by == "gradient":
+        return gradient_times_input(session.trace, metric, positions, request.of)
+    baseline = _baseline(session, request.baseline, request.of)
+    return integrated_gradients(
+        session.trace, metric, positions, request.of, baseline=baseline, points=request.points, report=show
+    )
+
+
+def _baseline(session: Session, text: str, step: str) -> float | Host:
+    """0, the mean of the rows of the input, or the rows that a word has at every position."""
+    trace = session.trace
+    if text == "0":
+        return 0.0
+    own = trace.program.step(step).name
+    if text == "mean":
+        rows: Host = np.asarray(trace[own], np.float64).reshape(-1, trace.program.shape(own)[-1]).mean(axis=0)
+        return rows
+    (token,) = token_ids(session.model, text)[:1]
+    ids = [token] * trace.givens["input.ids"].shape[1]
+    other = session.model.trace(ids=ids, mask=[1] * len(ids), decoder_ids=_decoder_ids(session))
+    return np.asarray(other[own], np.float64)
+
+
+def _decoder_ids(session: Session) -> list[list[int]] | None:
+    ids = session.trace.givens.get("decoder.input.ids")
+    return None if ids is None else ids.tolist()
+
+
+def _note(session: Session, found: InputAttribution, metric: Metric, positions: range) -> str:
+    said = metric.said(session.labels.word) + ("" if metric.targets else f" at {where(session, positions)}")
+    total = float(found.cells.sum())
+    if found.baseline is None:
+        return f"{said}: {found.value:.4f} · input {found.step} · sum {total:.4f}, to first order"
+    parts = (
+        f"{said}: {found.value:.4f}, of the baseline {found.baseline:.4f}",
+        f"input {found.step}",
+        f"sum {total:.4f}",
+        f"remainder {found.remainder:.1e}",
+    )
+    return " · ".join(parts)
