@@ -99,7 +99,7 @@ def test_gradient_times_input_is_that_product(trace):
     assert found.remainder is None
 
 
-@pytest.mark.parametrize("baseline", [np.linspace(2, 1, 8) ** 3, np.linspace(-1, 1, 8)])
+@pytest.mark.parametrize("baseline", [np.cos(np.arange(8)), np.linspace(-1, 1, 8)])
 def test_integrated_gradients_are_the_mean_gradient_and_complete(trace, baseline):
     found = integrated_gradients(trace, METRIC, LAST, baseline=baseline, points=128)
     x = trace[START]
