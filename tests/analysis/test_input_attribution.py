@@ -107,7 +107,7 @@ def test_integrated_gradients_are_the_mean_gradient_and_complete(trace, baseline
     assert found.baseline == pytest.approx(METRIC.measure(trace.edited([Set(START, start)]), trace, LAST))
     assert found.remainder == pytest.approx(0, abs=1e-4)
     assert found.cells.sum() + found.remainder == pytest.approx(found.value - found.baseline, abs=1e-12)
-    places = (np.arange(200) + 0.5) / 400  # the midpoints of a plain sum in α, crowded near the baseline
+    places = (np.arange(200) + 0.5) / 200  # the midpoints of a plain sum in α, crowded near the baseline
     total = np.zeros_like(x)
     for place in places:
         edited = trace.edited([Set(START, start + place**3 * (x - start))])

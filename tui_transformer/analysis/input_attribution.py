@@ -9,8 +9,8 @@ With the input x (n × d: what enters the first layer), a scalar f and a baselin
   sum leaves of that is the remainder of the integration, which is handed out.
 
 The integral is Gauss–Legendre in t with α = t³: norms turn fastest near a baseline of 0, where the points then crowd.
-Exactly at 0 a norm with a small ε jumps, which no integral sees: then the remainder is large, and another baseline, such
-as the mean of the rows, is to be preferred.
+Exactly at 0 a norm with a small ε jumps, which no integral sees: the remainder is then large, and another baseline, as
+the mean of the rows, is to be preferred.
 """
 
 from __future__ import annotations
