@@ -8,7 +8,16 @@ if TYPE_CHECKING:
     from tui_transformer.analysis.attentions import attentions
     from tui_transformer.analysis.attribution import Attribution, attribute
     from tui_transformer.analysis.circuits import Circuit, circuits
+    from tui_transformer.analysis.composition import compositions
     from tui_transformer.analysis.effects import effect, effects
+    from tui_transformer.analysis.head_lens import head_lens
+    from tui_transformer.analysis.input_attribution import (
+        gradient_times_input,
+        gradients_of,
+        gradients_of_cell,
+        integrated_gradients,
+    )
+    from tui_transformer.analysis.means import means
     from tui_transformer.analysis.metrics import Metric
     from tui_transformer.analysis.patching import sweep, table_of
     from tui_transformer.engine.changes import Add, Apply, Scale, Set
@@ -18,6 +27,9 @@ if TYPE_CHECKING:
     from tui_transformer.engine.trace import Trace
     from tui_transformer.errors import InputError
     from tui_transformer.model import Model
+
+    figure: Any
+    """Of `report.figure`, which is above the folders that import this file."""
 
 __version__ = "0.1.0"
 __all__ = [
@@ -39,10 +51,18 @@ __all__ = [
     "attentions",
     "attribute",
     "circuits",
+    "compositions",
     "effect",
     "effects",
     "every",
+    "figure",
+    "gradient_times_input",
     "gradients",
+    "gradients_of",
+    "gradients_of_cell",
+    "head_lens",
+    "integrated_gradients",
+    "means",
     "sweep",
     "table_of",
 ]
@@ -56,11 +76,21 @@ _HOMES = {
     "analysis.attentions": ("attentions",),
     "analysis.attribution": ("Attribution", "attribute"),
     "analysis.circuits": ("Circuit", "circuits"),
+    "analysis.composition": ("compositions",),
     "analysis.effects": ("effect", "effects"),
+    "analysis.head_lens": ("head_lens",),
+    "analysis.input_attribution": (
+        "gradient_times_input",
+        "gradients_of",
+        "gradients_of_cell",
+        "integrated_gradients",
+    ),
+    "analysis.means": ("means",),
     "analysis.metrics": ("Metric",),
     "analysis.patching": ("sweep", "table_of"),
     "errors": ("InputError",),
     "model": ("Model",),
+    "report.figure": ("figure",),
 }
 """Where the public names are."""
 

@@ -11,6 +11,8 @@ from command_line import Run
 
 from tui_transformer.analysis.attribution import attribute
 from tui_transformer.analysis.circuits import circuits, words_of
+from tui_transformer.analysis.composition import compositions
+from tui_transformer.analysis.head_lens import head_lens
 from tui_transformer.model import Model
 
 IDS = "5,6,7,8,9"
@@ -74,3 +76,29 @@ def test_what_cannot_be_is_refused_in_one_line(run: Run, arguments: tuple[str, .
     assert ended.code == code
     assert says in ended.err
     assert len(ended.err.splitlines()) == 1
+
+
+def test_composition_scores_are_listed_by_their_size_and_drawn(run: Run) -> None:
+    heads = list(circuits(Model.load("copy").trace(ids=[5])))
+    found = sorted((path.score for path in compositions(heads, "K")), reverse=True)
+    rows = json.loads(run("circuits", "--model", "copy", "--compose", "K", "--format", "json").out)
+    assert [row["score"] for row in rows] == pytest.approx(found)
+    assert len(run("circuits", "--model", "copy", "--compose", "V", "--top", "2").out.splitlines()) == 5
+    assert run("circuits", "--model", "copy", "--compose", "Q", "--format", "svg").out.startswith("<svg")
+    for more, says in (
+        (("--top", "2"), "--top and svg are of --compose"),
+        (("--compose", "Q", "--layer", "0"), "leave --layer"),
+    ):
+        ended = run("circuits", "--model", "copy", *more)
+        assert ended.code == 2
+        assert says in ended.err
+
+
+def test_every_head_spells_words(run: Run) -> None:
+    trace = Model.load("copy").trace(ids=[5, 6, 7])
+    wanted = [each.highest(2) for each in head_lens(trace, 2, layer=1, less_mean=True)]
+    given = ("lens", "--model", "copy", "--ids", "5,6,7", "--by-head", "--less-mean", "--layer", "1", "--top", "2")
+    rows = json.loads(run(*given, "--format", "json").out)
+    assert [row["id"] for row in rows] == [word for head in wanted for word, _ in head]
+    assert "less its mean over the tokens, at position 2" in run(*given).out
+    assert "--less-mean is of --by-head" in run("lens", "--model", "copy", "--less-mean").err

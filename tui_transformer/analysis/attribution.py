@@ -20,7 +20,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Add, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 
 LOGITS = "output.logits"
 NORMS = (LayerNorm, RmsNorm, NormOfSum)
@@ -63,6 +63,14 @@ class Attribution:
     logit: float
     terms: tuple[Term, ...]
 
+    def __repr__(self) -> str:
+        terms = f"{len(self.terms)} terms"
+        return f"<Attribution of {self.tokens} at {self.position}: {self.logit:.6g}, {terms}>"
+
+    def to_dict(self) -> dict[str, float]:
+        """Every term by its name, with the number of the head or neuron behind it."""
+        return {str(term): term.value for term in self.terms}
+
     @property
     def remainder(self) -> float:
         """What the terms leave of the logit."""
@@ -98,6 +106,8 @@ def attribute(
     if not -rows <= position < rows:
         raise InputError(f"there is no position {position}: use 0 to {rows - 1}")
     for each in (token, other):
+        if each is not None and not isinstance(each, int | np.integer):
+            raise UsageError(f"a token is its ID, a whole number, not {type(each).__name__}")
         if each is not None and not 0 <= each < words:
             raise InputError(f"there is no token {each}: IDs go from 0 to {words - 1}")
     walk = _Walk(trace, position % rows, item, neurons)

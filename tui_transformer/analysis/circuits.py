@@ -48,6 +48,10 @@ class Circuit:
     value: Host
     output: Host
 
+    def __repr__(self) -> str:
+        place = f"{self.attention.group} layer {self.attention.layer} head {self.head}"
+        return f"<Circuit {place}: d = {self.query.shape[0]}, d_k = {self.query.shape[1]}>"
+
     @property
     def ov(self) -> Host:
         """W_V W_O, d × d."""

@@ -13,6 +13,7 @@ from tui_transformer.analysis.attention_rows import Reader, Rows
 from tui_transformer.analysis.attentions import Attention
 from tui_transformer.analysis.head_pictures import SIDE, Pictures, largest
 from tui_transformer.analysis.heads import MEASURES, Measure
+from tui_transformer.analysis.heads.entropy import ENTROPY
 from tui_transformer.analysis.progress import Report, prepared, silent
 from tui_transformer.analysis.sample import row_sample
 from tui_transformer.engine.backend import Host
@@ -34,6 +35,7 @@ class LayerMeasures:
         values: Measure → a number for every head; NaN where it has none.
         queries: How many queries were read.
         real: How many there are, padding and hidden tokens aside.
+        few: Queries that entropy leaves out, as they may look at fewer keys than it asks for.
         pictures: Heads × at most `SIDE` × at most `SIDE`; see `head_pictures`.
     """
 
@@ -41,6 +43,7 @@ class LayerMeasures:
     values: Mapping[str, tuple[float, ...]]
     queries: int
     real: int
+    few: int
     pictures: Host
 
     @property
@@ -80,7 +83,9 @@ def layer_measures(
         report(f"{step.name} · query {rows.queries[0]:,} of {step.queries.size:,}")
         means.add(rows)
         pictures.add(rows)
-    return LayerMeasures(step, means.means(), sum(map(len, runs)), len(counted), pictures.pictures())
+    return LayerMeasures(
+        step, means.means(), sum(map(len, runs)), len(counted), means.few(ENTROPY), pictures.pictures()
+    )
 
 
 def _sample(counted: Host, columns: int, most: int) -> tuple[range, ...]:
@@ -107,6 +112,12 @@ class Means:
     def _seen(self) -> Host:
         return np.concatenate([seen for seen, _ in self._numbers])
 
+    def few(self, measure: Measure) -> int:
+        """Queries that a measure leaves out: in every head they may look at fewer keys than it asks for."""
+        if not self._numbers or int(self._seen.max(initial=0)) < measure.fewest:
+            return 0
+        return int((np.atleast_2d(self._seen) < measure.fewest).all(axis=0).sum())
+
     def means(self) -> dict[str, tuple[float, ...]]:
         """Measure → the mean of every head."""
         if not self._numbers:
@@ -122,6 +133,12 @@ class Means:
         counted = ~np.isnan(values)
         total, count = np.where(counted, values, 0.0).sum(axis=1), counted.sum(axis=1)
         return tuple(np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0).tolist())
+
+
+def left_out(found: LayerMeasures) -> str:
+    """Which queries entropy leaves out: ` (without the 2 queries that see fewer than 3 keys)`; "" for none."""
+    queries = "query that sees" if found.few == 1 else f"{found.few:,} queries that see"
+    return f" (without the {queries} fewer than {ENTROPY.fewest} keys)" if found.few else ""
 
 
 def counted_only(values: Host, seen: Host, fewest: int) -> Host:

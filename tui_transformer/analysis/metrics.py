@@ -13,7 +13,7 @@ Several positions add up; with a target for every position the loss is the mean 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
@@ -139,6 +139,8 @@ class Metric:
     targets: Tokens = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.tokens, Sequence) or not all(isinstance(each, int | np.integer) for each in self.tokens):
+            raise UsageError("the tokens of a metric are IDs in a tuple, as (40,) or (40, 41)")
         if self.name not in METRICS:
             raise UsageError(f"no metric is called {self.name[:40]!r}: use {', '.join(METRICS)}")
         wanted = METRICS[self.name].tokens

@@ -8,13 +8,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from tui_transformer.analysis.circuits import Circuit, Words, circuits, words_of
+from tui_transformer.analysis.composition import chance, compositions
 from tui_transformer.cli.commands.circuits import Request
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
+from tui_transformer.errors import UsageError
+from tui_transformer.report import as_svg
+from tui_transformer.views.circuit_view import composition_view
 
 HEADS = ("attention", "layer", "head", "copying", "ov", "ov largest", "qk", "qk largest")
 VALUES = ("attention", "layer", "head", "rank", "singular value", "eigenvalue", "imaginary part")
+PAIRS = ("from", "from layer", "from head", "to", "to layer", "to head", "score")
 SORTED = {"copying": 3, "ov": 4, "qk": 6}
 """The column that an order goes by."""
 
@@ -25,6 +30,11 @@ def run(request: Request) -> None:
     Raises:
         InputError: The model has no attention with matrices, or no such layer.
     """
+    if request.compose is not None:
+        _composed(request)
+        return
+    if request.format == "svg" or request.top is not None:
+        raise UsageError("--top and svg are of --compose")
     session = open_session(request)
     found = circuits(session.trace, request.layer)
     if request.values is not None:
@@ -39,6 +49,20 @@ def run(request: Request) -> None:
         "Frobenius norms and largest singular values of W_V W_O and W_Q W_Kᵀ · copying: Σ λ ÷ Σ |λ| of W_E W_V W_O W_U"
     )
     emit(written(Table(HEADS, heads, 4, note), request.format))
+
+
+def _composed(request: Request) -> None:
+    """A line a pair, the largest score first, or a heat map."""
+    if request.values is not None or request.sort is not None or request.layer is not None:
+        raise UsageError("--compose takes every head, by its score: leave --layer, --sort and --values out")
+    heads = list(circuits(open_session(request).trace))
+    paths = sorted(compositions(heads, request.compose or "Q"), key=lambda path: -path.score)
+    if request.format == "svg":
+        emit([as_svg.render(composition_view(heads, paths, request.compose or "Q"))])
+        return
+    rows: list[tuple[Value, ...]] = [(*_place(path.source), *_place(path.target), path.score) for path in paths]
+    note = f"{request.compose}-composition of {len(paths)} pairs; by chance about {chance(heads[0]):.4f} (1 ÷ √d)"
+    emit(written(Table(PAIRS, rows[: request.top], 4, note), request.format))
 
 
 def _row(circuit: Circuit, words: Words) -> tuple[Value, ...]:

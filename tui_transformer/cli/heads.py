@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group, in_layer
-from tui_transformer.analysis.head_measures import LayerMeasures, head_measures
+from tui_transformer.analysis.head_measures import LayerMeasures, head_measures, left_out
 from tui_transformer.analysis.heads import MEASURES
 from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.cli.commands.heads import Request
@@ -65,5 +65,10 @@ def _note(first: LayerMeasures, hidden: Hidden) -> str:
     which = (
         f"{first.queries:,} of {first.real:,} queries, evenly spaced" if first.sampled else f"{first.real:,} queries"
     )
-    parts = (first.attention.group, f"mean over {which}", "entropy in bits, the rest shares of attention", hidden.text)
+    parts = (
+        first.attention.group,
+        f"mean over {which}",
+        f"entropy in bits{left_out(first)}, the rest shares of attention",
+        hidden.text,
+    )
     return " · ".join(part for part in parts if part)

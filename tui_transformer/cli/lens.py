@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tui_transformer.analysis.effects import answer_positions
+from tui_transformer.analysis.head_lens import LOGITS, head_lens
 from tui_transformer.analysis.logit_lens import Depth, Lens, lens_of, words_at
+from tui_transformer.cli.answers import where
 from tui_transformer.cli.commands.lens import Request
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.state.session import Session
 
 COLUMNS = ("layer", "token", "of", "rank", "id", "word", "probability")
+OF_HEADS = ("attention", "layer", "head", "rank", "id", "word", "logit")
 EMBEDDING = "embedding"
 
 
@@ -23,6 +27,11 @@ def run(request: Request) -> None:
         InputError: The model has no output head, or no such layer or token.
     """
     session = open_session(request)
+    if request.by_head:
+        _of_heads(session, request)
+        return
+    if request.less_mean:
+        raise UsageError("--less-mean is of --by-head")
     lens = lens_of(session.trace.program)
     tokens = _tokens(lens, request.token)
     rows: list[tuple[Value, ...]] = []
@@ -30,6 +39,24 @@ def run(request: Request) -> None:
         rows += _rows(session, lens, depth, tokens, request.top)
     names = " → ".join(step.name for step in lens.steps)
     emit(written(Table(COLUMNS, rows, 4, f"what leaves each layer, through {names}"), request.format))
+
+
+def _of_heads(session: Session, request: Request) -> None:
+    """A line a word of every head, at one token: by default where the model answers."""
+    trace = session.trace
+    if LOGITS not in trace.program.by_name:
+        raise InputError("the model has no logits of words: no head spells any")
+    row = answer_positions(trace, folder=session.model.folder).start if request.token is None else request.token
+    layer = None if request.layer is None else request.layer
+    found = head_lens(trace, row, layer=layer, less_mean=request.less_mean)
+    rows: list[tuple[Value, ...]] = [
+        (each.attention.group, each.attention.layer, each.head, rank, word, session.labels.word(word), raised)
+        for each in found
+        for rank, (word, raised) in enumerate(each.highest(request.top), 1)
+    ]
+    of = "what every head writes" + (", less its mean over the tokens," if request.less_mean else "")
+    note = f"{of} at {where(session, range(row, row + 1))}, norms frozen; logits less their mean over all words"
+    emit(written(Table(OF_HEADS, rows, 4, note), request.format))
 
 
 def _depths(lens: Lens, layer: int | None) -> tuple[Depth, ...]:

@@ -42,6 +42,10 @@ class Gradients:
     values: Mapping[str, Host]
     start: Start | None = None
 
+    def __repr__(self) -> str:
+        of = "loss" if self.start is None else self.start.said
+        return f"<Gradients of {of} {self.loss:.6g}: {len(self.values)} steps and weights>"
+
 
 @dataclass(frozen=True, eq=False)
 class Start:

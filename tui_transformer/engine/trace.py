@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,12 @@ from tui_transformer.engine.edits import Change, check_index, covers
 from tui_transformer.engine.equation import equation_of
 from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working
 from tui_transformer.engine.keep import DEFAULT_BUDGET, Plan
+from tui_transformer.engine.notebook import html_of
 from tui_transformer.engine.parts import BLOCK_CELLS
 from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.saving import write_arrays
 from tui_transformer.engine.weights import Weights
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 
 SHOWN_TOKENS = 12
 """Of a `repr`."""
@@ -91,6 +94,10 @@ class Trace(Mapping[str, Host]):
         """The steps whose values are there already."""
         return frozenset(name for name in self.program.by_name if name in self._values.store(name))
 
+    def held_value(self, name: str) -> Array | None:
+        """The value of a step that is there already, on the device, with its batch axis; None where it is not."""
+        return self._values.store(name).get(name)
+
     @property
     def held_bytes(self) -> int:
         """Bytes that the kept values take."""
@@ -100,6 +107,8 @@ class Trace(Mapping[str, Host]):
 
     def __getitem__(self, name: str) -> Host:
         """A whole step or weight on the host, read-only."""
+        if not isinstance(name, str):
+            raise UsageError("one name of a step is meant here: trace.to_dict([…]) gives several")
         return self.hand_out(name, self.array(name))
 
     def __iter__(self) -> Iterator[str]:
@@ -121,6 +130,21 @@ class Trace(Mapping[str, Host]):
         """Steps, by default all, computed and on the host."""
         wanted = list(self.names if names is None else names)
         return {name: self.hand_out(name, array) for name, array in zip(wanted, self.arrays(wanted), strict=True)}
+
+    def save(self, path: str | Path, names: Iterable[str] | None = None) -> None:
+        """Write steps, by default all, under their names: as safetensors, or as NPZ where the file's name ends so.
+
+        They are in memory together while they are written; `tui-transformer trace` writes them one at a time.
+
+        Raises:
+            InputError: There is no such step, or the file cannot be written; then there is none.
+        """
+        wanted = [self.program.step(name).name for name in (self.program.by_name if names is None else names)]
+        write_arrays(Path(path), self.to_dict(wanted))
+
+    def _repr_html_(self) -> str:
+        """In a notebook: what it is, and the steps that are there already as small pictures; nothing is computed."""
+        return html_of(self)
 
     def __repr__(self) -> str:
         held, full = (f"{size / 2**20:,.1f} MiB" for size in (self.held_bytes, self._bytes))
@@ -246,6 +270,8 @@ class Trace(Mapping[str, Host]):
             InputError: An edit names no step or weight, or a cell outside it, or a value that cannot be there.
         """
         origin = self.base or self
+        if not isinstance(edits, Iterable) or not all(hasattr(edit, "placed") for edit in edits):
+            raise UsageError("edits are a list of Edit, Ablate, Patch, Set, Add, Scale or Apply: edited([…])")
         placed = tuple(edit.placed(self.program, self.givens) for edit in edits)
         if not placed:
             return self

@@ -46,6 +46,10 @@ from tui_transformer.text.vocabulary import Vocabulary
 class Model(Parts):
     """A transformer that can be traced."""
 
+    def __repr__(self) -> str:
+        where = f" from {self.folder}" if self.folder is not None else ""
+        return f"<Model {self.name}{where}: {self.config.summary}; {self.backend.name} {self.backend.dtype}>"
+
     @property
     def unread_said(self) -> str | None:
         """One line on the tensors that no step reads; None where there are none."""
@@ -86,6 +90,8 @@ class Model(Parts):
         Raises:
             InputError: What was given cannot be used; the message says why.
         """
+        if not isinstance(where, str | Path):
+            raise UsageError(f"a model is a name or a path, not {type(where).__name__}")
         parts = loading.load(where, vocabulary, Where(device, dtype), New(seed, embedding, vectors), sizes)
         return cls(**vars(parts))
 
@@ -156,11 +162,13 @@ class Model(Parts):
                 for a tokenizer that has none.
         """
         if pair is not None and self.tokenizer is not None:
+            check_text(text, pair)
             check_length(text + pair)
             return encode_pair(self.tokenizer, text, pair, self._readable)
         return self._encoded(self.tokenizer, text, cut=cut)
 
     def _encoded(self, tokenizer: Tokenizer | None, text: str, *, cut: bool) -> Encoding:
+        check_text(text)
         if tokenizer is None:
             raise InputError(f"{self.name} has no vocabulary: give token IDs (--ids), or one with --vocab")
         most = self.most_tokens if cut else self._readable
@@ -233,6 +241,8 @@ class Model(Parts):
             return self._trace(self._givens(np.zeros((1, self.config.max_length), dtype=np.int64)), budget)
         if (text is None) == (ids is None):
             raise UsageError("give either a text or token IDs")
+        if text is not None and not isinstance(text, str | Sequence):
+            raise UsageError("a sentence is a text: give token IDs by name, trace(ids=[…])")
         if text is None:
             rows = self._ids(ids)
         elif isinstance(text, str):
@@ -404,6 +414,15 @@ class Model(Parts):
 
 def _word(words: Vocabulary | None, token_id: int) -> str:
     return words.word(token_id) if words is not None and token_id < words.size else str(token_id)
+
+
+def check_text(*texts: object) -> None:
+    """Raise UsageError where something else is given for a text."""
+    for text in texts:
+        if isinstance(text, list | tuple):
+            raise UsageError("one text is meant here, not a list of them: model.trace takes several")
+        if not isinstance(text, str):
+            raise UsageError(f"a text is meant here, not {type(text).__name__}")
 
 
 def _settings(config: ModelConfig) -> dict[str, Any]:

@@ -20,10 +20,15 @@ def unknown_said(encoding: Encoding, vocabulary: Vocabulary | None, what: str, m
     count = unknown_count(encoding)
     if vocabulary is None or not count:
         return None
+    named = unknown_named(encoding)
     noun = "characters" if vocabulary.kind == "characters" else "words"
-    words = dict.fromkeys(token.text for token in encoding.tokens if token.unknown)
-    named = ", ".join(visible(word[:LONGEST]) for word, _ in zip(words, range(FIRST), strict=False))
-    more = ", …" if len(words) > FIRST else ""
     whole = sum(not token.special for token in encoding.tokens)
     counted = f"{count:,} of {whole:,} {noun} of {what} {'is' if count == 1 else 'are'}"
-    return f"{counted} not in the vocabulary of {visible(model)}: {named}{more}"
+    return f"{counted} not in the vocabulary of {visible(model)}: {named}"
+
+
+def unknown_named(encoding: Encoding) -> str:
+    """The first of the unknown words, with commas between them; "" where all are known."""
+    words = dict.fromkeys(token.text for token in encoding.tokens if token.unknown)
+    named = ", ".join(visible(word[:LONGEST]) for word, _ in zip(words, range(FIRST), strict=False))
+    return named + (", …" if len(words) > FIRST else "")

@@ -22,5 +22,11 @@ class Request(Edited):
         int | None, typer.Option("--layer", min=-1, help="Only this layer; -1 is what enters the first one.")
     ] = None
     token: Annotated[int | None, typer.Option("--token", min=0, help="Only this token, from 0.")] = None
+    by_head: Annotated[
+        bool, typer.Option("--by-head", help="What every head alone raises at the token, the norms frozen.")
+    ] = False
+    less_mean: Annotated[
+        bool, typer.Option("--less-mean", help="By head: less what it writes on average over the tokens.")
+    ] = False
     top: Annotated[int, typer.Option("--top", min=1, help="How many words of each.")] = 1
     format: TableFormat = "text"

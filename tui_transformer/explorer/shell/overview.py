@@ -23,6 +23,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import cells, visible
+from tui_transformer.text.unknown import unknown_named
 from tui_transformer.views.step_view import Place
 
 
@@ -85,7 +86,9 @@ class Overview(ExplorerScreen[None]):
 
     def about(self) -> str:
         """What the screen is about; in the title."""
-        return f"tui-transformer   {self.session.model.name} · {self.session.model.config.summary}"
+        unknown = ", ".join(filter(None, map(unknown_named, self.session.sequences.values())))
+        told = f" · not in the vocabulary: {unknown}" if unknown else ""
+        return f"tui-transformer   {self.session.model.name} · {self.session.model.config.summary}{told}"
 
     def heading(self) -> str:
         """What is said in the border."""

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group, groups
-from tui_transformer.analysis.head_measures import LayerMeasures
+from tui_transformer.analysis.head_measures import LayerMeasures, left_out
 from tui_transformer.analysis.head_pictures import SIDE
 from tui_transformer.analysis.heads import MEASURES, Measure
 from tui_transformer.explorer.shell.actions import HEADS
@@ -132,7 +132,9 @@ class HeadsScreen(Hiding):
             return name, "not yet measured"
         counted = f"mean of {known.queries:,}" + (f" of {known.real:,} queries, evenly spaced" if known.sampled else "")
         values = {measure.name: written(known.values[measure.name][head], measure, unit=True) for measure in MEASURES}
-        return f"{name}   {joined(values)}", f"{counted if known.sampled else f'{counted} queries'}   {step.name}"
+        queries = counted if known.sampled else f"{counted} queries"
+        without = f" · entropy{left_out(known)}" if known.few else ""
+        return f"{name}   {joined(values)}", f"{queries}{without}   {step.name}"
 
     def left_out(self) -> Collection[str]:
         """Where there is one kind of attention, there is no next one."""

@@ -1,0 +1,108 @@
+"""A trace in a notebook and in a file."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from tui_transformer import Ablate, Metric, Model, attribute, circuits, figure, gradients
+from tui_transformer.engine.notebook import SIDE, heat_map
+from tui_transformer.errors import InputError, UsageError
+
+IDS = [2, 5, 3, 6]
+
+
+@pytest.fixture
+def trace():
+    return Model.load("decoder", device="cpu", layers=1, heads=2, d_model=8).trace(ids=IDS)
+
+
+def parsed(html: str) -> ET.Element:
+    return ET.fromstring(html)  # noqa: S314 - our own text
+
+
+def test_a_notebook_shows_every_step_and_pictures_of_what_is_there(trace):
+    held = trace.held
+    before = parsed(trace._repr_html_())
+    assert trace.held == held  # nothing was computed
+    assert [row[0].text or row[0][0].text for row in before.iter("tr")][1:] == [
+        step.name for step in trace.program.steps
+    ]
+    _ = trace["0.self_attention.weights"]
+    after = parsed(trace._repr_html_())
+    assert len(list(after.iter("{http://www.w3.org/2000/svg}svg"))) > len(
+        list(before.iter("{http://www.w3.org/2000/svg}svg"))
+    )
+
+
+def test_texts_are_escaped_in_a_notebook(trace):
+    trace.title = "<script>alert(1)</script> & 'x'"
+    assert "<script>" not in trace._repr_html_()
+    assert parsed(trace._repr_html_()) is not None
+
+
+def test_a_heat_map_has_the_sign_and_size_of_every_cell():
+    picture = parsed(heat_map(np.array([[1.0, -1.0, 0.0], [0.5, np.nan, -np.inf]])))
+    assert [cell.get("fill") for cell in picture] == ["#b2182b", "#2166ac", "#ffffff", "#d88c95", "#9a9a9a", "#9a9a9a"]
+    assert len(list(parsed(heat_map(np.ones((1000, 3)))))) <= SIDE * 3
+    assert next(iter(parsed(heat_map(np.zeros((1, 1)))))).get("fill") == "#ffffff"
+
+
+def test_a_figure_is_the_svg_of_the_step(trace, tmp_path):
+    shown = figure(trace, "0.self_attention.weights", head=1)
+    assert shown._repr_html_() == shown.svg
+    assert repr(shown).endswith(": 4 × 4>")
+    shown.save(tmp_path / "weights.svg")
+    assert parsed((tmp_path / "weights.svg").read_text()).tag.endswith("svg")
+    with pytest.raises(InputError, match="no step is called"):
+        figure(trace, "nothing")
+
+
+@pytest.mark.parametrize("ending", ["safetensors", "npz"])
+def test_steps_are_saved_under_their_names(trace, tmp_path, ending):
+    path = tmp_path / f"run.{ending}"
+    trace.save(path, ["tokens", "0.self_attention.weights"])
+    found = load_file(path) if ending == "safetensors" else dict(np.load(path))
+    assert list(found) == ["tokens", "decoder.0.self_attention.weights"] or set(found) == {
+        "tokens",
+        "decoder.0.self_attention.weights",
+    }
+    assert all(np.array_equal(found[name], trace[name]) for name in found)
+    trace.save(path)
+    whole = load_file(path) if ending == "safetensors" else dict(np.load(path))
+    assert set(whole) == set(trace.program.by_name)
+    with pytest.raises(UsageError, match=r"ends in \.safetensors or \.npz"):
+        trace.save(tmp_path / "run.txt")
+
+
+def test_what_is_printed_of_results_is_short(trace):
+    model = Model.load("decoder", device="cpu", layers=1, heads=2, d_model=8)
+    shown = (model, attribute(trace, 1), gradients(trace, [[5, 3, 6, -1]]), next(circuits(trace)), trace)
+    assert all(len(repr(each)) < 250 for each in shown)
+    assert repr(model).startswith("<Model decoder: ")
+    found = attribute(trace, 1)
+    assert sum(found.to_dict().values()) == pytest.approx(found.logit - found.remainder)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda model, trace: model.encode(["a", "b"]), "one text is meant here, not a list"),
+        (lambda model, trace: model.encode(b"the"), "not bytes"),
+        (lambda model, trace: model.trace("the", pair=["waves"]), "one text is meant|reads one"),
+        (lambda model, trace: model.trace(3), "a sentence is a text"),
+        (lambda model, trace: model.trace([5, 6]), r"token IDs by name, trace\(ids="),
+        (lambda model, trace: Model.load(["story"]), "a name or a path, not list"),
+        (lambda model, trace: trace["tokens", "output.logits"], "to_dict"),
+        (lambda model, trace: trace.edited(Ablate("tokens", ())), "a list of Edit"),
+        (lambda model, trace: trace.edited([5]), "a list of Edit"),
+        (lambda model, trace: attribute(trace, "the"), "a token is its ID"),
+        (lambda model, trace: Metric("logit", 40), "IDs in a tuple"),
+    ],
+)
+def test_another_kind_of_value_is_refused_in_words(trace, call, says):
+    with pytest.raises(InputError, match=says):
+        call(Model.load("encoder", device="cpu"), trace)
