@@ -29,7 +29,7 @@ def test_terms_are_those_of_the_analysis_and_sum_to_the_logit(run: Run) -> None:
 
 def test_words_are_found_with_and_without_their_space(run: Run) -> None:
     out = run("attribute", *STORY, "--tokens", "Mira,the", "--top", "3").out
-    assert "logit of ĠMira less that of Ġthe at position 4" in out
+    assert "logit of ␣Mira less that of ␣the at position 4" in out
     assert len(out.splitlines()) == 6
     assert "remainder" in out
 

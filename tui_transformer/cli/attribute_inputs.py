@@ -12,11 +12,11 @@ from tui_transformer.cli.commands.attribute import Request
 from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import show
-from tui_transformer.cli.session import Session
 from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.cli.token_names import token_ids
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.explorer.state.session import Session
 
 
 def run(session: Session, request: Request) -> None:
