@@ -159,6 +159,70 @@ def test_what_people_call_the_steps(name: str, step: str) -> None:
     assert target.steps[0] == step
 
 
+NAMED = {
+    "embedding.tokens": "tok_emb; wte; Word embeddings; embedded",
+    "embedding.positions": "pos_enc; wpe; PE; positional_encodings; pos_emb",
+    "embedding.output": "x0; Embedding + PE; emb_with_pos; Final embedding; encoder_input",
+    "encoder.1.self_attention.query": "l1_q; layers[1].attn.W_q; enc1.q; layer 1 Q projection; Q1; linears.0 layer 1",
+    "encoder.1.self_attention.scores": "Layer 1: Attention scores (QK^T); layers.1.attn_logits; scores_1",
+    "encoder.1.self_attention.scaled": "layer 1 QK^T / sqrt(d_k); layers.1.attn.scaled_scores",
+    "encoder.1.self_attention.masked": "layer 1 masked scores; layers.1.attn.after_mask",
+    "encoder.1.self_attention.weights": "attn_weights_1; layer1_attn_probs; layer 1 softmax(QK^T/sqrt(dk)); A1",
+    "encoder.1.self_attention.output": "layers.1.attn.wo; layer_1_multihead_output; mha_1; layers.1.self_attn.o_proj",
+    "encoder.1.self_attention.norm": "layers.1.norm1; layer1_addnorm1; Layer 1 Add & Norm 1; layer1.ln1",
+    "encoder.1.feed_forward.hidden": "l1_ffn1; layers.1.mlp.fc1; layer 1 FFN linear 1; layer1.ff.0; l1 ffn layer 1",
+    "encoder.1.feed_forward.activation": "layer1_relu; layers.1.activation; layer 1 after ReLU; layers.1.mlp.act",
+    "encoder.1.feed_forward.output": "layers.1.mlp; l1_ffn2; layer1.ff.3; layers.1.ffn.w2; layers.1.mlp.down",
+    "encoder.1.feed_forward.norm": "layer_1; layer1_out; enc_out_1; layers.1.norm2; encoder_layer_1",
+    "output.logits": "logits before softmax; lm_head; fc_out; generator.proj",
+    "output.probabilities": "y_hat; final softmax; output_probs",
+}
+
+
+def test_names_of_every_habit_are_understood() -> None:
+    model = model_of("post")
+    names = names_for(model, model.program(7))
+    found = {name.strip(): step for step, many in NAMED.items() for name in many.split(";")}
+    steps = {name: {step for target in names.find(name) for step in target.steps} for name in found}
+    assert {name: wanted for name, wanted in found.items() if wanted not in steps[name]} == {}
+
+
+def test_what_a_name_leaves_open_its_shape_and_its_values_say() -> None:
+    arrays, at = computed("post"), "encoder.1"
+    parts = {
+        "ffn_1": arrays[f"{at}.feed_forward.output"],
+        "l1_attn": arrays[f"{at}.self_attention.weights"],
+        "x1": arrays["encoder.0.output"],
+        "output": arrays["output.logits"],
+    }
+    found = diagnose(dumped(parts), model_of("post"))
+    assert {each.theirs: each.step for each in found.steps} == {
+        "ffn_1": f"{at}.feed_forward.output",
+        "l1_attn": f"{at}.self_attention.weights",
+        "x1": "encoder.0.feed_forward.norm",
+        "output": "output.logits",
+    }
+    assert found.first is None
+
+
+def test_norms_of_a_decoder_beside_an_encoder_are_counted_by_their_sublayers() -> None:
+    model = Model.load("encoder-decoder", layers=1, decoder_layers=1)
+    names = names_for(model, model.program(3, 2))
+    wanted = ("decoder.0.self_attention.norm", "decoder.0.cross_attention.norm", "decoder.0.feed_forward.norm")
+    assert [names.find(f"decoder layer 0 norm {i}")[0].steps[0] for i in (1, 2, 3)] == list(wanted)
+    assert names.find("dec_layer_0_cross_attn_q")[0].steps == ("decoder.0.cross_attention.query",)
+    assert names.find("memory")[0].steps == ("encoder.0.feed_forward.norm",)
+
+
+def test_the_names_of_the_first_program_of_llama_are_known() -> None:
+    model = model_of("llama")
+    names = names_for(model, model.program(3))
+    for name, step in (("w1", "gate"), ("w2", "output"), ("w3", "hidden")):
+        assert names.find(f"layers.1.feed_forward.{name}")[0].steps[0] == f"decoder.1.feed_forward.{step}"
+    assert names.find("layers.0.attention_norm")[0].steps[0] == "decoder.0.self_attention.norm"
+    assert "decoder.0.self_attention.norm" not in names.find("layers.0.attention")[0].steps
+
+
 @pytest.mark.parametrize("name", ["scores gradient", "my favourite matrix", "time", "", "layer 9 Q", "42"])
 def test_what_is_no_step_is_taken_for_none(name: str) -> None:
     model = model_of("post")

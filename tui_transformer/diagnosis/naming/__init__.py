@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tui_transformer.diagnosis.naming.modules import modules
 from tui_transformer.diagnosis.naming.name import Convention, Table, Target, present, spelled
 from tui_transformer.diagnosis.naming.outputs import outputs
 from tui_transformer.diagnosis.naming.transformer_lens import transformer_lens
-from tui_transformer.diagnosis.naming.words import plain, words
+from tui_transformer.diagnosis.naming.words import Headings, plain, words
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular, read_json
@@ -47,30 +47,44 @@ class Names:
         """The targets of a name; none where nobody calls a step so."""
         if name in self.own:
             return (self.own[name],)
-        for key in _variants(name):
-            for table in self.tables:
-                found = tuple(target for target in table.get(key) or () if target.steps)
-                if found:
-                    return found
-        return ()
+        parts = spelled(name).split(".")
+        own = _joined(parts, _without_ends(parts))
+        whole = tuple(table for table in self.tables if not isinstance(table, Headings))
+        spoken = tuple(table for table in self.tables if isinstance(table, Headings))
+        return _found(whole, [*own, *_without_beginnings(parts)]) or _found(spoken, [*own, plain(name)])
 
 
-def _variants(name: str) -> list[str]:
-    """A name as it is, without what stands behind it, without what stands in front of it."""
-    parts = spelled(name).split(".")
-    keys = [".".join(parts)]
-    trimmed = parts
-    while len(trimmed) > 1 and trimmed[-1] in BEHIND:
-        trimmed = trimmed[:-1]
-        keys.append(".".join(trimmed))
-    keys.append(plain(name))
+def _found(tables: Sequence[Table], keys: Sequence[str]) -> tuple[Target, ...]:
+    """What the first of these names that is known stands for."""
+    for key in filter(None, dict.fromkeys(keys)):
+        for table in tables:
+            found = tuple(target for target in table.get(key) or () if target.steps)
+            if found:
+                return found
+    return ()
+
+
+def _joined(*names: Sequence[str]) -> list[str]:
+    return [".".join(name) for name in names]
+
+
+def _without_ends(parts: Sequence[str]) -> Sequence[str]:
+    """A name without words behind it that change nothing."""
+    while len(parts) > 1 and parts[-1] in BEHIND:
+        parts = parts[:-1]
+    return parts
+
+
+def _without_beginnings(parts: Sequence[str]) -> list[str]:
+    """A name without one word in front of it, without two, and so on."""
+    keys, trimmed = [], _without_ends(parts)
     for start in range(1, min(len(parts) - 1, DEEPEST)):
         if parts[start - 1] in ("encoder", "decoder"):
             break
         if "".join(parts[:start]).strip(LETTERS) and not "".join(parts[start:]).strip(LETTERS):
             break  # the number of the layer is in front: without it the rest would be of any layer
-        keys += [".".join(parts[start:]), ".".join(trimmed[start:])]
-    return [key for key in dict.fromkeys(keys) if key]
+        keys += _joined(parts[start:], trimmed[start:])
+    return keys
 
 
 def names_for(model: Model, program: Program, convention: str = "auto", own: Mapping[str, str] | None = None) -> Names:

@@ -25,6 +25,7 @@ TORCH = {
     "self_attn.out_proj": "self_attention.output",
     "multihead_attn": "cross_attention.output",
     "linear1": "feed_forward.hidden",
+    "activation": "feed_forward.activation",
     "linear2": "feed_forward.output",
     "norm1": "self_attention.norm",
 }
@@ -41,11 +42,6 @@ INSIDE = (
 """Two steps whose tensors lie in one module, and the step that leaves it."""
 
 AROUND = {
-    "attention.self": ("self_attention.concat",),
-    "attention.output": ("self_attention.norm",),
-    "attention": ("self_attention.norm",),
-    "intermediate": ("feed_forward.activation",),
-    "output": ("feed_forward.norm",),
     **{
         f"{module}{act}": ("feed_forward.activation",)
         for module in ("", "mlp.", "ffn.", "intermediate.", "feed_forward.")
@@ -61,6 +57,15 @@ AROUND = {
 }
 """Modules of a layer, by their path after its number, and what leaves them, where the program has it."""
 
+AROUND_BERT = {
+    "attention.self": ("self_attention.concat",),
+    "attention.output": ("self_attention.norm",),
+    "attention": ("self_attention.norm",),
+    "intermediate": ("feed_forward.activation",),
+    "output": ("feed_forward.norm",),
+}
+"""The same where the output of an attention has a module with its norm in it, as in BERT."""
+
 
 def modules(model: Model, program: Program) -> Table:
     """Module paths in the spelling of the file, with and without what is in front of all of them."""
@@ -68,7 +73,7 @@ def modules(model: Model, program: Program) -> Table:
     for path, targets in _paths(model, program).items():
         words = spelled(path).split(".")
         for start in range(min(2, len(words) - 1) + 1):
-            if start == 0 or not words[start].isdigit():
+            if not any(word.isdigit() for word in words[: start + 1] if start):
                 found.setdefault(".".join(words[start:]), targets)
     for path, step in _torch(program):
         found.setdefault(spelled(path), (Target((step,)),))
@@ -175,7 +180,8 @@ def _containers(program: Program, paths: dict[str, str]) -> Iterator[tuple[str, 
                     yield from ((shared, step) for step in present(program, f"{layer}.{leaves}"))
             if root:
                 yield from ((root, step) for step in present(program, f"{layer}.output"))
-                for module, steps in AROUND.items():
+                bert = "attention.output" in paths.get(f"{layer}.self_attention.output", "")
+                for module, steps in (AROUND | (AROUND_BERT if bert else {})).items():
                     found = present(program, *(f"{layer}.{step}" for step in steps))
                     yield from ((f"{root}.{module}", step) for step in found)
                 for number, sublayer in enumerate(_sublayers(program, layer)):
