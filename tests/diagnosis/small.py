@@ -6,6 +6,7 @@ They share no code with the program: only the weights are read from its models.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,10 @@ class Small:
         return fault in self.faults
 
     def w(self, name: str) -> np.ndarray:
+        if self.has("layer-repeated"):
+            name = re.sub(r"^(encoder|decoder)\.\d+\.", r"\1.0.", name)
+        if self.has("weight-exchanged"):
+            name = re.sub(r"\b(key|value)\.", lambda at: "value." if at[1] == "key" else "key.", name)
         return self.weights[name].astype(self.dtype)
 
     def keep(self, name: str, value: np.ndarray) -> np.ndarray:
@@ -68,9 +73,12 @@ class Small:
         if self.has("norm-epsilon"):
             epsilon = 1e-3 if epsilon < 1e-4 else 1e-6
         if f"{name}.bias" in self.weights:
-            mean = x.mean(-1, keepdims=True)
-            variance = x.var(-1, keepdims=True, ddof=1 if self.has("norm-variance") else 0)
+            axis = -2 if self.has("norm-axis") else -1
+            mean = x.mean(axis, keepdims=True)
+            variance = x.var(axis, keepdims=True, ddof=1 if self.has("norm-variance") else 0)
             y = (x - mean) / np.sqrt(variance + epsilon)
+            if self.has("norm-exchanged"):
+                return y * self.w(f"{name}.bias") + self.w(f"{name}.weight")
             if not self.has("norm-gamma-missing"):
                 y = y * self.w(f"{name}.weight")
             return y if self.has("norm-beta-missing") else y + self.w(f"{name}.bias")
@@ -78,7 +86,8 @@ class Small:
         return y if self.has("norm-gamma-missing") else y * self.w(f"{name}.weight")
 
     def softmax(self, s: np.ndarray) -> np.ndarray:
-        axis = -2 if self.has("softmax-axis") else -1
+        axis = -2 if self.has("softmax-axis") else -3 if self.has("softmax-heads") else -1
+        s = np.where(np.isneginf(s), -1e9, s) if axis == -3 else s
         top = s.max(axis, keepdims=True)
         e = np.exp(s - np.where(np.isfinite(top), top, 0))
         return e / e.sum(axis, keepdims=True)
@@ -87,14 +96,15 @@ class Small:
         n = s.shape[-1]
         hide = np.broadcast_to(~visible[None, :], (n, n)).copy()
         if causal:
-            hide |= np.triu(np.ones((n, n), bool), 1)
+            ahead = 0 if self.has("mask-on-itself") else 2 if self.has("mask-shifted") else 1
+            hide |= np.triu(np.ones((n, n), bool), ahead)
         if self.has("mask-missing"):
             return s
         if self.has("mask-flipped"):
             hide = np.tril(np.ones((n, n), bool), -1)
         if self.has("mask-finite"):
             return s + np.where(hide, -10.0, 0.0)
-        return np.where(hide, -np.inf, s)
+        return np.where(hide, -1e9 if self.has("mask-on-itself") else -np.inf, s)
 
     def rotate(self, x: np.ndarray, theta: float) -> np.ndarray:
         n, d = x.shape[-2:]
@@ -115,6 +125,8 @@ class Small:
         q = keep("query", self.split(self.linear(x, f"{at}.query"), self.heads))
         k = keep("key", self.split(self.linear(x, f"{at}.key"), self.kv_heads))
         v = keep("value", self.split(self.linear(x, f"{at}.value"), self.kv_heads))
+        if self.has("heads-read"):  # the matrices are printed side by side, and split afterwards
+            q, k, v = (a.transpose(1, 0, 2).reshape(a.shape) for a in (q, k, v))
         if theta is not None:
             q, k = keep("query_rotated", self.rotate(q, theta)), keep("key_rotated", self.rotate(k, theta))
         share, width = self.heads // self.kv_heads, q.shape[-1]
@@ -143,14 +155,15 @@ class Small:
         if self.has("dropout-on"):
             drop = np.random.default_rng(3).random(a.shape) < 0.1
             a = keep("weights", np.where(drop, 0, a / 0.9))
-        c = keep("context", a @ v)
+        c = keep("context", (a.transpose(0, 2, 1) if self.has("attention-transposed") else a) @ v)
         if self.has("heads-order"):
             joined = c.reshape(x.shape[0], -1)
         elif self.has("heads-dealt"):
             joined = c.transpose(1, 2, 0).reshape(x.shape[0], -1)
         else:
             joined = c.transpose(1, 0, 2).reshape(x.shape[0], -1)
-        return keep("output", self.linear(keep("concat", joined), f"{at}.output"))
+        keep("concat", joined)
+        return keep("output", joined if self.has("projection-missing") else self.linear(joined, f"{at}.output"))
 
     def activation(self, x: np.ndarray, kind: str) -> np.ndarray:
         if self.has("activation"):
@@ -175,7 +188,8 @@ class Small:
             active = self.keep(f"{at}.gated", active * hidden)
         else:
             active = self.keep(f"{at}.activation", self.activation(hidden, kind))
-        return self.keep(f"{at}.output", self.linear(active, f"{at}.output"))
+        out = self.linear(active, f"{at}.output")
+        return self.keep(f"{at}.output", self.activation(out, kind) if self.has("activation-last") else out)
 
     def sublayer(self, x: np.ndarray, at: str, place: str, f: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         if self.has("norm-place"):
@@ -198,7 +212,7 @@ def sines(n: int, d: int, faults: frozenset[str]) -> np.ndarray:
         for j in range(d):
             i = j // 2 if "position-halves" not in faults else j % (d // 2)
             exponent = 2 * j / d if "position-exponent" in faults else 2 * i / d
-            angle = (pos + start) / 10000**exponent
+            angle = (pos + start) / (1000 if "position-base" in faults else 10000) ** exponent
             cosine = j % 2 if "position-halves" not in faults else j >= d // 2
             pe[pos, j] = math.cos(angle) if cosine else math.sin(angle)
     return pe

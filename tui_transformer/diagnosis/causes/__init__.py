@@ -5,7 +5,7 @@ from tui_transformer.diagnosis.causes.cap import uncapped
 from tui_transformer.diagnosis.causes.cause import Cause, Causes
 from tui_transformer.diagnosis.causes.embedding import embedded_wrongly
 from tui_transformer.diagnosis.causes.experts import routed_wrongly
-from tui_transformer.diagnosis.causes.heads import shared_wrongly, split_wrongly
+from tui_transformer.diagnosis.causes.heads import averaged_wrongly, shared_wrongly, split_wrongly
 from tui_transformer.diagnosis.causes.loss import shifted_wrongly
 from tui_transformer.diagnosis.causes.mask import masked_wrongly
 from tui_transformer.diagnosis.causes.norm_place import placed_wrongly
@@ -26,6 +26,7 @@ CAUSES: tuple[Causes, ...] = (
     read_wrongly,
     split_wrongly,
     shared_wrongly,
+    averaged_wrongly,
     rotated_wrongly,
     encoded_wrongly,
     embedded_wrongly,

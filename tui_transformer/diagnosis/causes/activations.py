@@ -11,6 +11,7 @@ from tui_transformer.diagnosis.causes.cause import CPU, Cause, Function, changin
 from tui_transformer.diagnosis.evaluation import Segment
 from tui_transformer.engine.backend import Array
 from tui_transformer.engine.ops import Gate, Gelu, GeluTanh, Op, Relu, Silu
+from tui_transformer.engine.program import Step
 
 EXACT: Mapping[str, tuple[str, Op]] = {
     "gelu-tanh": ("GELU by tanh", GeluTanh()),
@@ -53,6 +54,23 @@ def activated_otherwise(segment: Segment) -> Iterator[Cause]:
         for words, function in OTHERS.items():
             change = changing(instead(step, function) for step in group)
             yield Cause("activation", change, f"with {words}: this model has {right}")
+    yield from _at_the_end(segment)
+
+
+def _at_the_end(segment: Segment) -> Iterator[Cause]:
+    """The activation once more after the second product."""
+    ends = [step for step in segment.steps if step.name.endswith("feed_forward.output")]
+    for group in groups(ends):
+        own = segment.program.by_name.get(group[0].name.replace(".output", ".activation"))
+        if own is None or not isinstance(own.op, Gelu | GeluTanh | Relu | Silu):
+            continue
+        for op in dict.fromkeys((own.op, Relu())):
+            says = "with an activation after the second product too: the feed-forward layer ends linearly"
+            yield Cause("activation-last", changing(instead(step, _active(step, op)) for step in group), says)
+
+
+def _active(step: Step, op: Op) -> Function:
+    return lambda *inputs: op.forward(CPU, step.op.forward(CPU, *inputs))
 
 
 def gated_wrongly(segment: Segment) -> Iterator[Cause]:

@@ -9,7 +9,7 @@ import numpy as np
 from tui_transformer.diagnosis.causes.cause import CPU, Cause, Function, around, changing, groups, instead
 from tui_transformer.diagnosis.evaluation import Segment
 from tui_transformer.engine.backend import Array
-from tui_transformer.engine.ops import Context, MergeHeads, Project, Scores
+from tui_transformer.engine.ops import Context, MergeHeads, Project, Rotate, Scores
 from tui_transformer.engine.program import Step
 
 SAYS = {
@@ -31,6 +31,51 @@ def split_wrongly(segment: Segment) -> Iterator[Cause]:
         for order, says in SAYS.items():
             change = changing(_in_order(step, order) for step in group)
             yield Cause("heads-order", change, f"{WRONG[order]}: {says}")
+    yield from _split_after(segment, merges)
+
+
+def averaged_wrongly(segment: Segment) -> Iterator[Cause]:
+    """Values that are added up with the weights of a column."""
+    steps = [step for step in segment.steps if isinstance(step.op, Context)]
+    for group in groups(steps):
+        turned = changing(around(step, lambda weights, *rest: (weights.swapaxes(-1, -2), *rest)) for step in group)
+        says = "when the weights are transposed before the values: row i of the weights adds up the values for token i"
+        yield Cause("attention-transposed", turned, says)
+
+
+def _split_after(segment: Segment, merges: Sequence[Step]) -> Iterator[Cause]:
+    """Matrices that are right side by side, as the dump has them, and are split wrongly where they are read."""
+    readers = [
+        step
+        for step in segment.steps
+        if isinstance(step.op, Scores | Context | Rotate) and any(name in segment.given for name in step.inputs)
+    ]
+    for group in groups(readers):
+        for order, says in SAYS.items():
+            split = [_read_in_order(segment, step, order) for step in group]
+            for joined in ((), merges) if merges else ((),):
+                change = changing((*split, *(_in_order(step, order) for step in joined)))
+                yield Cause("heads-order", change, f"{WRONG[order]}: {says}")
+
+
+def _read_in_order(segment: Segment, step: Step, order: str) -> Step:
+    """A step that splits its columns into heads in another order: queries and keys, what is rotated, or the values."""
+    split_there = (0, 1) if isinstance(step.op, Scores) else (0,) if isinstance(step.op, Rotate) else (1,)
+    wrong = [name in segment.given and i in split_there for i, name in enumerate(step.inputs)]
+
+    def split(*inputs: Array) -> tuple[Array, ...]:
+        return tuple(_again(x, order) if is_wrong else x for x, is_wrong in zip(inputs, wrong, strict=True))
+
+    return around(step, split)
+
+
+def _again(right: Array, order: str) -> Array:
+    """Heads of columns that are put side by side and split once more."""
+    batch, heads, rows, width = right.shape
+    columns = np.ascontiguousarray(right.swapaxes(1, 2)).reshape(batch, rows, heads * width)
+    if order == "memory":
+        return columns.reshape(batch, heads, rows, width)
+    return columns.reshape(batch, rows, width, heads).transpose(0, 3, 1, 2)
 
 
 def _in_order(step: Step, order: str) -> Step:
@@ -39,12 +84,7 @@ def _in_order(step: Step, order: str) -> Step:
 
 def _split(step: Step, order: str) -> Function:
     def function(*inputs: Array) -> Array:
-        right = step.op.forward(CPU, *inputs)
-        batch, heads, rows, width = right.shape
-        columns = right.swapaxes(1, 2).reshape(batch, rows, heads * width)
-        if order == "memory":
-            return columns.reshape(batch, heads, rows, width)
-        return columns.reshape(batch, rows, width, heads).transpose(0, 3, 1, 2)
+        return _again(step.op.forward(CPU, *inputs), order)
 
     return function
 

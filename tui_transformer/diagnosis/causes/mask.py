@@ -17,6 +17,14 @@ HIDING = (-1e4, -1e9, -1e3, -100.0, -10.0, -1.0)
 """Numbers that are added to hide a key."""
 
 
+SHIFTED = (
+    (1, -np.inf, "when a query may not look at itself: hide only the keys after it"),
+    (1, -1e9, "when a query may not look at itself: hide only the keys after it"),
+    (-1, -np.inf, "when a query may look at the key after it: hide every key after the query itself"),
+)
+"""A causal mask that begins one column too early or too late, and the number that hides."""
+
+
 def masked_wrongly(segment: Segment) -> Iterator[Cause]:
     """No mask, the complement or transpose of it, a number for −∞, a product, a mask after the softmax."""
     steps = [step for step in segment.steps if isinstance(step.op, Mask)]
@@ -38,8 +46,9 @@ def _absent(group: Sequence[Step]) -> Iterator[Cause]:
         yield Cause("mask-missing", later, says)
         unpadded = changing(instead(step, _without_padding(step)) for step in group)
         yield Cause("mask-missing", unpadded, "without the padding mask: put −∞ at keys that are padding")
-        strict = changing(instead(step, _strict(step)) for step in group)
-        yield Cause("mask-shifted", strict, "when a query may not look at itself: hide only the keys after it")
+        for by, number, says in SHIFTED:
+            shifted = changing(instead(step, _shifted(step, by, number)) for step in group)
+            yield Cause("mask-shifted", shifted, says)
     else:
         causal = changing(instead(step, _with_causal(step)) for step in group)
         yield Cause("mask-added", causal, "with a causal mask: here a query may look at every key")
@@ -137,9 +146,9 @@ def _with_causal(step: Step) -> Function:
     return function
 
 
-def _strict(step: Step) -> Function:
+def _shifted(step: Step, by: int, number: float) -> Function:
     def function(scores: Array, queries: Array, keys: Array, visible: Array) -> Array:
-        return np.where(hidden(step, scores, queries, keys + 1, visible), -np.inf, scores)
+        return np.where(hidden(step, scores, queries, keys + by, visible), number, scores)
 
     return function
 

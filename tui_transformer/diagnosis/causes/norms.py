@@ -13,7 +13,7 @@ from tui_transformer.engine.backend import Array
 from tui_transformer.engine.ops import LayerNorm, NormOfSum, RmsNorm
 from tui_transformer.engine.program import Step
 
-EPSILONS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-3, 1e-9, 1e-10, 1e-4, 0.0)
+EPSILONS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-3, 1e-9, 1e-10, 1e-4, 1e-2, 0.1, 0.0)
 NORMS = (LayerNorm, RmsNorm, NormOfSum)
 
 
@@ -28,6 +28,8 @@ class Recipe:
         gamma: The result is multiplied by γ.
         beta: β is added.
         epsilon: In place of the right one.
+        axis: The axis that mean and variance are taken over.
+        exchanged: γ and β are in each other's place.
     """
 
     centred: bool = True
@@ -36,6 +38,8 @@ class Recipe:
     gamma: bool = True
     beta: bool = True
     epsilon: float | None = None
+    axis: int = -1
+    exchanged: bool = False
 
 
 def normalised_otherwise(segment: Segment) -> Iterator[Cause]:
@@ -56,11 +60,15 @@ def normalised_otherwise(segment: Segment) -> Iterator[Cause]:
             yield _cause("norm-beta-missing", group, Recipe(beta=False), "without β: add the norm's bias")
             says = "without γ and β: multiply by the norm's weight and add its bias"
             yield _cause("norm-gamma-missing", group, Recipe(gamma=False, beta=False), says)
+            says = "when γ and β are exchanged: multiply by the norm's weight, then add its bias"
+            yield _cause("norm-exchanged", group, Recipe(exchanged=True), says)
             says = "when the mean is not taken off: this is a layer norm, not an RMS norm"
             yield _cause("norm-kind", group, Recipe(centred=False), says)
         else:
             says = "when the mean is taken off: this is an RMS norm, not a layer norm"
             yield _cause("norm-kind", group, Recipe(centred=True), says)
+        says = "when mean and variance are taken over the tokens: take them over the columns of each token"
+        yield _cause("norm-axis", group, Recipe(axis=-2), says)
         says = "without the norm: normalise here"
         yield Cause("norm-missing", changing(instead(step, _sum(step)) for step in group), says)
 
@@ -92,10 +100,10 @@ def _norm(step: Step, recipe: Recipe) -> Function:
 
     def function(*inputs: Array) -> Array:
         x: Array = sum(inputs[1:parts], inputs[0])
-        weights = inputs[parts:]
+        weights = inputs[parts:][:: -1 if recipe.exchanged else 1]
         if recipe.centred:
-            x = x - x.mean(axis=-1, keepdims=True)
-        variance = (x**2).sum(axis=-1, keepdims=True) / (x.shape[-1] - recipe.degrees)
+            x = x - x.mean(axis=recipe.axis, keepdims=True)
+        variance = (x**2).sum(axis=recipe.axis, keepdims=True) / (x.shape[recipe.axis] - recipe.degrees)
         normal = x / (np.sqrt(variance) + epsilon if recipe.outside else np.sqrt(variance + epsilon))
         gamma = getattr(step.op, "offset", 0.0) + weights[0] if recipe.gamma and weights else 1.0
         beta = weights[1] if recipe.beta and len(weights) > 1 else 0.0

@@ -14,6 +14,8 @@ from tui_transformer.engine.ops import Embed, Sinusoid
 from tui_transformer.engine.program import Step
 
 BASE = 10000.0
+BASES = (1000.0, 100.0, 100_000.0, 1_000_000.0, 500_000.0, 1024.0)
+"""Numbers that are taken in its place."""
 
 
 def encoded_wrongly(segment: Segment) -> Iterator[Cause]:
@@ -67,6 +69,9 @@ def _sinusoids(group: tuple[Step, ...]) -> Iterator[Cause]:
         ("position-swapped", _cosine_first, "when cosine is in even columns: sine is in even ones, cosine in odd ones"),
     ):
         yield Cause(name, changing(instead(step, _encoding(step, function)) for step in group), words)
+    for base in BASES:
+        says = f"with powers of {base:g}: they are of {BASE:g}"
+        yield Cause("position-base", changing(instead(step, _encoding(step, _paired, base)) for step in group), says)
 
 
 def _turned(op: Sinusoid) -> Sinusoid:
@@ -77,15 +82,19 @@ Angle = Callable[[Array, int], tuple[Array, Array]]
 """The exponent of 10000 of every column, and which columns are sines."""
 
 
-def _encoding(step: Step, angle: Angle) -> Function:
+def _encoding(step: Step, angle: Angle, base: float = BASE) -> Function:
     width = step.shape[-1]
 
     def function(places: Array) -> Array:
         exponent, sine = angle(np.arange(width), width)
-        angles = places[..., None] / BASE**exponent
+        angles = places[..., None] / base**exponent
         return np.where(sine, np.sin(angles), np.cos(angles))
 
     return function
+
+
+def _paired(column: Array, width: int) -> tuple[Array, Array]:
+    return 2 * (column // 2) / width, column % 2 == 0
 
 
 def _by_column(column: Array, width: int) -> tuple[Array, Array]:

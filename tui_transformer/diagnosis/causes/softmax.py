@@ -11,6 +11,8 @@ from tui_transformer.diagnosis.evaluation import Segment
 from tui_transformer.engine.backend import Array
 from tui_transformer.engine.ops import Softmax
 
+HIDDEN = -1e9
+
 
 def normalised_wrongly(segment: Segment) -> Iterator[Cause]:
     """Over the queries, over the heads, over the whole matrix; not at all."""
@@ -31,6 +33,8 @@ def normalised_wrongly(segment: Segment) -> Iterator[Cause]:
 
 def _over(axes: tuple[int, ...]) -> Function:
     def softmax(scores: Array) -> Array:
+        if axes == (-3,):  # a cell is hidden in every head: what stands for −∞ is shared among them
+            scores = np.where(np.isneginf(scores), HIDDEN, scores)
         top = scores.max(axis=axes, keepdims=True)
         exponentials = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
         total = exponentials.sum(axis=axes, keepdims=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 
-from tui_transformer.diagnosis.causes.cause import MOST_ALONE, Cause, around, changing, groups, kind, last
+from tui_transformer.diagnosis.causes.cause import MOST_ALONE, Cause, around, changing, groups, instead, kind, last
 from tui_transformer.diagnosis.evaluation import Change, Segment
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Linear, Project, Unembed
@@ -36,7 +38,7 @@ def biased_wrongly(segment: Segment) -> Iterator[Cause]:
 
 
 def exchanged(segment: Segment) -> Iterator[Cause]:
-    """Two matrices of a sublayer of the same shape in each other's place: query and key, key and value."""
+    """Matrices in the place of others: of the same sublayer, of another layer; none at all."""
     steps = [step for step in segment.steps if isinstance(step.op, Project)]
     if len(steps) > 3 * MOST_ALONE:
         return
@@ -48,6 +50,46 @@ def exchanged(segment: Segment) -> Iterator[Cause]:
                 step = replace(first, inputs=(first.inputs[0], *second.inputs[1:]))
                 says = f"with the weights of the {last(second.name)}: take those of the {last(first.name)}"
                 yield Cause("weight-exchanged", changing([step]), says)
+
+    yield from _both_ways(segment)
+    yield from _of_another_layer(segment)
+    yield from _left_out(segment)
+
+
+def _both_ways(segment: Segment) -> Iterator[Cause]:
+    """Two matrices of every attention that took each other's place, where neither product is in the dump."""
+    pairs: dict[tuple[str, str], list[Step]] = {}
+    for first, second in combinations([step for step in segment.steps if isinstance(step.op, Project)], 2):
+        if first.sublayer == second.sublayer and first.shape == second.shape and first.inputs[0] == second.inputs[0]:
+            swapped = replace(first, inputs=second.inputs), replace(second, inputs=first.inputs)
+            pairs.setdefault((last(first.name), last(second.name)), []).extend(swapped)
+    for (one, other), steps in pairs.items():
+        says = f"when {one} and {other} have each other's weights: exchange them"
+        yield Cause("weight-exchanged", changing(steps), says)
+
+
+def _of_another_layer(segment: Segment) -> Iterator[Cause]:
+    """The weights of the first layer in all of them."""
+    weights = segment.program.weights
+    inputs = {name: other for name in segment.weights if (other := _first_layer(name)) != name and other in weights}
+    if inputs:
+        changed = [replace(s, inputs=tuple(inputs.get(name, name) for name in s.inputs)) for s in segment.steps]
+        says = "with the weights of layer 0: every layer has its own"
+        yield Cause("layer-repeated", changing(s for s in changed if s not in segment.steps), says)
+
+
+def _first_layer(name: str) -> str:
+    """The weight of the same name in layer 0."""
+    return re.sub(r"^(encoder|decoder)\.\d+\.", r"\1.0.", name)
+
+
+def _left_out(segment: Segment) -> Iterator[Cause]:
+    """The projection of the joined heads, which has the width that they have."""
+    steps = [step for step in segment.steps if isinstance(step.op, Linear) and step.name.endswith("attention.output")]
+    square = [step for step in steps if len({axis.size for axis in segment.program.weights[step.inputs[MATRIX]]}) == 1]
+    for group in groups(square):
+        bare = changing(instead(step, lambda x, *_: x) for step in group)
+        yield Cause("projection-missing", bare, "without the output projection: multiply the joined heads by W_O")
 
 
 def _linear(segment: Segment) -> list[Step]:
