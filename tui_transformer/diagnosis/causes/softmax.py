@@ -11,7 +11,8 @@ from tui_transformer.diagnosis.evaluation import Segment
 from tui_transformer.engine.backend import Array
 from tui_transformer.engine.ops import Softmax
 
-HIDDEN = -1e9
+HIDDEN = (-np.inf, -1e9)
+"""What a hidden score is: along another axis than that of the keys, all of them may be hidden."""
 
 
 def normalised_wrongly(segment: Segment) -> Iterator[Cause]:
@@ -22,19 +23,19 @@ def normalised_wrongly(segment: Segment) -> Iterator[Cause]:
         if len(group[0].axes) == 3:
             along[(-3,)] = "the heads"
         for axes, words in along.items():
-            change = changing(instead(step, _over(axes)) for step in group)
-            says = f"when the softmax goes over {words}: take it over the last axis, so that each row sums to 1"
-            yield Cause("softmax-axis", change, says)
+            for hidden in HIDDEN:
+                change = changing(instead(step, _over(axes, hidden)) for step in group)
+                says = f"when the softmax goes over {words}: take it over the last axis, so that each row sums to 1"
+                yield Cause("softmax-axis", change, says)
         none = changing(instead(step, lambda scores: scores) for step in group)
         yield Cause("softmax-missing", none, "without the softmax: take e^s ÷ Σ e^s of every row")
         whole = changing(instead(step, np.exp) for step in group)
         yield Cause("softmax-sum-missing", whole, "without the division by the sum: divide e^s by Σ e^s of its row")
 
 
-def _over(axes: tuple[int, ...]) -> Function:
+def _over(axes: tuple[int, ...], hidden: float) -> Function:
     def softmax(scores: Array) -> Array:
-        if axes == (-3,):  # a cell is hidden in every head: what stands for −∞ is shared among them
-            scores = np.where(np.isneginf(scores), HIDDEN, scores)
+        scores = np.where(np.isneginf(scores), hidden, scores)
         top = scores.max(axis=axes, keepdims=True)
         exponentials = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
         total = exponentials.sum(axis=axes, keepdims=True)
