@@ -60,7 +60,7 @@ async def test_cells_of_the_lens_have_their_probability(monkeypatch):
         await explorer.press("L")
         await explorer.shown("all words on screen")
         share = float(explorer.session.trace["output.probabilities"][0].max())
-        await explorer.shown(f"{share:.2f}".removeprefix("0"))
+        await explorer.shown(percent(share))
 
 
 async def test_targets_are_completed_from_the_vocabulary():

@@ -9,6 +9,7 @@ from reference import REFERENCES
 
 from tui_transformer.explorer.shell.help import HelpScreen
 from tui_transformer.explorer.shell.overview import Overview
+from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.tools.heads.screen import HeadsScreen
 from tui_transformer.explorer.tools.lens.screen import LensScreen
 from tui_transformer.explorer.tools.links.screen import LinksScreen
@@ -130,7 +131,7 @@ async def test_links_lead_to_their_cells() -> None:
         best = screen.found[0]
         weights = explorer.session.trace[best.step]
         assert weights[best.head, best.query, best.key] == pytest.approx(best.weight)
-        assert f"{best.weight:.3f}" in explorer.text
+        assert percent(best.weight) in explorer.text
         await explorer.press("enter")
         assert (explorer.stop, explorer.position.place.head) == (best.step, best.head)
         assert (explorer.position.place.row, explorer.position.place.column) == (best.query, best.key)
@@ -184,7 +185,7 @@ async def test_the_lens_ends_with_the_models_own_words() -> None:
         await opened(explorer, "L")
         best = explorer.session.trace["output.probabilities"][0]
         word = explorer.session.model.word(int(best.argmax()))
-        assert f"{word} {best.max():.3f}" in explorer.text
+        assert f"{word} {percent(best.max())}" in explorer.text
         assert "the model's own probabilities" in explorer.text
         await explorer.press("up", "right", "enter")
         assert explorer.stop == "decoder.0.feed_forward.residual"

@@ -13,7 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_transformer.explorer.main.exploration import Exploration
-from tui_transformer.explorer.main.panes.cell import CellPane
+from tui_transformer.explorer.main.panes.cell import ABOUT, CELL_TITLE, CellPane
 from tui_transformer.explorer.main.panes.chart import ChartPane
 from tui_transformer.explorer.main.panes.pair import MatrixPair
 from tui_transformer.explorer.main.panes.scene_pane import ScenePane
@@ -41,7 +41,7 @@ PANES = {
     "steps": "Steps",
     "heads": "Heads",
     "matrix": "Matrix",
-    "cell": "Cell",
+    "cell": CELL_TITLE,
     "chart": "Chart",
 }
 """The panes that can have the keys, in the order of their digits, and what is written in their borders."""
@@ -203,7 +203,7 @@ class Panes:
 
     def begin(self) -> None:
         """Write the titles into the borders, when the panes are there."""
-        for name, title in (PANES | {"about": "What it is"}).items():
+        for name, title in (PANES | {"about": ABOUT}).items():
             if name not in UNNAMED:
                 self._screen.query_one(f"#{name}", Widget).border_title = title
         self.drawing = tuple(node for node in self._screen.query(Widget) if isinstance(node, ScenePane))

@@ -14,6 +14,7 @@ from tui_transformer.explorer.main.layout import OVERLAY, PANES, Panes
 from tui_transformer.explorer.main.lines import Lines
 from tui_transformer.explorer.main.overlay import apart, details
 from tui_transformer.explorer.main.panes import texts
+from tui_transformer.explorer.main.panes.cell import CellPane
 from tui_transformer.explorer.main.panes.pair import MatrixPair, need_of
 from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.text import WORDS, TextPane
@@ -122,6 +123,7 @@ class Presenter:
         self._explored.scene = None
         self.details.show_heads_pane(shown=False)
         self._show_panes()
+        self._screen.query_one(CellPane).tell(texts.about(self._explored.session, stop))
         if stop in WORDS:
             session, words, warmth = self._explored.session, WORDS[stop], self._explored.view.temperature
             self._screen.query_one(TextPane).border_title = words.title

@@ -27,9 +27,14 @@ class Guess:
     word: str
     share: float
 
+    @property
+    def name(self) -> str:
+        """The word without the space that it begins with; safe to show."""
+        return visible(self.word.strip(BLANKS)) or repr(self.word)
+
     def __str__(self) -> str:
         """`question 99.9 %`."""
-        return f"{visible(self.word.strip(BLANKS)) or repr(self.word)} {percent(self.share)}"
+        return f"{self.name} {percent(self.share)}"
 
 
 def percent(share: float) -> str:
@@ -39,6 +44,12 @@ def percent(share: float) -> str:
     if 0 < share < LEAST:
         return f"<{LEAST:.2%}".replace("%", " %")
     return f"{share:.1%}".replace("%", " %") if share >= 10 * LEAST else f"{share:.2%}".replace("%", " %")
+
+
+def signed_percent(change: float) -> str:
+    """A relative change: `+8.7 %`, `−13.3 %`; `<0.01 %` where its size is less."""
+    sign = "" if abs(change) < LEAST else "+" if change > 0 else "−"
+    return f"{sign}{percent(abs(change))}"
 
 
 def answers(session: Session) -> bool:

@@ -22,8 +22,8 @@ WIDTHS = (6, 9, 12, 16, 24)
 _NARROWEST, _WIDEST = 9, 24
 _TALLEST = 3
 _GAP = 1
-_WITH_NUMBER = 11
-"""Columns of a cell in which its number stands behind the word."""
+_WITH_NUMBER, _WITH_SHARE = 16, 11
+"""Columns of a cell in which its number stands behind the word, in full or as a share of two digits."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,14 @@ class WordCells:
         columns: The label of every column.
         cell: The word of a cell and its number; None while it is not known.
         scale: The range that the colours stand for.
+        number: How a number is written.
     """
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     cell: Callable[[int, int], tuple[str, float] | None]
     scale: Scale
+    number: Callable[[float], str] = "{:.3g}".format
 
 
 def _share(found: tuple[str, float]) -> str:
@@ -118,7 +120,7 @@ class WordTable(GridWidget, can_focus=True):
         if not self._cells.rows or row >= grid.rows:
             return Strip.blank(self.size.width, page)
         heading, is_text = y < grid.header, line == grid.text_line
-        segments = self._header(columns) if heading else self._row(row, columns, is_text=is_text)
+        segments = self._header(columns) if heading else self._row(row, columns, line - grid.text_line)
         hidden = self.scroll_offset.x - columns.start * grid.cell_width
         room = max(self.viewport.width - grid.gutter, 0)
         cells = Strip(segments).crop_extend(hidden, hidden + room, page)
@@ -137,28 +139,41 @@ class WordTable(GridWidget, can_focus=True):
             for column in columns
         ]
 
-    def _row(self, row: int, columns: range, *, is_text: bool) -> list[Segment]:
+    def _row(self, row: int, columns: range, line: int) -> list[Segment]:
+        """A line of a row: 0 is the one of the words, the next that of the numbers that have no room beside them."""
         colors = palette(self._cells.scale.kind, Surface.of(self.app), self.ink())
         found = [self._cells.cell(row, column) for column in columns]
         numbers = np.array([np.nan if each is None else each[1] for each in found])
         levels = colors.levels(numbers, self._cells.scale).tolist()
         segments: list[Segment] = []
         for column, each, level in zip(columns, found, levels, strict=True):
-            shown = each if is_text or each is None else ("", each[1])
-            segments += self._word(shown, level, colors, under=(row, column) == self.at)
+            segments += self._word(self._written(each, line), level, colors, under=(row, column) == self.at)
         return segments
 
-    def _word(self, found: tuple[str, float] | None, level: int, colors: Palette, *, under: bool) -> list[Segment]:
-        """A word in its colour; without colours a glyph for the level stands in front."""
+    def _written(self, found: tuple[str, float] | None, line: int) -> str | None:
+        """What a line of a cell says; None where the cell is not known."""
+        if found is None:
+            return None
+        (word, value), width = found, self.grid.cell_width - _GAP
+        number, below = self._cells.number(value), self.grid.cell_height > 1 and width < _WITH_NUMBER
+        if line:
+            return number if line == 1 and below else ""
+        room = width - 2
+        if below or width < _WITH_SHARE:
+            return word
+        behind = f" {number:>7}" if width >= _WITH_NUMBER else _share(found)
+        return fit_label(word, room - len(behind)) + behind
+
+    def _word(self, found: str | None, level: int, colors: Palette, *, under: bool) -> list[Segment]:
+        """A text in its colour; without colours a glyph for the level stands in front."""
         width, page = self.grid.cell_width - _GAP, self.ink()
         gap = Segment(" " * _GAP, page)
         if found is None:
             return [Segment(fit_label("·", width), self._label_style(marked=under)), gap]
         style = self.ink("word-table--cursor") if under else colors.styles[level]
         front = "" if colors.has_color else colors.glyphs[level][-1]
-        share = _share(found) if width >= _WITH_NUMBER and found[0] else ""
-        word = fit_label(f" {found[0]}" if colors.has_color else found[0], width - len(front) - len(share))
-        return [*([Segment(front, page)] if front else []), Segment(word + share, style), gap]
+        word = fit_label(f" {found}" if colors.has_color else found, width - len(front))
+        return [*([Segment(front, page)] if front else []), Segment(word, style), gap]
 
     def _lay_out(self) -> None:
         """Choose the width of cells: what was wished for, else so that all columns fit if they can."""

@@ -16,6 +16,7 @@ from tui_transformer.engine.targets import Target, every
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.help import HelpScreen
 from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.explorer.state.answer import percent, signed_percent
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation import search as effect_search
@@ -54,7 +55,7 @@ async def complete(explorer: Explorer) -> AblateScreen:
 def rows(explorer: Explorer) -> list[tuple[str, list[str], int]]:
     """Name, numbers and length of the bar of every line on the screen."""
     lines = re.findall(r"^│ (\S.*?) {2,}([+−\d].*?) *(━*╸?) *▅?▃?.?│$", explorer.text, re.MULTILINE)
-    return [(name, numbers.split(), len(bar)) for name, numbers, bar in lines]
+    return [(name, re.split(" {2,}", numbers), len(bar)) for name, numbers, bar in lines]
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
@@ -68,7 +69,7 @@ async def test_the_table_lists_every_head_by_its_effect(size: tuple[int, int]) -
         for target, effect in found:
             name = f"layer {target.place.split('.')[1]} · head {target.number}"
             assert effect.change is not None
-            numbers = [f"{effect.change:+.4f}", f"{effect.divergence:.4f}", f"{np.expm1(effect.change):+.1%}"]
+            numbers = [f"{effect.change:+.4f}", f"{effect.divergence:.4f}", signed_percent(np.expm1(effect.change))]
             expected.append((name, [number.replace("-", "−") for number in numbers]))
         shown = rows(explorer)
         assert [row[:2] for row in shown] == expected
@@ -89,7 +90,7 @@ async def test_a_key_goes_through_layers_positions_and_neurons() -> None:
         assert sorted(row[0] for row in rows(explorer)) == ["layer 0", "layer 1"]
         await explorer.press("f")
         await complete(explorer)
-        tokens = [token.text for token in explorer.session.encoding.tokens]
+        tokens = [explorer.session.model.label(token.text) for token in explorer.session.encoding.tokens]
         assert sorted(row[0] for row in rows(explorer)) == sorted(f"{i} {word}" for i, word in enumerate(tokens))
         await explorer.press("}")
         await complete(explorer)
@@ -151,8 +152,8 @@ async def test_enter_makes_the_ablation_beside_what_was_before() -> None:
         message = explorer.messages[-1]
         for shares in (before, after):
             best = int(shares.argmax())
-            assert f"{shares[best]:.1%}" in message
-            assert repr(base.model.word(best)) in message
+            assert percent(shares[best]) in message
+            assert base.model.word(best).strip("Ġ") in message
         change = np.log(after[before.argmax()]) - np.log(before.max())
         assert f"{change:+.3g}".replace("-", "−") in message
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import ClassVar
 
 from rich.text import Text
@@ -13,6 +14,7 @@ from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.explanation import Explanation, Operand, Value
 from tui_transformer.engine.program import Program
 from tui_transformer.explorer.main.panes.cell_lines import CellLines, Inks
+from tui_transformer.explorer.main.panes.texts import about
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.shell.actions import CELL
 from tui_transformer.explorer.shell.keys import bindings
@@ -21,9 +23,12 @@ from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.views.step_view import Labels
 
+CELL_TITLE, ABOUT = "Cell", "What it is"
+"""What is written in the border: where there is a cell, and where there is none."""
+
 
 class CellPane(LineList):
-    """The working of one cell."""
+    """The working of one cell, and below it what the step is, why it is there and what to look for."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(CELL)
     COMPONENT_CLASSES: ClassVar[set[str]] = {"cell--plain", "cell--quiet", "cell--accent"}
@@ -52,12 +57,14 @@ class CellPane(LineList):
         self._values: tuple[Value, ...] = ()
         self._edited = ""
         self._near: tuple[Near, ...] | None = None
+        self._about = ""
 
     def show_scene(self, session: Session, scene: Scene | None) -> None:
         """Show how the cell was made, and how it was set if it was."""
         if scene is None:
             self.clear()
         elif (working := scene.working) is not None:
+            self._about = about(session, scene.view.name)
             edited = how_set(session.trace.edits, working.name, working.index)
             self._near = scene.near
             self.show_working(working, session.trace.program, session.labels, scene.values, edited)
@@ -77,8 +84,17 @@ class CellPane(LineList):
 
     def clear(self) -> None:
         """Show nothing."""
+        self.tell("")
+
+    def tell(self, words: str) -> None:
+        """Show what a stop is that has no cells."""
         self._working = self._shown = None
-        self.show(0, lambda _: Text(""))
+        self._about = words
+        self._redraw(None)
+
+    def on_resize(self) -> None:
+        """Fold the words for the new width."""
+        self._redraw(self.cursor)
 
     def action_order(self) -> None:
         """Terms in their order, or the largest first."""
@@ -92,23 +108,34 @@ class CellPane(LineList):
             self._redraw(self.cursor)
 
     def _redraw(self, cursor: int | None) -> None:
+        title = ABOUT if self._shown is None and self._about else CELL_TITLE
+        if self.border_title != title:
+            self.border_title = title
+        width = max(self.size.width - 1, 1)
+        folded = [Text(line) for part in self._about.split("\n") for line in (*wrap(part, width), "")][:-1]
         if self._shown is None:
+            self.show(len(folded), lambda index: folded[index])
             return
         names = ("plain", "quiet", "accent")
         inks = Inks(*(self.get_component_rich_style(f"cell--{name}", partial=True) for name in names))
         lines = self._working = CellLines(*self._shown, inks, self._by_size, self._values, self._edited, self._near)
-        self.show(len(lines), lambda index: lines.line(index, self.size.width - 1).text)
+        below = [Text(""), *folded] if folded else []
+
+        def line(index: int) -> Text:
+            return lines.line(index, width).text if index < len(lines) else below[index - len(lines)]
+
+        self.show(len(lines) + len(below), line)
         self.cursor = lines.first_target() if cursor is None else min(cursor, len(lines) - 1)
 
     def action_follow_second(self) -> None:
         """Go to the second factor of the product under the cursor."""
-        if self._working is not None and self.cursor is not None:
+        if self._working is not None and self.cursor is not None and self.cursor < len(self._working):
             self._follow(self._working.line(self.cursor, 40).second)
 
     @on(LineList.Chosen)
     def _chosen(self, event: LineList.Chosen) -> None:
         event.stop()
-        if self._working is not None:
+        if self._working is not None and event.index < len(self._working):
             self._follow(self._working.line(event.index, 40).target)
 
     def _follow(self, target: Operand | None) -> None:

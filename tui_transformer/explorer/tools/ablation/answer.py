@@ -32,7 +32,7 @@ class Answers:
 
     @property
     def line(self) -> str:
-        """`answer at position 7, !: the 12.3% … → a 9.0% …, change of ln p(the) −0.31, divergence 0.05`."""
+        """`answer at position 7, !: the 12.3 % … → a 9.0 % …, change of ln p(the) −0.31, divergence 0.05`."""
         found = self.effect
         if found.value is not None and found.change is not None:
             was = found.value - found.change
@@ -40,7 +40,7 @@ class Answers:
             return f"answer at {self.where}: {_listed(self.before)} → {_listed(self.after)} · {moved}"
         if found.change is None or found.divergence is None:
             return f"relative change of {self.where} {signed(found.size)[1:]}"
-        change = f"change of ln p({self.before[0].word}) {signed(found.change)}, divergence {found.divergence:.3g} nats"
+        change = f"change of ln p({self.before[0].name}) {signed(found.change)}, divergence {found.divergence:.3g} nats"
         return f"answer at {self.where}: {_listed(self.before)} → {_listed(self.after)} · {change}"
 
 
@@ -71,4 +71,4 @@ def signed(value: float, digits: int = 3) -> str:
 
 
 def _listed(found: tuple[Guess, ...]) -> str:
-    return ", ".join(f"{guess.word.strip() or guess.word!r} {guess.share:.1%}" for guess in found)
+    return ", ".join(map(str, found))

@@ -12,6 +12,7 @@ from rich.text import Text
 from tui_transformer.analysis.effects import Effect
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target, every
+from tui_transformer.explorer.state.answer import signed_percent
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import cells, fit
 
@@ -96,7 +97,7 @@ class Writer:
         return (
             ("Δ ln p", lambda effect: number(_change(effect), "+")),
             ("KL, nats", lambda effect: number(effect.size)),
-            *((("Δp ÷ p", lambda effect: f"{share(_change(effect)):+.1%}".replace("-", "−")),) if self.single else ()),
+            *((("Δp ÷ p", lambda effect: signed_percent(share(_change(effect)))),) if self.single else ()),
         )
 
     @cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tui_transformer.analysis.effects import Effect, answer_step
 from tui_transformer.engine.targets import Target
+from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.state.edited import words
 from tui_transformer.explorer.state.metric import metric_said, on_targets
 from tui_transformer.explorer.tools.ablation.answer import position_text, signed
@@ -27,7 +28,7 @@ def where(search: Search) -> str:
         return _metric(search)
     if len(positions) > 1:
         return f"answers at positions {positions.start} to {positions.stop - 1}"
-    likely = "".join(f": {guess.word} {guess.share:.1%}" for guess in search.known.before[:1])
+    likely = "".join(f": {guess}" for guess in search.known.before[:1])
     return f"answer at {position_text(search.session, positions.start)}{likely}"
 
 
@@ -64,4 +65,5 @@ def change(search: Search, effect: Effect) -> str:
     likely = next(iter(search.known.before), None)
     if likely is None:
         return text
-    return f"p({likely.word}) {likely.share:.2%} → {likely.share * (1 + share(effect.change)):.2%}   {text}"
+    after = percent(min(likely.share * (1 + share(effect.change)), 1.0))
+    return f"p({likely.name}) {percent(likely.share)} → {after}   {text}"

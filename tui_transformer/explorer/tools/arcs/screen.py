@@ -16,8 +16,10 @@ from tui_transformer.explorer.shell.actions import ARCS
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview, leave_to
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.tools.arcs.sources import Wanted, fitting
 from tui_transformer.explorer.widgets.arcs import Arcs
+from tui_transformer.views.step_view import placed
 
 
 def open_from(port: Port, source: str = "head") -> None:
@@ -101,8 +103,8 @@ class ArcsScreen(Overview):
         query, step, labels = min(self._arcs.at[0], len(self.weights) - 1), self.wanted.step, self.session.labels
         row = np.nan_to_num(self.weights[query])
         best = np.argsort(-row, kind="stable")[:4].tolist()
-        found = "   ".join(f"{labels.of(step.keys)(key)} {key}: {row[key]:.3f}" for key in best)
-        return f"{labels.of(step.queries)(query)} {query} looks at", found
+        found = "   ".join(f"{placed(labels.of(step.keys)(key), key)} {percent(float(row[key]))}" for key in best)
+        return f"{placed(labels.of(step.queries)(query), query)} looks at", found
 
     def left_out(self) -> Collection[str]:
         """What has no second one."""

@@ -12,6 +12,7 @@ from tui_transformer.explorer.shell.overview import Overview, leave_to, part_sho
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
 from tui_transformer.views.step_view import placed
@@ -63,7 +64,7 @@ class LensScreen(Overview):
         rows = tuple(depth.title for depth in self.lens.depths)
         start = min(self.port.position.place.row, self.lens.tokens - 1)
         table = self.query_one(WordTable)
-        table.show(WordCells(rows, labels, self._cell, PROBABILITY), (len(rows) - 1, start))
+        table.show(WordCells(rows, labels, self._cell, PROBABILITY, percent), (len(rows) - 1, start))
         self.query_one(Legend).show(PROBABILITY, note="probability of the most probable word")
         table.focus()
         self.call_after_refresh(self.pieces.go_on)
@@ -123,7 +124,7 @@ class LensScreen(Overview):
         where = f"{self.lens.depths[row].title} · token {placed(self.session.labels.of(axis)(column), column)}"
         if found is None:
             return where, "not yet computed"
-        words = "   ".join(f"{self.session.labels.word(word)} {share:.3f}" for word, share in found)
+        words = "   ".join(f"{self.session.labels.word(word)} {percent(share)}" for word, share in found)
         last = " · the model's own probabilities" if row == len(self.lens.depths) - 1 else ""
         return f"{words}", f"{where} · {self.lens.depths[row].step}{last}"
 

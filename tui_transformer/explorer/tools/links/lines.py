@@ -11,12 +11,19 @@ from rich.text import Text
 
 from tui_transformer.analysis.attentions import Attention
 from tui_transformer.analysis.links import Link
-from tui_transformer.text.display import fit
+from tui_transformer.explorer.state.answer import percent
+from tui_transformer.text.display import cells, fit
 from tui_transformer.views.step_view import Labels, placed
 
-BAR = 10
-WORD, SHORT_WORD, ROOMY = 16, 10, 80
-"""Columns of a token, and those on a screen that is narrower than the last."""
+BAR, LONGEST_BAR = 10, 80
+"""Columns of a bar at least, and at most."""
+
+WORD, SHORT_WORD, ROOMY = 32, 10, 80
+"""Columns of a token at most, and those on a screen that is narrower than the last."""
+
+NUMBER = 7
+BESIDE = 14
+"""Columns of the weight, and of what else is no word: border, spaces, arrow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +40,15 @@ class LinkLines:
 
     def header(self, width: int) -> str:
         """The names of the columns, on a screen of so many columns."""
-        return f" {'weight':<{BAR + 6}}  {'head':<{self._name_width}} {'query':>{_word_width(width)}} → key"
+        bar, room = self._bar(width), self._word_width(width)
+        return f" {'weight':>{NUMBER}} {'':<{bar}}  {'head':<{self._name_width}} {'query':>{room}} → key"
 
     def line(self, link: Link, width: int, bar: Style) -> Text:
         """A link, on a screen of so many columns; `bar` is the style of its bar."""
         query, key = self.words(link)
-        line = Text(f" {link.weight:.3f} ", no_wrap=True)
-        line.append(f"{'━' * max(round(link.weight * BAR), 1):<{BAR}}", bar)
-        name, room = self._head(self._attention(link), link.head), _word_width(width)
+        line, columns = Text(f" {percent(link.weight):>{NUMBER}} ", no_wrap=True), self._bar(width)
+        line.append(f"{'━' * max(round(link.weight * columns), 1):<{columns}}", bar)
+        name, room = self._head(self._attention(link), link.head), self._word_width(width)
         return line.append(f"  {name:<{self._name_width}} {fit(query, room, 'right')} → {fit(key, room)}")
 
     def words(self, link: Link) -> tuple[str, str]:
@@ -53,6 +61,20 @@ class LinkLines:
     @staticmethod
     def _word(label: str, index: int) -> str:
         return placed(label, index)
+
+    def _bar(self, width: int) -> int:
+        """Columns of a bar: what the words leave."""
+        return max(min(width - BESIDE - NUMBER - self._name_width - 2 * self._word_width(width), LONGEST_BAR), BAR)
+
+    def _word_width(self, width: int) -> int:
+        """Columns of a token: those of the longest, as far as there is room for two."""
+        return min(self._longest, WORD) if width >= ROOMY else SHORT_WORD
+
+    @cached_property
+    def _longest(self) -> int:
+        axes = {axis.sequence: axis for each in self.attentions for axis in (each.queries, each.keys)}
+        labels = ((axis, self.labels.of(axis)) for axis in axes.values())
+        return max(cells(placed(label(place), place)) for axis, label in labels for place in range(axis.size))
 
     @cached_property
     def _by_name(self) -> dict[str, Attention]:
@@ -74,7 +96,3 @@ class LinkLines:
         """`L3 H7`; where there are several stacks or kinds of attention, with a word for it."""
         kind = f"{attention.stack if attention.own else 'cross'} " if self._several else ""
         return f"{kind}L{attention.layer} H{head}"
-
-
-def _word_width(width: int) -> int:
-    return WORD if width >= ROOMY else SHORT_WORD
