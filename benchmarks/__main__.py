@@ -24,6 +24,7 @@ SUBJECTS = (
     "generation",
     "language_model",
     "parity",
+    "survey",
 )
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tui_transformer.engine.trace import Trace
     from tui_transformer.errors import InputError
     from tui_transformer.model import Model
+    from tui_transformer.survey.library import measure_texts
 
     figure: Any
     """Of `report.figure`, which is above the folders that import this file."""
@@ -63,6 +64,7 @@ __all__ = [
     "head_lens",
     "integrated_gradients",
     "means",
+    "measure_texts",
     "sweep",
     "table_of",
 ]
@@ -91,6 +93,7 @@ _HOMES = {
     "errors": ("InputError",),
     "model": ("Model",),
     "report.figure": ("figure",),
+    "survey.library": ("measure_texts",),
 }
 """Where the public names are."""
 

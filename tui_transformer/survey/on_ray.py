@@ -6,10 +6,15 @@ loads its model once a window. A model that is named by a folder has to be there
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import itertools
 import logging
 import os
+import signal
+import socket
+import sys
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -18,6 +23,9 @@ from tui_transformer.survey.work import ONE_THREAD, Batch, Work, batch_bytes, ba
 
 WINDOW = 1024
 """Batches that are handed to Ray together."""
+
+SECONDS = 5.0
+"""So long a cluster has to answer."""
 
 LOCAL = "local"
 """The address that stands for this machine."""
@@ -60,22 +68,49 @@ def _connect(address: str, count: int | None) -> None:
     import ray
 
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # as Ray does by itself in later versions
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # which it says itself, hence the silence
     here: dict[str, Any] = {"num_cpus": count, "include_dashboard": False} if address == LOCAL else {}
     environment = {"env_vars": dict(ONE_THREAD)}
+    ended = signal.getsignal(signal.SIGTERM)
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=environment, **here)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+        _knock(address)
+        with _silence():
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=environment, **here)
+    except (OSError, ValueError, RuntimeError) as error:
         said = str(error).splitlines()[0]
         raise InputError(f"--ray {address}: no cluster answers ({said}): start one, or give no address") from error
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, ended)  # Ray has one of its own, which would lose what is done
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Nothing is written to standard error, be it by Python or not; what goes wrong is raised all the same."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _knock(address: str) -> None:
+    """Raise OSError where nothing answers at HOST:PORT: Ray would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), SECONDS).close()
 
 
 def _window(work: Work, window: Sequence[Batch], actors: int) -> Iterator[bytes]:
     """The sums of a window of batches, in order."""
     import ray
 
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
     context = ray.data.DataContext.get_current()
+    logging.getLogger("ray.data").setLevel(logging.ERROR)  # behind the import, which sets it
     context.enable_progress_bars = False
     context.execution_options.preserve_order = True
     gpu = work.options.device != "cpu" and ray.cluster_resources().get("GPU", 0) >= 1

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from reference import REFERENCES
 
 from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import attentions
@@ -181,6 +183,14 @@ def test_what_a_model_lacks_is_said_before_texts_are_read(model: str, asked: Ask
     loaded = Model.load(model, device="cpu")
     with pytest.raises(InputError, match=said):
         check_asked(loaded, asked)
+
+
+def test_a_model_without_heads_that_can_be_measured_still_has_neurons():
+    model = Model.load(REFERENCES / "gpt_oss", device="cpu")
+    model = replace(model, tokenizer=Model.load("story", device="cpu").tokenizer)
+    check_asked(model, Asked(("neurons", "lens")))
+    with pytest.raises(InputError, match="no attention whose heads could be measured: use lens, neurons"):
+        check_asked(model, Asked(("neurons", "first")))
 
 
 def test_measures_are_chosen_by_name():

@@ -26,6 +26,8 @@ from tui_transformer.text.encoding import MAX_CHARACTERS, Encoding
 
 LENGTH = 512
 TOP = 5
+WITHOUT_HEADS = ("lens", "neurons")
+"""Measures that are not of attention heads."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +80,16 @@ def check_asked(model: Model, asked: Asked) -> None:
     """Raise InputError where a model lacks what is asked, before any text is read."""
     if model.tokenizer is None:
         raise InputError(f"{model.name} has no vocabulary to read texts with: name one with --vocab")
-    steps = attentions(model.program(2))
-    if not steps:
-        raise InputError(f"{model.name} has no attention")
-    last = max(step.layer for step in steps)
+    program = model.program(2)
+    if not attentions(program) and any(name not in WITHOUT_HEADS for name in asked.measures):
+        raise InputError(f"{model.name} has no attention whose heads could be measured: use {', '.join(WITHOUT_HEADS)}")
+    numbers = (step.layer.rpartition(".")[2] for step in program.steps)
+    last = max(int(number) for number in numbers if number.isdigit())
     missing = sorted(layer for layer in asked.layers or () if layer > last)
     if missing:
         raise InputError(f"there is no layer {missing[0]}: layers are 0 to {last}")
     if "lens" in asked.measures:
-        lens_of(model.program(2))
+        lens_of(program)
 
 
 def readings(text: Text, names: Sequence[str]) -> Iterator[Reading]:

