@@ -134,5 +134,16 @@ def sweep(
     for each in (trace, other):
         each.compute(before=before)
     for place in table.places:
-        patch = Patch.between(trace, other, place.step, place.rows, place.heads)
-        yield Measured(place, metric.measure(trace.edited((patch,), budget=0), trace, positions))
+        yield patched(trace, other, place, metric, positions, before)
+
+
+def patched(
+    trace: Trace, other: Trace, place: Place, metric: Metric, positions: range, before: Watch | None = None
+) -> Measured:
+    """The metric with one place patched; arguments as of `sweep`.
+
+    Raises:
+        InputError: The sentences have different lengths.
+    """
+    patch = Patch.between(trace, other, place.step, place.rows, place.heads)
+    return Measured(place, metric.measure(trace.edited((patch,), budget=0), trace, positions, watch=before))

@@ -34,6 +34,9 @@ ACTIONS = (
     Action("ablate.position", "open('ablate-position')", "Ablate this position (zero)"),
     Action("ablate.position.mean", "open('ablate-position-mean')", "Ablate this position (mean)"),
     Action("patch", "open('patch')", "Patch this step from another sentence", "patch", "P"),
+    Action("patching", "open('patching')", "Tables of patches: every position, head or layer from another sentence"),
+    Action("circuits", "open('circuits')", "Circuits of weights: OV, QK, composition of heads"),
+    Action("inputs", "open('inputs')", "What every token adds: gradient × input, integrated gradients"),
     Action("measure", "open('measure')", "Measure ablations and patches by a logit, a difference, KL, the loss"),
     Action("undo", "undo", "Undo the last change", "undo", "u"),
     Action("redo", "redo", "Redo"),
@@ -211,7 +214,7 @@ ABLATION = (
     Action("layer.back", "place(-1)", "The layer before"),
     Action("mean", "mean", "Set to 0, or to the mean over the positions", "0 or mean", "M"),
     Action("order", "reverse", "Largest or smallest effect first", "order", "r"),
-    Action("measure", "measure", "Measure by a logit, a difference, KL, the loss", "measure", "%"),
+    Action("measure", "measure", "Measure by a logit, a difference, KL, the loss", "measure", "#"),
     Action("answer", "positions", "Where the model answers, or all positions", "positions", "*"),
     Action("back", "end", "End the computation; then leave"),
 )
@@ -228,6 +231,26 @@ A_HEAD = (
     Action("layer.next", "turn('layer', 1)", "The next layer", "layer", "{ }"),
     Action("layer.back", "turn('layer', -1)", "The layer before"),
     Action("kind", "turn('kind', 1)", "The next kind of attention: self, cross", "attention", "f"),
+)
+PATCHING = (
+    Action("", "", "Patch the cell in the main screen", "patch", "enter"),
+    Action("sentence.edit", "sentence", "Another sentence that values come from", "other sentence", "/"),
+    Action("kind", "kind", "Positions, heads, layers", "of what", "f"),
+    Action("measure", "measure", "Measure by a logit, a difference, KL, the loss", "measure", "#"),
+    Action("step.on", "go_on", "Go on where it was ended", "go on", "N"),
+    CELL_SHOWN,
+    WIDTH_SHOWN,
+    Action("back", "end", "End the computation; then leave"),
+)
+CIRCUITS = (
+    Action("kind", "kind", "OV, QK, composition of all heads, W_Q, W_K, W_V, W_O", "which matrix", "f"),
+    Action("head.next", "head(1)", "The next head", "head", "[ ]"),
+    Action("head.back", "head(-1)", "The head before"),
+    Action("layer.next", "layer(1)", "The same head of the next layer", "layer", "{ }"),
+    Action("layer.back", "layer(-1)", "The same head of the layer before"),
+    Action("", "", "The head in the main screen", "go there", "enter"),
+    CELL_SHOWN,
+    WIDTH_SHOWN,
 )
 CHECKPOINTS = (
     Action("step.next", "step(1)", "The next checkpoint", "checkpoint", "← →"),
@@ -428,6 +451,8 @@ SCREENS: Mapping[str, tuple[Action, ...]] = {
     "lens": LENS,
     "similar": SIMILAR,
     "ablation": ABLATION,
+    "patching": PATCHING,
+    "circuits": CIRCUITS,
     "survey": SURVEY,
     "examples": EXAMPLES,
     "checkpoints": CHECKPOINTS,

@@ -45,6 +45,12 @@ def _checkpoints(port: Port) -> None:
     screen.open_from(port)
 
 
+def _circuits(port: Port) -> None:
+    from tui_transformer.explorer.tools.circuits import screen
+
+    screen.open_from(port)
+
+
 def _compare(port: Port) -> None:
     from tui_transformer.explorer.tools.compare import screen
 
@@ -71,6 +77,12 @@ def _generate(port: Port) -> None:
 
 def _heads(port: Port) -> None:
     from tui_transformer.explorer.tools.heads import screen
+
+    screen.open_from(port)
+
+
+def _inputs(port: Port) -> None:
+    from tui_transformer.explorer.tools.inputs import screen
 
     screen.open_from(port)
 
@@ -120,6 +132,12 @@ def _open(port: Port) -> None:
 
 def _patch(port: Port) -> None:
     from tui_transformer.explorer.tools.patch import screen
+
+    screen.open_from(port)
+
+
+def _patching(port: Port) -> None:
+    from tui_transformer.explorer.tools.patching import screen
 
     screen.open_from(port)
 
@@ -210,11 +228,13 @@ TOOLS: Mapping[str, Callable[[Port], None]] = {
     "arcs": _arcs,
     "breaks": _breaks,
     "checkpoints": _checkpoints,
+    "circuits": _circuits,
     "compare": _compare,
     "cuts": _cuts,
     "exercises": _exercises,
     "generate": _generate,
     "heads": _heads,
+    "inputs": _inputs,
     "item-back": _item(-1),
     "item-next": _item(1),
     "lens": _lens,
@@ -223,6 +243,7 @@ TOOLS: Mapping[str, Callable[[Port], None]] = {
     "nearest": _nearest,
     "open": _open,
     "patch": _patch,
+    "patching": _patching,
     "rollout": _rollout,
     "score": _score,
     "settings": _settings,

@@ -370,7 +370,7 @@ async def test_every_action_is_in_the_palette() -> None:
 async def test_what_is_measured_is_chosen_in_the_table_and_holds_for_patches() -> None:
     async with exploring(WIDE, **GPT2) as explorer:
         await table(explorer)
-        await explorer.press("%")
+        await explorer.press("#")
         await explorer.press("right", "right", "right", "right", "down")
         assert "logit difference is about two words" in explorer.text
         await explorer.write("30 35")
@@ -396,7 +396,7 @@ async def test_what_is_measured_is_chosen_in_the_table_and_holds_for_patches() -
 async def test_the_loss_on_the_targets_is_read_at_every_position() -> None:
     async with exploring(WIDE, **GPT2) as explorer:
         await explorer.press("A")
-        await explorer.press("%", "left", "enter")
+        await explorer.press("#", "left", "enter")
         await complete(explorer)
         assert "loss on the targets" in explorer.text
         trace = explorer.session.trace
@@ -408,5 +408,5 @@ async def test_the_loss_on_the_targets_is_read_at_every_position() -> None:
 async def test_a_model_without_words_has_nothing_else_to_be_measured_by() -> None:
     async with exploring(WIDE, model="attention") as explorer:
         await table(explorer)
-        await explorer.press("%")
+        await explorer.press("#")
         assert "no logits of words" in explorer.messages[-1]

@@ -1,0 +1,74 @@
+"""Circuits of weights in the explorer: matrices, composition, heads and what is said of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from driving import NARROW, SMALL, WIDE, Explorer, exploring
+
+from tui_transformer.analysis.circuits import circuits, words_of
+from tui_transformer.analysis.composition import compositions
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.tools.circuits.screen import CircuitsScreen
+from tui_transformer.views.step_view import Place
+
+
+async def opened(explorer: Explorer, *keys: str) -> CircuitsScreen:
+    await explorer.press("O")
+    screen = explorer.app.screen
+    assert isinstance(screen, CircuitsScreen)
+    await explorer.until(lambda: screen.shown is not None)
+    for key in keys:
+        await explorer.press(key)
+        await explorer.until(lambda: (screen.shown.kind, screen.shown.at) == (screen.kind, screen.at))
+    await explorer.settled()
+    return screen
+
+
+async def test_the_head_of_the_main_screen_is_shown_with_its_numbers() -> None:
+    async with exploring(WIDE, model="copy") as explorer:
+        heads = list(circuits(explorer.session.trace))
+        explorer.parts.port.go(Position("decoder.1.self_attention.weights", Place(2)))
+        await explorer.settled()
+        screen = await opened(explorer)
+        head = heads[6]
+        assert "OV · decoder self-attention layer 1 · head 2" in explorer.text
+        assert f"copying score {words_of(explorer.session.trace).copying(head):+.3f}".replace("-", "−") in explorer.text
+        assert f"‖OV‖ {np.linalg.norm(head.ov):.3f}" in explorer.text
+        value = f"{head.ov[0, 0]:.4f}".replace("-", "−")
+        assert f"row 0 · column 0   {value}" in explorer.text
+        await explorer.press("]", "}")
+        assert screen.at == 3
+        await explorer.press("enter")
+        assert (explorer.stop, explorer.position.place.head) == ("decoder.0.self_attention.weights", 3)
+
+
+async def test_compositions_are_a_map_of_heads_and_open_the_later_one() -> None:
+    async with exploring(NARROW, model="copy") as explorer:
+        heads = list(circuits(explorer.session.trace))
+        await opened(explorer, "f", "f", "f")
+        scores = {(heads.index(path.source), heads.index(path.target)): path.score for path in compositions(heads, "K")}
+        assert "composition K" in explorer.text
+        assert "one does not come before the other" in explorer.text
+        await explorer.press("end", "down")
+        assert f"from 0.1 · to 1.3   {scores[1, 7]:.4f}" in explorer.text
+        assert f"largest {max(scores.values()):.4f}" in explorer.text
+        await explorer.press("enter")
+        assert (explorer.stop, explorer.position.place.head) == ("decoder.1.self_attention.weights", 3)
+
+
+async def test_every_matrix_at_every_size() -> None:
+    async with exploring(WIDE, model="copy") as explorer:
+        screen = await opened(explorer)
+        for size in (SMALL, (5, 3), NARROW):
+            await explorer.resize(*size)
+            await explorer.press("f", "right", "minus")
+        await explorer.press("f", "f", "f", "f", "f", "f")
+        await explorer.until(lambda: screen.shown.kind == screen.kind == screen.kinds[0])
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.main
+
+
+async def test_a_model_without_matrices_says_so() -> None:
+    async with exploring(NARROW, model="attention") as explorer:
+        await explorer.press("O")
+        assert "there are no circuits" in explorer.messages[-1]

@@ -1,0 +1,41 @@
+"""What every token adds, in the explorer: the numbers of the analysis of the metric that is chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+from driving import NARROW, WIDE, exploring
+
+from tui_transformer.analysis.input_attribution import gradient_times_input, integrated_gradients
+from tui_transformer.analysis.metrics import Metric
+from tui_transformer.explorer.state.measure import Measure
+from tui_transformer.explorer.tools.inputs.screen import InputsScreen
+
+
+async def test_a_line_a_token_and_what_they_sum_to() -> None:
+    async with exploring(WIDE, model="copy", ids=(5, 6, 7, 5)) as explorer:
+        explorer.parts.port.change(explorer.session.with_measure(Measure("difference", (6, 7))))
+        await explorer.press("&")
+        await explorer.until(lambda: isinstance(explorer.app.screen, InputsScreen))
+        await explorer.settled()
+        trace, metric, last = explorer.session.trace, Metric("difference", (6, 7)), range(3, 4)
+        mean = np.asarray(trace["embedding.output"], np.float64).mean(axis=0)
+        product = gradient_times_input(trace, metric, last).rows
+        found = integrated_gradients(trace, metric, last, baseline=mean)
+        shown = explorer.text.replace("−", "-")
+        for one, other in zip(product, found.rows, strict=True):
+            line = next(line for line in shown.splitlines() if f"{one:+.4f}" in line)
+            assert f"{other:+.4f}" in line
+        assert f"They sum to {found.cells.sum():.4f} = {found.value:.4f} - {found.baseline:.4f}" in shown
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.main
+
+
+async def test_what_has_no_gradient_says_so() -> None:
+    async with exploring(NARROW, model="copy", ids=(5, 6, 7)) as explorer:
+        explorer.parts.port.change(explorer.session.with_measure(Measure("divergence")))
+        await explorer.press("&")
+        await explorer.until(lambda: explorer.messages)
+        assert "has gradient 0" in explorer.messages[-1]
+    async with exploring(NARROW, model="attention") as explorer:
+        await explorer.press("&")
+        assert "nothing to differentiate" in explorer.messages[-1]

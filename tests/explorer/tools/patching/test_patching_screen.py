@@ -1,0 +1,117 @@
+"""Tables of patches in the explorer: the numbers of the analysis, ended, gone on with, made in the main screen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from driving import NARROW, SMALL, WIDE, Explorer, exploring
+
+from tui_transformer.analysis.metrics import Metric
+from tui_transformer.analysis.patching import sweep, table_of
+from tui_transformer.explorer.state.measure import Measure
+from tui_transformer.explorer.tools.patching.screen import PatchingScreen
+from tui_transformer.explorer.tools.patching.table import PatchTable
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+
+
+async def opened(explorer: Explorer, *keys: str, text: str) -> PatchingScreen:
+    await explorer.press("@")
+    await explorer.write(text)
+    await explorer.press("enter", *keys)
+    return await complete(explorer)
+
+
+async def complete(explorer: Explorer) -> PatchingScreen:
+    screen = explorer.app.screen
+    assert isinstance(screen, PatchingScreen)
+    await explorer.until(lambda: screen.table is not None and not screen.table.missing)
+    await explorer.settled()
+    return screen
+
+
+def sentences(explorer: Explorer, screen: PatchingScreen):
+    assert screen.table is not None
+    return explorer.session.trace, screen.table.other.trace
+
+
+async def test_every_kind_has_the_numbers_of_the_analysis_and_is_measured_by_what_is_chosen() -> None:
+    async with exploring(WIDE, model="story", text="The fox found a crow") as explorer:
+        explorer.parts.port.change(explorer.session.with_measure(Measure("difference", (40, 41))))
+        screen = await opened(explorer, text="The fox found a stone")
+        trace, other = sentences(explorer, screen)
+        for kind in ("position", "head", "layer"):
+            found = {
+                each.place: each.value
+                for each in sweep(
+                    trace, other, table_of(trace.program, kind), Metric("difference", (40, 41)), screen.table.positions
+                )
+            }
+            assert screen.table.kind == kind
+            assert screen.table.values == pytest.approx(found)
+            assert f"{len(found)} of {len(found)} places" in explorer.text
+            await explorer.press("f")
+            await complete(explorer)
+        own, others = (
+            Metric("difference", (40, 41)).measure(each, trace, screen.table.positions) for each in (trace, other)
+        )
+        assert f"{own:.4g} as it is, {others:.4g} of the other sentence" in explorer.text
+
+
+async def test_a_cell_says_how_much_of_the_way_it_brings_and_is_patched_by_enter() -> None:
+    async with exploring(NARROW, model="story", text="The fox found a crow") as explorer:
+        screen = await opened(explorer, text="The fox found a stone")
+        trace, other = sentences(explorer, screen)
+        await explorer.press("end", "G")  # the last position behind the last layer is all that is read
+        assert "100.0% of the way to the other sentence" in explorer.text
+        await explorer.press("enter")
+        await explorer.until(lambda: explorer.session.edits)
+        await explorer.settled()
+        np.testing.assert_allclose(explorer.session.trace["output.logits"][-1], other["output.logits"][-1], atol=1e-4)
+        assert explorer.app.screen is explorer.main
+        await explorer.press("u")
+        assert explorer.session.trace is trace
+
+
+async def test_esc_ends_the_computation_and_n_goes_on() -> None:
+    async with exploring(WIDE, model="story", text="The fox found a crow") as explorer:
+        before, PatchTable.pause = PatchTable.pause, 0.0
+        try:
+            await explorer.press("@")
+            await explorer.write("The fox found a stone")
+            await explorer.keys("enter")
+            screen = explorer.app.screen
+            await explorer.until(
+                lambda: isinstance(explorer.app.screen, PatchingScreen) and explorer.app.screen.table is not None
+            )
+            screen = explorer.app.screen
+            await explorer.until(lambda: screen.table.values)
+            await explorer.press("escape")
+            if screen.table.missing:
+                assert "ended" in explorer.text
+                await explorer.press("N")
+            await complete(explorer)
+        finally:
+            PatchTable.pause = before
+
+
+async def test_another_length_is_refused_and_every_size_is_drawn() -> None:
+    async with exploring(SMALL, model="story", text="The fox found a crow") as explorer:
+        await explorer.press("@")
+        await explorer.write("The fox")
+        await explorer.press("enter")
+        assert "a table needs as many" in " ".join(explorer.text.split())
+        await explorer.write("The fox found a stone")
+        await explorer.press("enter")
+        await complete(explorer)
+        for size in (WIDE, (5, 3), (1, 1), NARROW):
+            await explorer.resize(*size)
+            await explorer.press("right", "down", "plus")
+        assert isinstance(explorer.app.screen.query_one(HeatMap), HeatMap)
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.main
+
+
+async def test_a_model_without_words_says_so() -> None:
+    async with exploring(NARROW, model="attention") as explorer:
+        await explorer.press("@")
+        assert "no logits of words" in explorer.messages[-1]

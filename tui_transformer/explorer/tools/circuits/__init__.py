@@ -1,0 +1,1 @@
+"""Circuits of weights: the matrices of every head, and how heads compose."""

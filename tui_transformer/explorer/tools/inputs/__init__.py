@@ -1,0 +1,1 @@
+"""What every input token adds to a chosen number, by gradients."""

@@ -1,0 +1,122 @@
+"""What every token adds to the metric: gradient × input and integrated gradients, a line a token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Static
+
+from tui_transformer.analysis.effects import answer_positions
+from tui_transformer.analysis.input_attribution import (
+    POINTS,
+    InputAttribution,
+    gradient_times_input,
+    integrated_gradients,
+)
+from tui_transformer.analysis.metrics import Metric
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.reader import Reader
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.state.metric import metric_of
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.text.display import fit, visible
+
+WORD, BAR = 18, 12
+"""Columns of a token, and of a bar to one side."""
+
+TITLES = (" gradient × input", " integrated gradients")
+
+
+@dataclass(frozen=True, eq=False)
+class Attributed:
+    """What was found, and of which metric."""
+
+    metric: Metric
+    positions: range
+    product: InputAttribution
+    integrated: InputAttribution
+
+
+def open_from(port: Port) -> None:
+    """Work it out, and show it; says so where there is nothing to differentiate."""
+    session = port.session
+    if not session.has_loss:
+        port.say("this model has no logits of words, or something is broken: there is nothing to differentiate")
+        return
+    program = session.trace.program
+    cost = 3 * (POINTS + 1) * sum(map(program.flops, program.steps))
+    port.ask("inputs", cost, lambda task: _found(session, task), lambda found: port.open(InputsScreen(session, found)))
+
+
+def _found(session: Session, task: Task) -> Attributed:
+    """On the worker: both, of the metric that was chosen, or of the logit of the most likely token."""
+    trace = session.trace
+    positions = answer_positions(trace, folder=session.model.folder)
+    metric = metric_of(session)
+    if metric is None:
+        logits = trace.window(
+            trace.program.logits, (positions[:1], range(trace.program.shape(trace.program.logits)[1]))
+        )
+        metric = Metric("logit", (int(logits[0].argmax()),))
+    if metric.name == "divergence":
+        raise InputError("the divergence from the sentence itself has gradient 0: choose another metric with #")
+    start = trace.program.step("embedding.output").name
+    mean = np.asarray(trace[start], np.float64).mean(axis=0)
+    product = gradient_times_input(trace, metric, positions)
+    integrated = integrated_gradients(trace, metric, positions, baseline=mean, report=task.report)
+    return Attributed(metric, positions, product, integrated)
+
+
+class InputsScreen(Reader):
+    """A line a token, with bars to both sides of 0."""
+
+    def __init__(self, session: Session, found: Attributed) -> None:
+        """Show what was found."""
+        self.session, self.found = session, found
+        super().__init__(f"What every token adds to: {visible(found.metric.said(session.model.target_word))}")
+
+    def page(self) -> ComposeResult:
+        """The metric, the lines, and what they sum to."""
+        found, words = self.found, self._words()
+        where = "" if found.metric.targets else f" at position {found.positions.start}"
+        lines = [
+            Content(f"{found.metric.name}{where}: {found.integrated.value:.4f} · # on the main screen chooses another"),
+            Content(""),
+            Content.styled(f"{'':>4} {fit('token', WORD)} {'  '.join(map(_title, TITLES))}", "$foreground 65%"),
+        ]
+        columns = found.product.rows, found.integrated.rows
+        most = [float(np.abs(rows).max(initial=0.0)) for rows in columns]
+        for row, word in enumerate(words):
+            values = (_bar(float(rows[row]), largest) for rows, largest in zip(columns, most, strict=True))
+            lines.append(Content(f"{row:>4} {fit(visible(word), WORD)} {'  '.join(values)}"))
+        yield Static(Content("\n").join([*lines, Content(""), *map(Content, self._sums())]), markup=False)
+
+    def _words(self) -> Sequence[str]:
+        axis = self.session.trace.program.axes(self.found.product.step)[-2]
+        return [self.session.labels.of(axis)(row) for row in range(axis.size)]
+
+    def _sums(self) -> tuple[str, ...]:
+        found = self.found.integrated
+        return (
+            "Gradient × input: Σ_j x_ij ∂f/∂x_ij, to first order (Shrikumar et al. 2016).",
+            "Integrated gradients: Σ_j (x_ij − x′_ij) ∫ ∂f/∂x_ij dα, x′ their mean over i (Sundararajan et al. 2017).",
+            f"They sum to {found.cells.sum():.4f} = {found.value:.4f} − {found.baseline:.4f} of the baseline, "
+            f"remainder {found.remainder:.1e}.",
+        )
+
+
+def _title(text: str) -> str:
+    return f"{text:<{BAR * 2 + 11}}"
+
+
+def _bar(value: float, most: float) -> str:
+    """A number, and a bar from the middle to its side."""
+    length = round(abs(value) / most * BAR) if most else 0
+    left = ("━" * length if value < 0 else "").rjust(BAR)
+    right = ("━" * length if value > 0 else "").ljust(BAR)
+    return f"{value:+9.4f} {left}│{right}".replace("-", "−")
