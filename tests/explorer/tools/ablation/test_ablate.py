@@ -22,6 +22,7 @@ from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation import search as effect_search
 from tui_transformer.explorer.tools.ablation.screen import AblateScreen
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.text.display import token_label
 
 GPT2 = {"model": str(REFERENCES / "gpt2"), "text": "the waves crashed against the shore"}
 CONTEXT = "decoder.0.self_attention.context"
@@ -91,7 +92,9 @@ async def test_a_key_goes_through_layers_positions_and_neurons() -> None:
         await explorer.press("f")
         await complete(explorer)
         tokens = [explorer.session.model.label(token.text) for token in explorer.session.encoding.tokens]
-        assert sorted(row[0] for row in rows(explorer)) == sorted(f"{i} {word}" for i, word in enumerate(tokens))
+        assert sorted(row[0] for row in rows(explorer)) == sorted(
+            f"{i} {token_label(word)}" for i, word in enumerate(tokens)
+        )
         await explorer.press("}")
         await complete(explorer)
         assert "positions entering decoder.1" in explorer.text
