@@ -251,6 +251,29 @@ def test_a_heading_that_comes_once_a_layer_and_head_is_of_each_in_turn(tmp_path:
     assert found.first is None
 
 
+def test_a_log_with_sizes_and_heads_in_its_headings_is_read_whole(tmp_path: Path) -> None:
+    arrays = computed("post", "scale-d_model")
+    blocks = []
+    for layer in range(2):
+        at = f"encoder.{layer}.self_attention"
+        blocks.append(f"##### Encoder layer {layer} #####\n")
+        for head in range(2):
+            for name, said in (("scores", "QK^T"), ("scaled", "scaled scores"), ("weights", "attention weights")):
+                rows = "]\n[".join(", ".join(f"{x:.8g}" for x in row) for row in arrays[f"{at}.{name}"][head])
+                blocks.append(f"=== Head {head} {said} (7x7) ===\n[[{rows}]]\n")
+        rows = "\n".join(" ".join(f"{x:.8g}" for x in row) for row in arrays[f"{at}.concat"])
+        blocks.append(f"--- Concatenated heads (7x16) ---\n{rows}\n")
+    (tmp_path / "run.log").write_text("\n".join(blocks))
+    found = diagnose(open_dump(tmp_path / "run.log"), model_of("post"), Input(np.array([IDS])))
+    parts = ("scores", "scaled", "weights", "concat")
+    assert [each.step for each in found.steps] == [
+        f"encoder.{i}.self_attention.{part}" for i in (0, 1) for part in parts
+    ]
+    assert found.unmatched == ()
+    assert found.first is not None
+    assert (found.first.step, found.first.cause) == (f"{AT}.scaled", "scale-d_model")
+
+
 def test_own_names_are_said_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "names.txt"
     path.write_text(f"# mine\nmy_first = {QUERY}\nmy_second = {SCORES}  # of all heads\n")

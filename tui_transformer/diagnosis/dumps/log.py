@@ -30,30 +30,36 @@ LONGEST = 120
 """Letters of a heading."""
 
 LAYER = re.compile(r"(?:encoder|decoder|layer|block)[\s_#.:-]*(?:layer[\s_#.:-]*)?(\d+)", re.I)
+SIZES = re.compile(r"[(\[{]\s*\d+(?:\s*[x×,*]\s*\d+)+\s*[)\]}]")
+"""Sizes of a matrix in its heading: (4x16)."""
+
 HEAD = re.compile(r"heads?[\s_#.:-]*(\d+)", re.I)
 
 
 @dataclass
 class Reading:
-    """What was read so far: the heading, its rows, and the layer and head that earlier headings named."""
+    """What was read so far: the heading, the head in it, its rows, and layer and head that earlier headings named."""
 
     name: str = ""
     rows: list[Row] = field(default_factory=list)
     layer: str = ""
     head: str = ""
+    own: str = ""
     matrices: dict[str, Printed] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def begin(self, heading: str) -> None:
-        """A new heading; one that names a layer or a head and nothing else counts for those that follow."""
+        """A new heading; the layer that it names counts for those that follow, and the head where no matrix follows."""
+        if not any(self.rows) and self.own:
+            self.head = self.own
         self.end()
+        heading = SIZES.sub(" ", heading)
         layer, head = LAYER.search(heading), HEAD.search(heading)
         if layer:
-            self.layer, self.head = layer[0], self.head if head else ""
-        if head:
-            self.head = head[0]
-        rest = HEAD.sub("", LAYER.sub("", heading)).strip(" \t-=:#*_.,()[]")
-        self.name = " ".join(filter(None, (self.layer, rest, self.head))) if rest else ""
+            self.layer, self.head = layer[0], ""
+        self.own = head[0] if head else ""
+        rest = " ".join(HEAD.sub("", LAYER.sub("", heading)).split()).strip(" \t-=:#*_.,()[]")
+        self.name = " ".join(filter(None, (self.layer, rest, self.own or self.head))) if rest else ""
 
     def end(self) -> None:
         """The matrix that was being read is there."""

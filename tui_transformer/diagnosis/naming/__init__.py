@@ -51,7 +51,8 @@ class Names:
         own = _joined(parts, _without_ends(parts))
         whole = tuple(table for table in self.tables if not isinstance(table, Headings))
         spoken = tuple(table for table in self.tables if isinstance(table, Headings))
-        return _found(whole, [*own, *_without_beginnings(parts)]) or _found(spoken, [*own, plain(name)])
+        exact = _found(whole, own) or _found(spoken, [*own, plain(name)])
+        return exact or _found(whole, _without_beginnings(parts))
 
 
 def _found(tables: Sequence[Table], keys: Sequence[str]) -> tuple[Target, ...]:
