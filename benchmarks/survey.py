@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 import os
+import resource
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"  # before NumPy is loaded: as in a worker
 
@@ -52,7 +53,7 @@ def main() -> int:
 
 def _measure(name: str, folder: Path, workers: int) -> None:
     work = Work(ModelOptions(name, device="cpu"), Asked(length=LENGTH))
-    job = Job(work, (str(_corpus(folder, (2 if quick() else 16) * workers)),), folder / "out.csv")
+    job = Job(work, (str(_corpus(folder, (4 if quick() else 16) * workers)),), folder / "out.csv")
     core, own = _of_a_core(job), _of_this_process(job)
     tokens = core * LENGTH
     report(
@@ -62,15 +63,18 @@ def _measure(name: str, folder: Path, workers: int) -> None:
     )
     one, several = _in_turn(job, partial(in_processes, count=1), partial(in_processes, count=workers))
     load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
-    report(Promise(f"{name}: {workers} workers ÷ one, texts a second by the clock", one / several, note=load))
+    report(
+        Promise(f"{name}: {workers} workers ÷ one, texts a second by the clock", one.clock / several.clock, note=load),
+        Promise(f"{name}: {workers} workers ÷ one, processor time a text", several.processor / one.processor),
+    )
     try:
         check_ray()
     except InputError as error:
         print(f"  {error}")
         return
-    one, several = _in_turn(job, partial(in_processes, count=workers), partial(on_ray, count=workers))
+    here, ray = _in_turn(job, partial(in_processes, count=workers), partial(on_ray, count=workers))
     note = "start-up of both included"
-    report(Promise(f"{name}: Ray ÷ processes, {workers} workers, texts a second", one / several, note=note))
+    report(Promise(f"{name}: Ray ÷ processes, {workers} workers, texts a second", here.clock / ray.clock, note=note))
 
 
 def _of_a_core(job: Job) -> float:
@@ -91,15 +95,27 @@ def _of_this_process(job: Job) -> float:
     return (time.process_time() - started) / sums.counts.texts
 
 
-def _in_turn(job: Job, *spreads: Spread) -> Iterator[float]:
-    """The median seconds by the clock of whole surveys, taken in turn."""
-    taken: list[list[float]] = [[] for _ in spreads]
+class Taken(NamedTuple):
+    """Seconds of a whole survey by the clock, and of processor time of the processes that it started."""
+
+    clock: float
+    processor: float
+
+
+def _in_turn(job: Job, *spreads: Spread) -> list[Taken]:
+    """The median seconds of whole surveys, taken in turn."""
+    taken: list[list[Taken]] = [[] for _ in spreads]
     for _ in range(1 if quick() else 3):
         for spread, seconds in zip(spreads, taken, strict=True):
-            started = time.perf_counter()
+            clock, processor = time.perf_counter(), _processor()
             _run(job, spread)
-            seconds.append(time.perf_counter() - started)
-    return map(statistics.median, taken)
+            seconds.append(Taken(time.perf_counter() - clock, _processor() - processor))
+    return [Taken(*map(statistics.median, zip(*seconds, strict=True))) for seconds in taken]
+
+
+def _processor() -> float:
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def _run(job: Job, spread: Spread) -> tuple[Sums, bool]:

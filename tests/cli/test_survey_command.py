@@ -141,6 +141,14 @@ def test_the_address_of_ray_may_be_left_out(given: list[str], expected: list[str
     assert completed(given, {"--ray"}) == expected
 
 
+def test_a_folder_is_named_from_the_root_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models" / "mine").mkdir(parents=True)
+    (tmp_path / "story").mkdir()
+    assert survey._everywhere("models/mine") == str(tmp_path / "models" / "mine")
+    assert [survey._everywhere(name) for name in ("story", "org/name")] == ["story", "org/name"]
+
+
 def test_layers_are_numbers_and_ranges():
     assert parse_layers("0, 3-5,4") == {0, 3, 4, 5}
     assert parse_layers(None) is None

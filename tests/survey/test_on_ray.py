@@ -17,6 +17,7 @@ from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey import on_ray
 from tui_transformer.survey.processes import in_processes
 from tui_transformer.survey.running import Job, run
+from tui_transformer.survey.texts import batches, read_items
 from tui_transformer.survey.work import Batch, Work, batch_bytes, batch_of
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("ray", "pandas", "pyarrow"))
@@ -32,10 +33,19 @@ def job(folder: Path, count: int = 100, model: str = "story", asked: Asked | Non
 
 
 def test_a_batch_survives_the_way(tmp_path: Path):
-    from tui_transformer.survey.texts import batches, read_items
-
     for batch in batches(read_items(job(tmp_path, 20).files)):
         assert batch_of(batch_bytes(batch)) == batch
+
+
+def test_windows_hold_so_many_batches_or_so_many_characters(tmp_path: Path, monkeypatch):
+    read = list(batches(read_items(job(tmp_path, 100).files)))
+    monkeypatch.setattr(on_ray, "WINDOW", 3)
+    assert [len(window) for window in on_ray.windows(read)] == [3, 3, 1]
+    monkeypatch.setattr(on_ray, "CHARACTERS", 600)
+    found = list(on_ray.windows(read))
+    assert [len(window) for window in found] == [2, 2, 2, 1]
+    assert [batch for window in found for batch in window] == read
+    assert list(on_ray.windows([])) == []
 
 
 @pytest.mark.slow

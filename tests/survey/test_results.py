@@ -46,6 +46,12 @@ def test_a_survey_without_examples(tmp_path: Path, ending: str):
     assert list(read_results(out).examples) == []
 
 
+def test_no_examples_are_left_of_a_survey_before(tmp_path: Path):
+    write_results(tmp_path / "a.csv", RESULTS)
+    write_results(tmp_path / "a.csv", Results(ROWS, ()))
+    assert list(read_results(tmp_path / "a.csv").examples) == []
+
+
 def test_tables_are_plain(tmp_path: Path):
     write_results(tmp_path / "a.csv", RESULTS)
     lines = (tmp_path / "a.csv").read_text("utf-8").splitlines()

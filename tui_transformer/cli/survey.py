@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from tui_transformer.analysis.survey.table import examples, rows
 from tui_transformer.cli import progress
 from tui_transformer.cli.commands.survey import Request
 from tui_transformer.cli.output import note
-from tui_transformer.cli.stopping import escape, stopping
+from tui_transformer.cli.stopping import Escape, escape, stopping
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey.processes import in_processes
@@ -48,7 +49,8 @@ def run(request: Request) -> None:
     check_files(request.files)
     job, spread = _job(request), _spread(request)
     note(f"{_about(job)}; esc or ctrl+c stops it, and keeps what is done")
-    with stopping() as stop, escape() as key:
+    keys = nullcontext(Escape()) if STDIN in request.files else escape()
+    with stopping() as stop, keys as key:
         line = Line(_bytes(request.files))
         try:
             sums, whole = run_job(job, spread, lambda: bool(stop) or key.pressed, line.tell)
@@ -62,10 +64,16 @@ def run(request: Request) -> None:
 def _job(request: Request) -> Job:
     measures = USUAL if request.measure is None else chosen([name.strip() for name in request.measure.split(",")])
     asked = Asked(measures, parse_layers(request.layers), request.top, request.length)
-    options = ModelOptions(request.model, request.vocab, request.device, request.dtype, request.seed)
+    options = ModelOptions(_everywhere(request.model), request.vocab, request.device, request.dtype, request.seed)
     job = Job(Work(options, asked), tuple(request.files), request.out)
     check_asked(job.work.model, asked)
     return job
+
+
+def _everywhere(model: str) -> str:
+    """The name of a model, which other folders and machines understand: a path from the root."""
+    path = Path(model).expanduser()
+    return str(path.resolve()) if ("/" in model or model in (".", "..")) and path.exists() else model
 
 
 def _spread(request: Request) -> Spread:

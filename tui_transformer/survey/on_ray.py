@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import itertools
 import logging
 import os
 import signal
@@ -21,8 +20,8 @@ from typing import Any
 from tui_transformer.errors import InputError
 from tui_transformer.survey.work import ONE_THREAD, Batch, Work, batch_bytes, batch_of, new
 
-WINDOW = 1024
-"""Batches that are handed to Ray together."""
+WINDOW, CHARACTERS = 1024, 1 << 26
+"""Batches that are handed to Ray together, and characters of their texts."""
 
 SECONDS = 5.0
 """So long a cluster has to answer."""
@@ -56,12 +55,24 @@ def on_ray(work: Work, batches: Iterable[Batch], address: str = LOCAL, count: in
         _connect(address, count)
     try:
         actors = count or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        iterator = iter(batches)
-        while window := list(itertools.islice(iterator, WINDOW)):
+        for window in windows(batches):
             yield from _window(new(work), window, min(actors, len(window)))
     finally:
         if own:
             ray.shutdown()
+
+
+def windows(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
+    """Batches that are in memory together: so many, or fewer of long texts."""
+    window, characters = list[Batch](), 0
+    for batch in batches:
+        window.append(batch)
+        characters += sum(len(item.source.text) for item in batch)
+        if len(window) >= WINDOW or characters >= CHARACTERS:
+            yield window
+            window, characters = [], 0
+    if window:
+        yield window
 
 
 def _connect(address: str, count: int | None) -> None:

@@ -88,7 +88,9 @@ def examples_path(out: Path) -> Path:
 
 def _tables(write: Callable[[type[Any], Sequence[Any]], bytes]) -> Callable[[Path, Results], list[tuple[Path, bytes]]]:
     def files(out: Path, results: Results) -> list[tuple[Path, bytes]]:
-        found = [(examples_path(out), write(Example, results.examples))] if results.examples else []
+        beside = examples_path(out)
+        wanted = results.examples or beside.exists()  # none are left of a survey before
+        found = [(beside, write(Example, results.examples))] if wanted else []
         return [*found, (out, write(Row, results.rows))]  # the rows last: with them the results are there
 
     return files

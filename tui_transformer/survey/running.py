@@ -20,7 +20,7 @@ from tui_transformer.text.files import shown_path
 Spread = Callable[[Work, Iterable[Batch]], Iterator[bytes | None]]
 """How batches are done: here, on processes, on Ray. Their sums, in order; None while the next is not there."""
 
-SECONDS = 20.0
+SECONDS = 10.0
 """So often what is done is saved."""
 
 

@@ -12,6 +12,7 @@ from tui_transformer.analysis.survey.batch import Item
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.errors import InputError
 from tui_transformer.text.corpus import lines_of, read_lines
+from tui_transformer.text.encoding import MAX_CHARACTERS
 from tui_transformer.text.files import shown_path
 
 STDIN = "-"
@@ -59,19 +60,20 @@ def _sources(files: Sequence[str], read: Callable[[int], None]) -> Iterator[Sour
     for name in files:
         shown = "standard input" if name == STDIN else shown_path(Path(name))
         objects = name.endswith(JSONL)
-        for number, line in enumerate(_lines(name, read), 1):
+        for number, line in enumerate(_lines(name), 1):
+            read(len(line.encode("utf-8", "surrogatepass")))
             objects |= name == STDIN and number == 1 and line.startswith("{")
             if not line.strip():
                 continue
             text = _text_of(line, f"{shown} line {number:,}") if objects else line.rstrip("\n")
             if text.strip():
-                yield Source(name, number, text)
+                yield Source(name, number, text[:MAX_CHARACTERS])
 
 
-def _lines(name: str, read: Callable[[int], None]) -> Iterator[str]:
+def _lines(name: str) -> Iterator[str]:
     if name == STDIN:
-        return lines_of(sys.stdin.buffer, "standard input", read, LONGEST)
-    return read_lines([Path(name)], read, LONGEST)
+        return lines_of(sys.stdin.buffer, "standard input", longest=LONGEST)
+    return read_lines([Path(name)], longest=LONGEST)
 
 
 def _text_of(line: str, where: str) -> str:
