@@ -105,7 +105,7 @@ def _opens(words: list[str]) -> bool:
 def _run(folder: Path, command: str, instead: Instead) -> None:
     if "run.npz" in command and " trace " not in command:
         program("trace", "--out", "run.npz")
-    done = subprocess.run(["bash", "-c", instead.command], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(["bash", "-c", instead.command], capture_output=True, text=True, check=False, timeout=290)
     differs = " diff " in command and "first difference: " in done.stdout
     assert done.returncode == (1 if differs else instead.code), done.stderr
     assert instead.says in done.stderr

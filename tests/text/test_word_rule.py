@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import tui_transformer
 from tui_transformer.errors import InputError
 from tui_transformer.text.build import build_words
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
@@ -106,7 +107,7 @@ def test_every_entry_of_the_built_in_vocabularies_can_be_written(name: str) -> N
 
 @pytest.mark.parametrize("name", ["copy", "dates", "question"])
 def test_the_words_of_the_trained_models_are_split_as_they_were_trained(name: str) -> None:
-    folder = Path(__file__).parents[2] / "tui_transformer" / "trained" / name
+    folder = Path(tui_transformer.__file__).parent / "trained" / name
     vocabulary = load_vocabulary(folder / "vocabulary.txt")
     assert vocabulary.rule == WordRule()
     assert not any("'" in word for word in vocabulary.words)

@@ -18,6 +18,9 @@ SMALLEST, LARGEST = (20, 6), (400, 150)
 LONGEST = 1 << 16
 """Bytes of a message of a visitor."""
 
+PATIENCE = 10.0
+"""Seconds that a session has to end in."""
+
 TITLE = "tui-transformer"
 
 
@@ -80,6 +83,7 @@ class BoundedServer(Server):
         finally:
             with contextlib.suppress(ConnectionError):
                 await service.stop()
+            await _end(service)
         return websocket
 
     async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
@@ -99,6 +103,23 @@ class BoundedServer(Server):
             await websocket.send_json(["pong", str(given[0])[:100]])
         elif kind in ("blur", "focus"):
             await (service.blur() if kind == "blur" else service.focus())
+
+
+async def _end(service: AppService) -> None:
+    """Wait for the process of a session and close its pipes; one that does not end in time is ended.
+
+    The library leaves both to the collection of garbage.
+    """
+    process = service._process
+    if process is None:
+        return
+    try:
+        await asyncio.wait_for(process.wait(), PATIENCE)
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    process._transport.close()  # type: ignore[attr-defined]
 
 
 async def _close(websocket: web.WebSocketResponse) -> None:
