@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.attention_rows import Reader
+from tui_transformer.analysis.attention_rows import Reader, own_keys
 from tui_transformer.analysis.attentions import attentions
 from tui_transformer.analysis.head_measures import LayerMeasures, head_measures, layer_measures
 from tui_transformer.analysis.heads import MEASURES
@@ -134,3 +135,9 @@ def test_edits_reach_the_measures() -> None:
     weights = edited[name]
     assert after[1].values["first"] == pytest.approx(weights[:, :, 0].mean(axis=1))
     assert after[1].values["first"] != pytest.approx(before[1].values["first"])
+
+
+def test_the_last_keys_are_the_queries_where_earlier_ones_were_kept() -> None:
+    found = next(iter(attentions(load("decoder").trace(ids=[105, 106, 107]).program)))
+    longer = replace(found, keys=replace(found.keys, size=8), queries=replace(found.queries, size=3))
+    assert own_keys(longer, np.arange(3)).tolist() == [5, 6, 7]

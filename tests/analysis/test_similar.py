@@ -78,3 +78,10 @@ def test_words_that_a_file_of_vectors_lacks_are_no_neighbours(tmp_path: Path) ->
     model = Model.load("encoder", vocabulary=words, vectors=vectors)
     found = similar(model.trace("king"), terms_of(model, "king"), 10, among=model.has_vector)
     assert [model.word(token) for token, _ in found] == ["man", "woman"]
+
+
+def test_no_word_of_the_sum_is_found(royal: Model) -> None:
+    terms = terms_of(royal, "king + man + woman")
+    found = {token for token, _ in similar(royal.trace("king"), terms, 100)}
+    assert found
+    assert found.isdisjoint(term.token for term in terms)

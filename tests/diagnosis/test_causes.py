@@ -185,6 +185,14 @@ def test_padding_is_masked_and_its_rows_are_not_compared(fault: str, key: str) -
     assert (found and found.cause) == (fault or None), found
 
 
+def test_a_causal_mask_where_all_keys_are_visible_is_seen() -> None:
+    model = model_of("post")
+    causal = dataclasses.replace(model, config=dataclasses.replace(model.config, causal=True))
+    first = diagnose(dumped(encoder(causal, IDS, frozenset(), np.float32)), model).first
+    assert first is not None
+    assert first.cause == "mask-added", first
+
+
 @pytest.mark.parametrize(("shift", "cause"), [(1, None), (0, "label-shift"), (2, "label-shift")])
 def test_a_loss_of_labels_that_are_not_shifted_is_seen(shift: int, cause: str | None) -> None:
     arrays = computed("pre")

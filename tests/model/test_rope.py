@@ -191,3 +191,12 @@ def test_a_cache_gives_the_same_where_frequencies_change_with_the_length(tmp_pat
         np.testing.assert_allclose(again[-1], states[1].logits, atol=1e-12)
         found.append(np.array([state.logits for state in states]))
     np.testing.assert_allclose(*found, atol=1e-12)
+
+
+def test_yarn_rounds_the_bounds_of_its_mixture_outward():
+    """Pairs that turn 32 and 1 times in 4,096 tokens, by the formula of Peng et al. 2023, §3.2: 20.94 and 45.03."""
+    table = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096, "rope_theta": 10_000.0}
+    found = np.array(read_rope({"rope_parameters": table, "max_position_embeddings": 16_384}).rotary(128).frequencies)
+    ratios = found / 10_000.0 ** (-np.arange(64) / 64)
+    shares = np.clip((np.arange(64) - 20) / (46 - 20), 0, 1)
+    np.testing.assert_allclose(ratios, 1 - shares + shares / 4, rtol=1e-9)

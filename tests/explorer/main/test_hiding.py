@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 from driving import WIDE, exploring
 
+from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.state.hiding import without_hidden
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
-from tui_transformer.views.step_view import Place
+from tui_transformer.model.options import ModelOptions
+from tui_transformer.views.step_view import Place, view_of
 
 WEIGHTS, SCALED = "encoder.0.self_attention.weights", "encoder.0.self_attention.scaled"
 TEXT = "[CLS] the waves crashed [SEP]"
@@ -84,3 +88,11 @@ async def test_the_strip_of_heads_leaves_the_same_tokens_out(tmp_path):
         await explorer.press("i")
         assert np.array_equal(explorer.main.query_one(HeadThumbnails)._tiles, stored)
         assert explorer.main.query_one(HeadThumbnails).border_title == "Heads"
+
+
+def test_part_of_a_row_is_that_part_of_the_whole_row():
+    session = open_session(ModelOptions(model="question"), "[CLS] where is the cat [SEP]", None)
+    whole = view_of(session.trace, WEIGHTS, session.labels)
+    view = without_hidden(session, whole, Hidden(special=True, first=True))
+    size = whole.columns.size
+    np.testing.assert_array_equal(view.window(range(2), range(2, 4)), view.window(range(2), range(size))[:, 2:4])

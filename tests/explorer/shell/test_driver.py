@@ -116,3 +116,12 @@ async def test_no_more_is_read_than_can_be_handled_and_nothing_is_lost():
         await reading
         os.close(reads)
     assert {message.key for message in app.taken if isinstance(message, events.Key)} == {"x"}
+
+
+async def test_reading_waits_as_long_as_very_many_events_do():
+    app = Slow()
+    driver = TerminalDriver(app)
+    app.taken = [events.Key("x", "x")] * (MOST_WAITING + 1)
+    assert driver._too_many
+    app.taken.pop()
+    assert not driver._too_many
