@@ -7,14 +7,13 @@ import os
 import sys
 
 from tui_transformer.cli.output import emit
+from tui_transformer.cli.threads import NUMBERS
 from tui_transformer.crash import versions
 from tui_transformer.engine.backend import Backend, choose_backend, find_gpu
 from tui_transformer.engine.keep import available_memory, readable
 from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import built_in_vocabularies
-
-THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 def run(device: str, *, as_json: bool) -> None:
@@ -56,7 +55,7 @@ def _blas() -> str:
 
 
 def _threads() -> str:
-    limits = [f"{name}={value}" for name in THREAD_VARIABLES if (value := os.environ.get(name))]
+    limits = [f"{name}={value}" for name in NUMBERS if (value := os.environ.get(name))]
     return ", ".join([str(_processors()), *limits])
 
 

@@ -51,9 +51,11 @@ class Commands(OnceGroup):
 
 
 def _app(name: str, module: ModuleType) -> App:
-    """The app of a command that has a request; what it does is imported when it runs."""
+    """The app of a command that has a request; what it does is imported when it runs, after what it prepares."""
 
     def command(*, request: Any) -> None:
+        if hasattr(module, "prepare"):
+            module.prepare()
         import_module(f"tui_transformer.cli.{name}").run(request)
 
     app = single()

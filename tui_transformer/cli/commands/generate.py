@@ -15,6 +15,9 @@ from typing import Annotated, Literal
 import typer
 
 from tui_transformer.cli.options import SEVERAL, Edited
+from tui_transformer.cli.threads import choose_threads
+
+prepare = choose_threads
 
 
 @dataclass(frozen=True, kw_only=True)
