@@ -34,12 +34,15 @@ ARCHITECTURES = {
 """Families → what llama.cpp calls them, where it is something else."""
 
 ENTRIES: Mapping[str, tuple[str, ...]] = {
-    "embedding_length": ("hidden_size", "n_embd"),
-    "feed_forward_length": ("ffn_hidden_size", "intermediate_size", "n_inner"),
-    "block_count": ("num_hidden_layers", "n_layer"),
-    "attention.head_count": ("num_attention_heads", "n_head"),
+    "embedding_length": ("hidden_size", "n_embd", "d_model"),
+    "feed_forward_length": ("ffn_hidden_size", "intermediate_size", "n_inner", "d_ff"),
+    "block_count": ("num_hidden_layers", "n_layer", "num_layers"),
+    "attention.head_count": ("num_attention_heads", "n_head", "num_heads"),
     "attention.head_count_kv": ("num_kv_heads", "num_key_value_heads"),
-    "attention.key_length": ("head_dim",),
+    "attention.key_length": ("head_dim", "d_kv"),
+    "attention.relative_buckets_count": ("relative_attention_num_buckets",),
+    "decoder_block_count": ("num_decoder_layers",),
+    "decoder_start_token_id": ("decoder_start_token_id",),
     "context_length": ("max_position_embeddings", "n_positions"),
     "attention.layer_norm_rms_epsilon": ("rms_norm_eps",),
     "attention.layer_norm_epsilon": ("layer_norm_eps", "layer_norm_epsilon", "norm_epsilon"),
@@ -119,6 +122,8 @@ def entries_of(architecture: str, config: Config) -> Config:
         found["attention.layer_norm_epsilon"] = config["norm_eps"]
     elif "layer_types" in config and found["attention.sliding_window"]:
         found["attention.sliding_window_pattern"] = [kind == "sliding_attention" for kind in config["layer_types"]]
+    if architecture == "t5":
+        found |= {"context_length": 512, "attention.layer_norm_rms_epsilon": config["layer_norm_epsilon"]}
     if architecture == "gpt-oss":
         found["expert_feed_forward_length"] = config["intermediate_size"]
     return {key: value for key, value in found.items() if value is not None}
@@ -155,7 +160,7 @@ def in_pairs(rows: np.ndarray, heads: int) -> np.ndarray:
 def tensors_of(architecture: str, config: Config, tensors: Mapping[str, np.ndarray]) -> Tensors:
     """The tensors under llama.cpp's names, ordered and scaled as there."""
     number = next(number for number, name in MODEL_ARCH_NAMES.items() if name == architecture)
-    layers = config.get("num_hidden_layers") or config["n_layer"]
+    layers = config.get("num_hidden_layers") or config.get("n_layer") or config["num_layers"]
     names = get_tensor_name_map(MODEL_ARCH(number), layers)
     for name, tensor in CHANGES.get(architecture, lambda _, found: found)(config, stacked(dict(tensors))).items():
         short = re.sub(r"^(bert|roberta|transformer)\.", "", name)

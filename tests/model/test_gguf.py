@@ -27,7 +27,7 @@ from gguf_files import write_gguf  # noqa: E402 - needs the library
 DECODERS = (
     "llama", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "phi", "gpt2", "olmo2", "olmo3", "smollm3",
     "granite", "starcoder2", "stablelm", "cohere", "falcon", "bloom", "gpt_neox", "mixtral", "qwen2_moe", "qwen3_moe",
-    "olmoe", "gpt_oss",
+    "olmoe", "gpt_oss", "cohere2", "seed_oss", "exaone4", "ernie4_5", "t5",
 )  # fmt: skip
 IDS = [5, 9, 2, 7, 11, 3]
 
@@ -37,6 +37,7 @@ def as_llama_cpp_has_it(family: str, folder: Path) -> Path:
     shutil.copytree(REFERENCES / family, folder)
     config = json.loads((folder / "config.json").read_text())
     changes = {"query_pre_attn_scalar": config.get("head_dim"), "no_rope_layers": None}
+    changes |= {"relative_attention_max_distance": 128}
     kept = {key: value for key, value in changes.items() if key in config}
     (folder / "config.json").write_text(json.dumps(config | kept))
     return folder

@@ -205,6 +205,33 @@ def _cohere(file: GgufFile, raw: dict[str, Any]) -> Settings:
     return {"use_qk_norm": _has(file, "attn_q_norm.weight"), **rope_alone(file, raw)}
 
 
+def _cohere2(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """No window, and no rotary positions, in every fourth layer."""
+    return {"layer_types": _kinds(file, raw, lambda layer: (layer + 1) % 4 != 0), **rope_alone(file, raw)}
+
+
+def _exaone4(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """The smaller size has no windows."""
+    kinds = _kinds(file, raw, lambda layer: (layer + 1) % 4 != 0) if raw.get("sliding_window") else None
+    return {"layer_types": kinds, **rope_alone(file, raw)}
+
+
+def _biased(**biases: str) -> More:
+    """Settings of biases, each as a tensor of the first layer is there."""
+
+    def more(file: GgufFile, raw: dict[str, Any]) -> Settings:
+        return {key: _has(file, tensor) for key, tensor in biases.items()} | rope_alone(file, raw)
+
+    return more
+
+
+def _t5(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """Gated where there is a gate; distances as llama.cpp has them."""
+    del raw
+    gated = "enc.blk.0.ffn_gate.weight" in file.tensors
+    return {"feed_forward_proj": "gated-gelu" if gated else "relu", "relative_attention_max_distance": 128}
+
+
 def _falcon(file: GgufFile, raw: dict[str, Any]) -> Settings:
     """The new architecture where there are several key heads, or two norms."""
     two, keys = _has(file, "attn_norm_2.weight"), raw.get("num_kv_heads") or 1
@@ -233,6 +260,18 @@ _EXPERTS = {"expert_count": "num_experts", "expert_used_count": "num_experts_per
 _OWN_WIDTH = {"expert_feed_forward_length": "moe_intermediate_size"}
 _EPSILON = "attention.layer_norm_epsilon"
 _LLAMA = Architecture("llama", names.MIXTRAL, _EXPERTS, made=_ROTARY, more=_llama)
+_T5 = Architecture(
+    "t5",
+    names.T5,
+    {
+        "feed_forward_length": "d_ff",
+        "attention.layer_norm_rms_epsilon": "layer_norm_epsilon",
+        "attention.relative_buckets_count": "relative_attention_num_buckets",
+        "decoder_block_count": "num_decoder_layers",
+        "decoder_start_token_id": "decoder_start_token_id",
+    },
+    more=_t5,
+)
 
 ARCHITECTURES: Mapping[str, Architecture] = {
     "llama": _LLAMA,
@@ -278,6 +317,16 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "starcoder2": Architecture("starcoder2", names.STARCODER2, {_EPSILON: "norm_epsilon"}, {"sliding_window": None}),
     "stablelm": Architecture("stablelm", names.STABLELM, more=_stablelm),
     "command-r": Architecture("cohere", names.LLAMA, {"logit_scale": "logit_scale"}, more=_cohere),
+    "cohere2": Architecture("cohere2", names.LLAMA, {"logit_scale": "logit_scale", **_WINDOW}, more=_cohere2),
+    "seed_oss": Architecture(
+        "seed_oss",
+        names.SEED_OSS,
+        more=_biased(attention_bias="attn_q.bias", attention_out_bias="attn_output.bias", mlp_bias="ffn_up.bias"),
+    ),
+    "exaone4": Architecture("exaone4", names.OLMO2, _WINDOW, more=_exaone4),
+    "ernie4_5": Architecture("ernie4_5", names.LLAMA, more=_biased(use_bias="attn_q.bias")),
+    "t5": _T5,
+    "t5encoder": _T5,
     "falcon": Architecture(
         "falcon",
         names.FALCON,

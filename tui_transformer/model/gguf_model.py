@@ -17,6 +17,7 @@ from tui_transformer.model.gguf_architectures import NUMBER, Architecture, archi
 from tui_transformer.model.gguf_names import Settings, Several
 from tui_transformer.model.gguf_positions import READ_HERE
 from tui_transformer.model.gguf_tensors import GgufTensors, Make, Placed, open_gguf
+from tui_transformer.model.weight_table import TABLES
 
 SHARED_KEYS: Mapping[str, str] = {
     "embedding_length": "hidden_size",
@@ -38,8 +39,9 @@ OWN_STEPS = ("decoder.", "encoder.")
 """Beginnings of names of the program's own steps, whose matrices are stored in × out."""
 
 SINKS = ".attn_sinks"
-NOT_READ = ("cls.", "cls_", "v.", "mm.")
-"""Beginnings of tensors of a head that gives classes, and of what sees pictures: the model of words is read alone."""
+NOT_READ = ("cls.", "cls_", "v.", "mm.", "dec.blk.0.cross_attn_rel_b")
+"""Beginnings of tensors of a head that gives classes, of what sees pictures (the model of words is read alone), and of
+one of old T5 files, which does nothing."""
 
 
 def settings_of(file: GgufFile) -> dict[str, Any]:
@@ -143,4 +145,5 @@ def _in_turn(target: Several, first: int, own: str, axes: int) -> Make | None:
 
 def _turned(own: str, axes: int) -> Make | None:
     """Matrices of the program's own steps are stored in × out."""
-    return np.transpose if own.startswith(OWN_STEPS) and axes == 2 else None
+    table = own.rpartition(".")[0].rpartition(".")[2] in TABLES
+    return np.transpose if own.startswith(OWN_STEPS) and axes == 2 and not table else None

@@ -95,6 +95,7 @@ OLMO2 = {
     f"{BLOCK}.post_attention_norm": f"{LAYER}.post_attention_layernorm",
     f"{BLOCK}.post_ffw_norm": f"{LAYER}.post_feedforward_layernorm",
 }
+SEED_OSS = {**LLAMA, f"{BLOCK}.post_attention_norm": f"{LAYER}.post_attention_layernorm"}
 STARCODER2 = {**LLAMA, f"{BLOCK}.ffn_up": f"{LAYER}.mlp.c_fc", f"{BLOCK}.ffn_down": f"{LAYER}.mlp.c_proj"}
 STABLELM = {
     **LLAMA,
@@ -172,6 +173,32 @@ BERT: Names = {
     f"{BLOCK}.ffn_up": f"{ENCODER}.intermediate.dense",
     f"{BLOCK}.ffn_down": f"{ENCODER}.output.dense",
     f"{BLOCK}.layer_output_norm": f"{ENCODER}.output.LayerNorm",
+}
+
+
+def _attention_of_t5(ours: str, stored: str) -> Names:
+    parts = {"norm": "norm", "q": "query", "k": "key", "v": "value", "o": "output", "rel_b": "biased"}
+    return {f"{stored}_{name}": f"{ours}.{part}" for name, part in parts.items()}
+
+
+def _stack_of_t5(ours: str, stored: str) -> Names:
+    block, feed = f"{stored}.blk.{{}}", f"{ours}.{{}}.feed_forward"
+    return {
+        f"{stored}.output_norm": f"{ours}.norm",
+        **_attention_of_t5(f"{ours}.{{}}.self_attention", f"{block}.attn"),
+        **_attention_of_t5(f"{ours}.{{}}.cross_attention", f"{block}.cross_attn"),
+        f"{block}.ffn_norm": f"{feed}.norm",
+        f"{block}.ffn_gate": f"{feed}.gate",
+        f"{block}.ffn_up": f"{feed}.hidden",
+        f"{block}.ffn_down": f"{feed}.output",
+    }
+
+
+T5: Names = {
+    "token_embd": "shared",
+    "output": "lm_head",
+    **_stack_of_t5("encoder", "enc"),
+    **_stack_of_t5("decoder", "dec"),
 }
 MODERN_BERT: Names = {
     "token_embd": "model.embeddings.tok_embeddings",
