@@ -30,6 +30,8 @@ ARCHITECTURES = {
     "roberta": "bert",
     "xlm-roberta": "bert",
     "modernbert": "modern-bert",
+    "nomic_bert": "nomic-bert",
+    "gpt_bigcode": "starcoder",
 }
 """Families → what llama.cpp calls them, where it is something else."""
 
@@ -45,7 +47,7 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
     "decoder_start_token_id": ("decoder_start_token_id",),
     "context_length": ("max_position_embeddings", "n_positions"),
     "attention.layer_norm_rms_epsilon": ("rms_norm_eps",),
-    "attention.layer_norm_epsilon": ("layer_norm_eps", "layer_norm_epsilon", "norm_epsilon"),
+    "attention.layer_norm_epsilon": ("layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps"),
     "attention.sliding_window": ("sliding_window", "local_attention"),
     "attn_logit_softcapping": ("attn_logit_softcapping",),
     "final_logit_softcapping": ("final_logit_softcapping",),
@@ -122,7 +124,7 @@ def entries_of(architecture: str, config: Config) -> Config:
         found["attention.layer_norm_epsilon"] = config["norm_eps"]
     elif "layer_types" in config and found["attention.sliding_window"]:
         found["attention.sliding_window_pattern"] = [kind == "sliding_attention" for kind in config["layer_types"]]
-    if architecture == "t5":
+    if architecture in ("t5", "t5encoder"):
         found |= {"context_length": 512, "attention.layer_norm_rms_epsilon": config["layer_norm_epsilon"]}
     if architecture == "gpt-oss":
         found["expert_feed_forward_length"] = config["intermediate_size"]
@@ -163,7 +165,7 @@ def tensors_of(architecture: str, config: Config, tensors: Mapping[str, np.ndarr
     layers = config.get("num_hidden_layers") or config.get("n_layer") or config["num_layers"]
     names = get_tensor_name_map(MODEL_ARCH(number), layers)
     for name, tensor in CHANGES.get(architecture, lambda _, found: found)(config, stacked(dict(tensors))).items():
-        short = re.sub(r"^(bert|roberta|transformer)\.", "", name)
+        short = re.sub(r"^(bert|nomic_bert|roberta|transformer)\.", "", name)
         if architecture == "modern-bert":
             short = short.removeprefix("model.")
         own = next(
@@ -260,8 +262,8 @@ def _bert(config: Config, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarra
 
 
 CHANGES: Mapping[str, Callable[[Config, dict[str, np.ndarray]], dict[str, np.ndarray]]] = {
-    **dict.fromkeys(("llama", "granite", "smollm3"), _llama),
-    **dict.fromkeys(("gemma", "gemma2", "gemma3"), _gemma),
+    **dict.fromkeys(("llama", "granite", "smollm3", "arcee"), _llama),
+    **dict.fromkeys(("gemma", "gemma2", "gemma3", "nemotron"), _gemma),
     **dict.fromkeys(("bloom", "gptneox"), _fused),
     "gpt2": _gpt2,
     "falcon": _falcon,

@@ -276,6 +276,7 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "relative bias causal": lambda rng: relative_bias(rng, 5, bidirectional=False),
     "dropout": lambda rng: Case(ops.Dropout(0.3), dropout_inputs(rng)),
     "relu": lambda rng: Case(ops.Relu(), (away_from_zero(rng),)),
+    "relu squared": lambda rng: Case(ops.ReluSquared(), (away_from_zero(rng),)),
     "RMS norm": lambda rng: Case(ops.RmsNorm(1e-3), (normal(rng, ROWS, MODEL), weight(rng, MODEL))),
     "RMS norm of heads": lambda rng: Case(ops.RmsNorm(), (normal(rng, HEADS, ROWS, WIDTH), weight(rng, WIDTH))),
     "RMS norm of all heads": lambda rng: Case(

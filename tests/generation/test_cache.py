@@ -15,9 +15,10 @@ ONE_SEQUENCE = (
     *("gemma", "gemma2", "gemma3", "olmo2", "olmo3", "smollm3", "phi3", "granite", "starcoder2"),
     *("phi", "stablelm", "cohere", "falcon", "bloom", "opt"),
     *("gpt_neo", "ministral", "seed_oss", "cohere2", "exaone4", "ernie4_5", "helium"),
+    *("arcee", "nemotron", "glm", "glm4", "cwm", "gpt_bigcode", "gptj"),
     *("mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "gpt_oss"),
 )
-TWO_SEQUENCES = ("vanilla-encoder-decoder", "bart", "marian", "mbart", "m2m_100", "pegasus", "t5")
+TWO_SEQUENCES = ("vanilla-encoder-decoder", "bart", "marian", "mbart", "m2m_100", "pegasus", "t5", "umt5")
 LENGTHS = (4, 5, 6, 8, 9)
 """Tokens that are there after each pass: several at first, then one or two at a time."""
 

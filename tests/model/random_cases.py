@@ -326,6 +326,45 @@ def _t5(draw: random.Random) -> Raw:
     return raw | some(draw, options | {"tie_word_embeddings": EITHER})
 
 
+def _relu2(draw: random.Random) -> Raw:
+    return some(draw, {"hidden_act": ("relu2",)})
+
+
+def _nemotron(draw: random.Random) -> Raw:
+    raw = _partly(draw, norm_eps=(1e-3,), attention_bias=EITHER, mlp_bias=EITHER)
+    raw.pop("layer_norm_eps", None)
+    return raw | _relu2(draw)
+
+
+def _glm(draw: random.Random) -> Raw:
+    raw = rotary(draw) | {"pad_token_id": 0, "head_dim": draw.choice((4, 8))}
+    return with_rope(draw, raw, part=0.5) | some(draw, {"attention_bias": EITHER, "rms_norm_eps": (1e-3,)})
+
+
+def _cwm(draw: random.Random) -> Raw:
+    raw = rotary(draw)
+    raw = with_rope(draw, raw) | {"sliding_window": draw.choice((2, 5))} | some(draw, {"mlp_bias": EITHER})
+    return layer_types(draw, raw)
+
+
+def _gpt_bigcode(draw: random.Random) -> Raw:
+    raw = plain(draw, n_inner=(5, 16, None), layer_norm_epsilon=(1e-3,))
+    names = {"hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head"}
+    return renamed(raw, **names, max_position_embeddings="n_positions")
+
+
+def _gptj(draw: random.Random) -> Raw:
+    raw = _gpt_bigcode(draw)
+    raw["n_embd"] = raw["n_head"] * draw.choice((4, 8))
+    return raw | {"rotary_dim": draw.choice((2, 4))}
+
+
+def _nomic_bert(draw: random.Random) -> Raw:
+    raw = encoder(draw) | {"pad_token_id": 0}
+    raw["hidden_size"] = raw["num_attention_heads"] * draw.choice((4, 6))
+    return with_rope(draw, raw)
+
+
 OF_BERT = ("ForMaskedLM", "Model", *LABELS)
 OF_LLAMA = ("ForCausalLM", "ForCausalLM", "Model", *LABELS)
 FAMILIES: dict[str, tuple[str, Sequence[str], Any]] = {
@@ -391,6 +430,15 @@ FAMILIES: dict[str, tuple[str, Sequence[str], Any]] = {
     ),
     "exaone4": ("Exaone4", OF_LLAMA, _exaone4),
     "ernie4_5": ("Ernie4_5", OF_LLAMA[:3], lambda draw: llama(draw, use_bias=EITHER)),
+    "arcee": ("Arcee", OF_LLAMA, lambda draw: llama(draw, attention_bias=EITHER, mlp_bias=EITHER) | _relu2(draw)),
+    "nemotron": ("Nemotron", OF_LLAMA, _nemotron),
+    "glm": ("Glm", OF_LLAMA[:4], lambda draw: _glm(draw)),
+    "glm4": ("Glm4", OF_LLAMA[:4], lambda draw: _glm(draw)),
+    "cwm": ("Cwm", OF_LLAMA[:3], _cwm),
+    "umt5": ("UMT5", ("ForConditionalGeneration", "EncoderModel", *LABELS), _t5),
+    "gpt_bigcode": ("GPTBigCode", ("ForCausalLM", "Model", *LABELS[:2]), _gpt_bigcode),
+    "gptj": ("GPTJ", ("ForCausalLM", "Model", "ForSequenceClassification", "ForQuestionAnswering"), _gptj),
+    "nomic_bert": ("NomicBert", ("ForMaskedLM", "Model", *LABELS[:2]), _nomic_bert),
     "helium": ("Helium", OF_LLAMA, lambda draw: llama(draw, attention_bias=EITHER, mlp_bias=EITHER)),
 }
 """Family → its name in transformers, the ends of the classes that are tried, and what draws a configuration."""
@@ -447,4 +495,5 @@ ENCODERS = frozenset(FAMILIES) & {
     "mpnet",
     "modernbert",
     "deberta-v2",
+    "nomic_bert",
 }

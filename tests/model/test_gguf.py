@@ -28,6 +28,7 @@ DECODERS = (
     "llama", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "phi", "gpt2", "olmo2", "olmo3", "smollm3",
     "granite", "starcoder2", "stablelm", "cohere", "falcon", "bloom", "gpt_neox", "mixtral", "qwen2_moe", "qwen3_moe",
     "olmoe", "gpt_oss", "cohere2", "seed_oss", "exaone4", "ernie4_5", "t5",
+    "arcee", "nemotron", "glm4", "gpt_bigcode",
 )  # fmt: skip
 IDS = [5, 9, 2, 7, 11, 3]
 
@@ -52,12 +53,26 @@ def test_a_gguf_file_gives_the_logits_of_the_checkpoint(family, tmp_path):
     np.testing.assert_allclose(found[found.program.logits], wanted[wanted.program.logits], atol=2e-6)
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta", "modernbert"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta", "modernbert", "nomic_bert"])
 def test_a_gguf_file_of_an_encoder_gives_its_states(family, tmp_path):
     read = Model.load(write_gguf(tmp_path / "m.gguf", family), dtype="float64").trace(ids=IDS)
     own = Model.load(REFERENCES / family, dtype="float64").trace(ids=IDS)
     last = [name for name in read.names if name.endswith(".output") and name.count(".") == 2][-1]
     np.testing.assert_allclose(read[last], own[last], atol=1e-9)
+
+
+def test_the_encoder_of_a_t5_alone_gives_its_states(tmp_path):
+    folder = as_llama_cpp_has_it("t5", tmp_path / "own")
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").chmod(0o644)
+    kept = {name: each for name, each in tensors.items() if not name.startswith(("decoder", "lm_head"))}
+    save_file(kept, folder / "model.safetensors")
+    own = Model.load(folder, dtype="float64").trace(ids=IDS)
+    raw = json.loads((folder / "config.json").read_text()) | {"model_type": "t5encoder"}
+    (folder / "config.json").write_text(json.dumps(raw))
+    read = Model.load(write_gguf(tmp_path / "m.gguf", folder), dtype="float64").trace(ids=IDS)
+    assert not read.program.logits
+    np.testing.assert_allclose(read["encoder.norm"], own["encoder.norm"], atol=2e-6)
 
 
 @pytest.mark.parametrize("kind", ["F16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1"])

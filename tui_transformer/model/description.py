@@ -14,6 +14,7 @@ POSITIONS = ("sinusoidal", "learned", "none")
 NORM_PLACES = ("post", "pre")
 ACTIVATION_NAMES: Mapping[str, str] = {
     "relu": "relu",
+    "relu2": "relu2",
     "gelu": "gelu",
     "gelu_python": "gelu",
     "gelu_python_tanh": "gelu_tanh",

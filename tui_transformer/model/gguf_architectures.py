@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -16,21 +15,12 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import GgufFile
 from tui_transformer.model import gguf_names as names
+from tui_transformer.model import gguf_settings as settings
 from tui_transformer.model.checks import shown
-from tui_transformer.model.families.layer_kinds import FULL, SLIDING
 from tui_transformer.model.gguf_names import Names, Settings
-from tui_transformer.model.gguf_positions import OLD_CONTEXT, of_windows, rope_of
 from tui_transformer.model.gguf_tensors import Make
 
 NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
-
-More = Callable[[GgufFile, dict[str, Any]], Settings]
-"""Further settings, from what the file says and those that are known."""
-
-
-def rope_alone(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """Rotary positions of all columns, the same in every layer."""
-    return {"rope_parameters": rope_of(file, raw)}
 
 
 @dataclass(frozen=True)
@@ -51,7 +41,7 @@ class Architecture:
     keys: Mapping[str, str] = field(default_factory=dict)
     fixed: Settings = field(default_factory=dict)
     made: Mapping[str, Callable[[Settings], Make]] = field(default_factory=dict)
-    more: More = rope_alone
+    more: settings.More = settings.rope_alone
 
 
 # How tensors are made
@@ -93,173 +83,20 @@ _ROTARY = {
 _GEMMA = {"norm.weight": _less_one}
 
 
-# What the metadata do not say
-
-
-def _has(file: GgufFile, name: str) -> bool:
-    return f"blk.0.{name}" in file.tensors
-
-
-def _kinds(file: GgufFile, raw: Settings, usual: Callable[[int], bool]) -> list[str]:
-    """The kind of every layer: as the file says, in a list or as a period, else as usual (True for a window)."""
-    pattern = file.metadata.get(f"{file.architecture}.attention.sliding_window_pattern")
-    layers = range(raw["num_hidden_layers"])
-    if isinstance(pattern, int) and pattern > 0:
-        return [SLIDING if (i + 1) % pattern else FULL for i in layers]
-    if pattern is None:
-        return [SLIDING if usual(i) else FULL for i in layers]
-    marks = list(pattern) if isinstance(pattern, list | np.ndarray) else []
-    if len(marks) < len(layers) or not all(mark in (0, 1) for mark in marks):
-        raise InputError(
-            f"{file.path}: its sliding_window_pattern is not a list of yes and no for {len(layers)} layers"
-        )
-    return [SLIDING if marks[i] else FULL for i in layers]
-
-
-def _llama(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """Mixtral where there are experts; biases as there are tensors."""
-    chosen = {"model_type": "mixtral"} if raw.get("num_experts") else {}
-    biases = {"attention_bias": _has(file, "attn_output.bias"), "mlp_bias": _has(file, "ffn_up.bias")}
-    return {**chosen, **biases, **rope_alone(file, raw)}
-
-
-GEMMA3_THETA, GEMMA3_LONGER = 1e6, 8.0
-LAYERS_OF_LONGER = (34, 48, 62)
-"""Of the sizes of Gemma 3 whose layers without a window have slower positions (Gemma Team 2025, §2)."""
-
-LAYERS_OF_27B = {"gemma2": 46, "gemma3": 62}
-
-
-def _scores(file: GgufFile, raw: Settings) -> int:
-    """Scores are divided by √ of the width of a head, and in the largest size of d_model ÷ heads."""
-    by_heads: int = raw["hidden_size"] // raw["num_attention_heads"]
-    largest = raw["num_hidden_layers"] == LAYERS_OF_27B[file.architecture]
-    return by_heads if largest else raw.get("head_dim") or by_heads
-
-
-def _gemma2(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    return {"query_pre_attn_scalar": _scores(file, raw), **rope_alone(file, raw)}
-
-
-def _gemma3(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """No window in every sixth layer; those with one have rotary positions of their own.
-
-    Ollama's files say nothing of slower positions, which the larger sizes have.
-    """
-    rope = rope_of(file, raw, theta=GEMMA3_THETA)
-    if _is_of_ollama(file) and raw["num_hidden_layers"] in LAYERS_OF_LONGER and rope["rope_type"] == "default":
-        rope |= {"rope_type": "linear", "factor": GEMMA3_LONGER}
-    kinds = _kinds(file, raw, lambda layer: (layer + 1) % 6 != 0)
-    return {
-        "query_pre_attn_scalar": _scores(file, raw),
-        "layer_types": kinds if raw.get("sliding_window") else [FULL] * len(kinds),
-        "rope_parameters": {FULL: rope, SLIDING: of_windows(file)},
-    }
-
-
-def _is_of_ollama(file: GgufFile) -> bool:
-    """Whether Ollama made the file of a model that sees pictures, too."""
-    return f"{file.architecture}.vision.block_count" in file.metadata
-
-
-def _olmo2(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """OLMo 3 where there are windows: in layers with one, rotary positions are not scaled."""
-    if not raw.get("sliding_window"):
-        return rope_alone(file, raw)
-    rope = rope_of(file, raw)
-    return {
-        "model_type": "olmo3",
-        "layer_types": _kinds(file, raw, lambda layer: (layer + 1) % 4 != 0),
-        "rope_parameters": {FULL: rope, SLIDING: {"rope_type": "default", "rope_theta": rope["rope_theta"]}},
-    }
-
-
-def _gpt_oss(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """The bounds of its scaled positions are not rounded."""
-    kinds = _kinds(file, raw, lambda layer: layer % 2 == 0)
-    return {"layer_types": kinds, "rope_parameters": {**rope_of(file, raw, usual=_usual(file)), "truncate": False}}
-
-
-def _usual(file: GgufFile) -> str:
-    """Ollama's files give the factor and not its kind."""
-    return "yarn" if f"{file.architecture}.rope.scaling.factor" in file.metadata else "none"
-
-
-def _in_part(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    return {"rope_parameters": rope_of(file, raw, in_part=True)}
-
-
-def _phi3(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """The old context is a setting of the model."""
-    rope = rope_of(file, raw, in_part=True)
-    old = {OLD_CONTEXT: rope[OLD_CONTEXT]} if OLD_CONTEXT in rope else {}
-    return {**old, "rope_parameters": rope}
-
-
-def _stablelm(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    found = {"use_qkv_bias": _has(file, "attn_q.bias"), "qk_layernorm": _has(file, "attn_q_norm.weight")}
-    return {**found, "use_parallel_residual": not _has(file, "ffn_norm.weight"), **_in_part(file, raw)}
-
-
-def _cohere(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    return {"use_qk_norm": _has(file, "attn_q_norm.weight"), **rope_alone(file, raw)}
-
-
-def _cohere2(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """No window, and no rotary positions, in every fourth layer."""
-    return {"layer_types": _kinds(file, raw, lambda layer: (layer + 1) % 4 != 0), **rope_alone(file, raw)}
-
-
-def _exaone4(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """The smaller size has no windows."""
-    kinds = _kinds(file, raw, lambda layer: (layer + 1) % 4 != 0) if raw.get("sliding_window") else None
-    return {"layer_types": kinds, **rope_alone(file, raw)}
-
-
-def _biased(**biases: str) -> More:
-    """Settings of biases, each as a tensor of the first layer is there."""
-
-    def more(file: GgufFile, raw: dict[str, Any]) -> Settings:
-        return {key: _has(file, tensor) for key, tensor in biases.items()} | rope_alone(file, raw)
-
-    return more
-
-
-def _t5(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """Gated where there is a gate; distances as llama.cpp has them."""
-    del raw
-    gated = "enc.blk.0.ffn_gate.weight" in file.tensors
-    return {"feed_forward_proj": "gated-gelu" if gated else "relu", "relative_attention_max_distance": 128}
-
-
-def _falcon(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """The new architecture where there are several key heads, or two norms."""
-    two, keys = _has(file, "attn_norm_2.weight"), raw.get("num_kv_heads") or 1
-    new = two or keys > 1
-    chosen = {"new_decoder_architecture": new, "multi_query": keys == 1}
-    return {**chosen, "num_ln_in_parallel_attn": (2 if two else 1) if new else None, **rope_alone(file, raw)}
-
-
-def _modern_bert(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """Every third layer sees all keys, the first among them."""
-    pattern = file.metadata.get(f"{file.architecture}.attention.sliding_window_pattern")
-    every = pattern if isinstance(pattern, int) and pattern > 0 else 3
-    kinds = [SLIDING if i % every else FULL for i in range(raw["num_hidden_layers"])]
-    ropes = {FULL: rope_of(file, raw), SLIDING: of_windows(file)}
-    return {"layer_types": kinds, "rope_parameters": ropes, "norm_bias": _has(file, "ffn_norm.bias")}
-
-
-def _no_rope(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    del file, raw
-    return {}
-
-
 _WINDOW = {"attention.sliding_window": "sliding_window"}
 _CAPS = {"attn_logit_softcapping": "attn_logit_softcapping", "final_logit_softcapping": "final_logit_softcapping"}
 _EXPERTS = {"expert_count": "num_experts", "expert_used_count": "num_experts_per_tok"}
 _OWN_WIDTH = {"expert_feed_forward_length": "moe_intermediate_size"}
 _EPSILON = "attention.layer_norm_epsilon"
-_LLAMA = Architecture("llama", names.MIXTRAL, _EXPERTS, made=_ROTARY, more=_llama)
+_LLAMA = Architecture("llama", names.MIXTRAL, _EXPERTS, made=_ROTARY, more=settings.llama)
+_OF_GPT2 = {
+    "embedding_length": "n_embd",
+    "feed_forward_length": "n_inner",
+    "block_count": "n_layer",
+    "attention.head_count": "n_head",
+    "context_length": "n_positions",
+    _EPSILON: "layer_norm_epsilon",
+}
 _T5 = Architecture(
     "t5",
     names.T5,
@@ -270,7 +107,7 @@ _T5 = Architecture(
         "decoder_block_count": "num_decoder_layers",
         "decoder_start_token_id": "decoder_start_token_id",
     },
-    more=_t5,
+    more=settings.t5,
 )
 
 ARCHITECTURES: Mapping[str, Architecture] = {
@@ -297,34 +134,43 @@ ARCHITECTURES: Mapping[str, Architecture] = {
         {"ffn_gate_inp_shexp.weight": _one_row},
     ),
     "qwen3moe": Architecture("qwen3_moe", names.MIXTRAL, {**_EXPERTS, **_OWN_WIDTH}, {"norm_topk_prob": True}),
-    "olmo2": Architecture("olmo2", names.OLMO2, _WINDOW, more=_olmo2),
+    "olmo2": Architecture("olmo2", names.OLMO2, _WINDOW, more=settings.olmo2),
     "olmoe": Architecture("olmoe", names.MIXTRAL, _EXPERTS, {"norm_topk_prob": False}),
     "gpt-oss": Architecture(
         "gpt_oss",
         names.GPT_OSS,
         {**_WINDOW, **_EXPERTS, "expert_feed_forward_length": "intermediate_size"},
         {"attention_bias": True},
-        more=_gpt_oss,
+        more=settings.gpt_oss,
     ),
     "gptoss": Architecture(
-        "gpt_oss", names.GPT_OSS_OF_OLLAMA, {**_WINDOW, **_EXPERTS}, {"attention_bias": True}, more=_gpt_oss
+        "gpt_oss", names.GPT_OSS_OF_OLLAMA, {**_WINDOW, **_EXPERTS}, {"attention_bias": True}, more=settings.gpt_oss
     ),
-    "phi3": Architecture("phi3", names.PHI3, _WINDOW, more=_phi3),
-    "phi2": Architecture("phi", names.PHI2, fixed={"hidden_act": "gelu_new"}, more=_in_part),
+    "phi3": Architecture("phi3", names.PHI3, _WINDOW, more=settings.phi3),
+    "phi2": Architecture("phi", names.PHI2, fixed={"hidden_act": "gelu_new"}, more=settings.in_part),
     "gemma": Architecture("gemma", names.LLAMA, made=_GEMMA),
-    "gemma2": Architecture("gemma2", names.GEMMA2, {**_WINDOW, **_CAPS}, made=_GEMMA, more=_gemma2),
-    "gemma3": Architecture("gemma3_text", names.GEMMA2, {**_WINDOW, **_CAPS}, made=_GEMMA, more=_gemma3),
+    "gemma2": Architecture("gemma2", names.GEMMA2, {**_WINDOW, **_CAPS}, made=_GEMMA, more=settings.gemma2),
+    "gemma3": Architecture("gemma3_text", names.GEMMA2, {**_WINDOW, **_CAPS}, made=_GEMMA, more=settings.gemma3),
     "starcoder2": Architecture("starcoder2", names.STARCODER2, {_EPSILON: "norm_epsilon"}, {"sliding_window": None}),
-    "stablelm": Architecture("stablelm", names.STABLELM, more=_stablelm),
-    "command-r": Architecture("cohere", names.LLAMA, {"logit_scale": "logit_scale"}, more=_cohere),
-    "cohere2": Architecture("cohere2", names.LLAMA, {"logit_scale": "logit_scale", **_WINDOW}, more=_cohere2),
+    "stablelm": Architecture("stablelm", names.STABLELM, more=settings.stablelm),
+    "command-r": Architecture("cohere", names.LLAMA, {"logit_scale": "logit_scale"}, more=settings.cohere),
+    "cohere2": Architecture("cohere2", names.LLAMA, {"logit_scale": "logit_scale", **_WINDOW}, more=settings.cohere2),
     "seed_oss": Architecture(
         "seed_oss",
         names.SEED_OSS,
-        more=_biased(attention_bias="attn_q.bias", attention_out_bias="attn_output.bias", mlp_bias="ffn_up.bias"),
+        more=settings.biased(
+            attention_bias="attn_q.bias", attention_out_bias="attn_output.bias", mlp_bias="ffn_up.bias"
+        ),
     ),
-    "exaone4": Architecture("exaone4", names.OLMO2, _WINDOW, more=_exaone4),
-    "ernie4_5": Architecture("ernie4_5", names.LLAMA, more=_biased(use_bias="attn_q.bias")),
+    "exaone4": Architecture("exaone4", names.OLMO2, _WINDOW, more=settings.exaone4),
+    "ernie4_5": Architecture("ernie4_5", names.LLAMA, more=settings.biased(use_bias="attn_q.bias")),
+    "nomic-bert": Architecture("nomic_bert", names.NOMIC_BERT, fixed={"hidden_act": "silu"}),
+    "arcee": Architecture("arcee", names.LLAMA, fixed={"hidden_act": "relu2"}, made=_ROTARY),
+    "nemotron": Architecture(
+        "nemotron", names.LLAMA, {_EPSILON: "norm_eps"}, {"hidden_act": "relu2"}, _GEMMA, more=settings.in_part
+    ),
+    "glm4": Architecture("glm4", names.GLM4, more=settings.glm4),
+    "starcoder": Architecture("gpt_bigcode", names.GPT2, _OF_GPT2, more=settings.no_rope),
     "t5": _T5,
     "t5encoder": _T5,
     "falcon": Architecture(
@@ -336,7 +182,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
             "feed_forward_length": "ffn_hidden_size",
         },
         {"alibi": False, "bias": False, "parallel_attn": True},
-        more=_falcon,
+        more=settings.falcon,
     ),
     "bloom": Architecture(
         "bloom",
@@ -347,26 +193,19 @@ ARCHITECTURES: Mapping[str, Architecture] = {
             "attention.head_count": "n_head",
             "context_length": "seq_length",
         },
-        more=_no_rope,
+        more=settings.no_rope,
     ),
     "gptneox": Architecture(
-        "gpt_neox", names.GPT_NEOX, {"use_parallel_residual": "use_parallel_residual"}, more=_in_part
+        "gpt_neox", names.GPT_NEOX, {"use_parallel_residual": "use_parallel_residual"}, more=settings.in_part
     ),
     "gpt2": Architecture(
         "gpt2",
         names.GPT2,
-        {
-            "embedding_length": "n_embd",
-            "feed_forward_length": "n_inner",
-            "block_count": "n_layer",
-            "attention.head_count": "n_head",
-            "context_length": "n_positions",
-            _EPSILON: "layer_norm_epsilon",
-        },
+        _OF_GPT2,
         made=dict.fromkeys(("attn_qkv.weight", "attn_output.weight", "ffn_up.weight", "ffn_down.weight"), _turned),
-        more=_no_rope,
+        more=settings.no_rope,
     ),
-    "bert": Architecture("bert", names.BERT, fixed={"hidden_act": "gelu"}, more=_no_rope),
+    "bert": Architecture("bert", names.BERT, fixed={"hidden_act": "gelu"}, more=settings.no_rope),
     "modern-bert": Architecture(
         "modernbert",
         names.MODERN_BERT,
@@ -375,7 +214,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
             "attention.sliding_window": "local_attention",
             "hidden_activation": "hidden_activation",
         },
-        more=_modern_bert,
+        more=settings.modern_bert,
     ),
 }
 """By the name that `general.architecture` gives."""
@@ -395,4 +234,4 @@ def architecture_of(file: GgufFile) -> Architecture:
         known = ", ".join(ARCHITECTURES)
         raise InputError(f"{file.path}: architecture {shown(name)} is not read from GGUF: {known} are")
     found = ARCHITECTURES[name]
-    return replace(found, names=names.FALCON_TWO_NORMS) if _has(file, "attn_norm_2.weight") else found
+    return replace(found, names=names.FALCON_TWO_NORMS) if settings.has(file, "attn_norm_2.weight") else found

@@ -90,6 +90,13 @@ GEMMA2 = {
     f"{BLOCK}.ffn_norm": f"{LAYER}.pre_feedforward_layernorm",
     f"{BLOCK}.post_ffw_norm": f"{LAYER}.post_feedforward_layernorm",
 }
+GLM4 = {
+    **LLAMA,
+    f"{BLOCK}.ffn_norm": f"{LAYER}.post_attention_layernorm",
+    f"{BLOCK}.ffn_up": f"{LAYER}.mlp.gate_up_proj",
+    f"{BLOCK}.post_attention_norm": f"{LAYER}.post_self_attn_layernorm",
+    f"{BLOCK}.post_ffw_norm": f"{LAYER}.post_mlp_layernorm",
+}
 OLMO2 = {
     **LLAMA,
     f"{BLOCK}.post_attention_norm": f"{LAYER}.post_attention_layernorm",
@@ -199,6 +206,19 @@ T5: Names = {
     "output": "lm_head",
     **_stack_of_t5("encoder", "enc"),
     **_stack_of_t5("decoder", "dec"),
+}
+_NOMIC = "nomic_bert.encoder.layers.{}"
+NOMIC_BERT: Names = {
+    "token_embd": "nomic_bert.embeddings.word_embeddings",
+    "token_types": "nomic_bert.embeddings.token_type_embeddings",
+    "token_embd_norm": "nomic_bert.emb_ln",
+    f"{BLOCK}.attn_qkv": f"{_NOMIC}.attn.Wqkv",
+    f"{BLOCK}.attn_output": f"{_NOMIC}.attn.out_proj",
+    f"{BLOCK}.attn_output_norm": f"{_NOMIC}.norm1",
+    f"{BLOCK}.ffn_up": f"{_NOMIC}.mlp.fc11",
+    f"{BLOCK}.ffn_gate": f"{_NOMIC}.mlp.fc12",
+    f"{BLOCK}.ffn_down": f"{_NOMIC}.mlp.fc2",
+    f"{BLOCK}.layer_output_norm": f"{_NOMIC}.norm2",
 }
 MODERN_BERT: Names = {
     "token_embd": "model.embeddings.tok_embeddings",

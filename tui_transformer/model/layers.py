@@ -28,6 +28,7 @@ from tui_transformer.engine.ops import (
     Project,
     QuickGelu,
     Relu,
+    ReluSquared,
     RmsNorm,
     RmsNormOfHeads,
     Rotate,
@@ -45,6 +46,7 @@ from tui_transformer.model.sequence import Sequence
 
 ACTIVATIONS: dict[str, Callable[[], Op]] = {
     "relu": Relu,
+    "relu2": ReluSquared,
     "gelu": Gelu,
     "gelu_tanh": GeluTanh,
     "quick_gelu": QuickGelu,

@@ -27,6 +27,7 @@ from tui_transformer.engine.ops.project import Project
 from tui_transformer.engine.ops.quick_gelu import QuickGelu
 from tui_transformer.engine.ops.relative_bias import RelativeBias
 from tui_transformer.engine.ops.relu import Relu
+from tui_transformer.engine.ops.relu_squared import ReluSquared
 from tui_transformer.engine.ops.rms_norm import RmsNorm
 from tui_transformer.engine.ops.rotate import Rotate
 from tui_transformer.engine.ops.scale import Scale
@@ -73,6 +74,7 @@ __all__ = [
     "QuickGelu",
     "RelativeBias",
     "Relu",
+    "ReluSquared",
     "RmsNorm",
     "RmsNormOfHeads",
     "Rotate",

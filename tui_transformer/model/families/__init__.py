@@ -57,6 +57,16 @@ FAMILIES = (
     "exaone4",
     "ernie4_5",
     "helium",
+    "arcee",
+    "nemotron",
+    "glm",
+    "glm4",
+    "internlm3",
+    "cwm",
+    "umt5",
+    "gpt_bigcode",
+    "gptj",
+    "nomic_bert",
 )
 """The families by `model_type`: the file of that name (_ for -) holds the family under the same name in capitals."""
 

@@ -79,6 +79,8 @@ stands for it (Lewis et al. 2019, §3.1)."""
 LAYOUTS: Mapping[str, Mapping[str, Layout]] = {
     "bart": BOTH_STACKS,
     "mbart": BOTH_STACKS,
+    "nomic_bert": {**ENCODER, SENTENCE: Layout(hidden="nomic_bert.pooler.dense", activation="tanh", pool="first")},
+    "umt5": {**BOTH_STACKS, TOKEN: OF_TOKENS},
     "t5": {**BOTH_STACKS, TOKEN: OF_TOKENS},
     "mt5": {**BOTH_STACKS, TOKEN: OF_TOKENS},
     "bert": {**ENCODER, SENTENCE: Layout(hidden="bert.pooler.dense", activation="tanh", pool="first")},

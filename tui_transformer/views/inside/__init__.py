@@ -62,6 +62,7 @@ INSIDES: Mapping[type[ops.Op], Draw] = {
     ops.QuickGelu: curves.activation,
     ops.RelativeBias: places.by_distance,
     ops.Relu: curves.activation,
+    ops.ReluSquared: curves.activation,
     ops.RmsNorm: norms.by_size,
     ops.RmsNormOfHeads: norms.by_size,
     ops.Rotate: places.turned,

@@ -60,6 +60,7 @@ SCORES: tuple[tuple[type[Op], str], ...] = (
 EMBEDDING = {"tokens": "embedding", "positions": "position", "segments": "segment", "output": "x"}
 ACTIVATIONS = {
     "Relu": "ReLU",
+    "ReluSquared": "ReLU²",
     "Gelu": "GELU",
     "GeluTanh": "GELU (tanh)",
     "QuickGelu": "quick GELU",
