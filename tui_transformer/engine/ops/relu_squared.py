@@ -40,7 +40,8 @@ class ReluSquared(Elementwise):
         passed = max(0.0, cell.value)
         note = "above 0: squared" if cell.value > 0 else "not above 0: becomes 0"
         items = (Value("x", cell.value, cell, note), Value("max(0, x)", passed))
-        return Working(items, passed * passed, f"max(0, {spoken(cell.value)})²")
+        text = f"max(0, {spoken(cell.value)})"
+        return Working(items, passed * passed, f"{text} · {text}")
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
