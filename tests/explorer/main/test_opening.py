@@ -34,9 +34,9 @@ async def test_a_wide_line_asks_the_question_of_the_tour():
         ("dates", "0 100.0 %"),
         ("copy", "%"),
         ("story", "%"),
-        ("decoder", "random weights"),
-        ("encoder-decoder", "random weights"),
-        ("attention", "space step"),
+        ("decoder", "random weights: "),
+        ("encoder-decoder", "random weights: "),
+        ("attention", "query 2 looks at key 2: 99."),
     ],
 )
 async def test_a_model_of_every_kind_says_something_first(model, says):
@@ -80,3 +80,15 @@ async def test_a_long_message_is_shown_whole_and_markup_is_text():
     async with exploring(NARROW, model="encoder") as explorer:
         explorer.parts.port.say("[b]what " + "long " * 30 + "ends[/b]", "error")
         await explorer.shown("[b]what", "ends[/b]")
+
+
+async def test_random_weights_are_drawn_again_and_learned_ones_are_not():
+    async with exploring(NARROW) as explorer:
+        seed = explorer.session.model.seed
+        explorer.main.action_open("draw-again")
+        await explorer.until(lambda: explorer.session.model.seed == seed + 1)
+        await explorer.press("u")
+        assert explorer.session.model.seed == seed
+        explorer.parts.port.change(open_session(ModelOptions(model="question"), None, None))
+        explorer.main.action_open("draw-again")
+        await explorer.until(lambda: "these weights were learned" in " ".join(explorer.messages))

@@ -136,6 +136,8 @@ class Panes:
         self.drawing: tuple[ScenePane, ...] = ()
         self.whole_size = Size(0, 0)
         self._need = Need()
+        self._gave: frozenset[str] = frozenset()
+        self._side: int | None = None
 
     @property
     def screen(self) -> ExplorerScreen[None]:
@@ -149,7 +151,7 @@ class Panes:
         self._wide, self._touring = layout is LAYOUTS[0], self._screen.has_class("-touring")
         small |= {"-whole": self.whole, "-zoomed": self._explored.view.zoom is not None}
         classes = {each.name: each is layout for each in LAYOUTS} | small | self._active_classes()
-        self._layout = layout.name
+        self._layout, self._gave, self._side = layout.name, frozenset(), None
         self._screen.update_classes(classes | self._given_way(size))
         for name in ("matrix", OVERLAY) if self._screen.is_mounted else ():
             self.heat_map(name).always_numbers = self.whole
@@ -158,7 +160,10 @@ class Panes:
             self._fit_whole(size, layout)
 
     def give_room(self, need: Need) -> None:
-        """Let panes give way to a matrix that needs so much, where it would show fewer numbers beside them."""
+        """Let panes give way to a matrix that needs so much, where it would show fewer numbers beside them.
+
+        What gave way does so for the steps that follow: a layout that changed at every step would be drawn all anew.
+        """
         self._need = need
         self._screen.update_classes(self._given_way(self._screen.size))
         self._fit_side()
@@ -166,7 +171,10 @@ class Panes:
     def _fit_side(self) -> None:
         """Give the cell what the matrix leaves, where it would have more than that beside the whole."""
         slim = self.whole and self._screen.has_class("-slim") and self._layout == "-wide"
-        width = max(self._screen.size.width - self._need.columns, SLIM_SIDE) if slim else None
+        if slim:
+            left = max(self._screen.size.width - self._need.columns, SLIM_SIDE)
+            self._side = left if self._side is None else min(self._side, left)
+        width = self._side if slim else None
         for side in self._screen.query("#side"):
             if side.styles.inline.width != (None if width is None else Scalar.from_number(width)):
                 side.styles.width = width
@@ -174,7 +182,8 @@ class Panes:
     def _given_way(self, size: Size) -> dict[str, bool]:
         """The classes that say what gives way; the pane that has the keys stays."""
         heads = "heads" in self.names()
-        found = given_way(self._layout, size, self._need, whole=self.whole, heads=heads)
+        found = self._gave | given_way(self._layout, size, self._need, whole=self.whole, heads=heads)
+        self._gave = frozenset(found - {"-alone"})
         stays = STAYS.get(self._explored.view.active, ())
         return {each: each in found and each not in stays for each in GIVEN_WAY}
 

@@ -13,8 +13,10 @@ from tui_transformer.explorer.state.tours import tour_of
 from tui_transformer.explorer.widgets.inks import Inks
 from tui_transformer.guide.texts import tour_question
 
-MOST = 2_000_000_000
-"""Operations that an answer may take that nobody asked for."""
+MOST, LITTLE = 2_000_000_000, 50_000_000
+"""Operations that an answer may take that nobody asked for; of random weights, whose answer means nothing."""
+
+RANDOM = "random weights"
 
 
 CHOICES = "step.next", "sentence.edit", "open"
@@ -40,12 +42,11 @@ class Opening:
         self._answer = ""
 
     def begin(self, session: Session) -> None:
-        """Work the answer out where a model was trained, and that does not take long; random weights have none."""
-        if session.model.folder is None:
-            self._answer = "random weights" if session.model.config.vocab_size else ""
-            return
+        """Work the answer out where that does not take long; of random weights it is said that they are."""
+        drawn = session.model.folder is None
+        self._answer = RANDOM if drawn and session.model.config.vocab_size else ""
         cost = told_cost(session)
-        if cost <= MOST:
+        if cost <= (LITTLE if drawn else MOST):
             self._requests.ask("opening", cost, lambda task: told(session, task.report), self._answered)
 
     def end(self) -> None:
@@ -76,6 +77,6 @@ class Opening:
             yield line
 
     def _answered(self, found: str) -> None:
-        self._answer = found
+        self._answer = f"{self._answer}: {found}" if self._answer else found
         if self.open:
             self._show()

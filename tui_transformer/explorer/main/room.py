@@ -54,20 +54,13 @@ def given_way(layout: str, size: Size, need: Need, *, whole: bool, heads: bool) 
     if layout == "-medium":
         hidden = not whole and size.width * 7 // 10 < need.columns <= NARROW_MOST
         return {"-broad"} if hidden else frozenset()
+    alone = {"-alone"} if size.width - SLIM_SIDE < need.columns <= NARROW_MOST else set[str]()
     if whole:
-        return _beside(size.width, need, (size.width * 3 // 5, size.width - SLIM_SIDE))
-    found = _beside(size.width, need, (size.width - SIDE - STEPS, size.width - SLIM_SIDE - SLIM_STEPS))
-    if "-broad" in found and need.columns > size.width - SLIM_SIDE and "-alone" not in found:
+        return alone | ({"-slim"} if need.columns > size.width * 3 // 5 else set())
+    if need.columns > size.width - SLIM_SIDE and not alone:
         return frozenset()  # it shows no numbers in any case
+    slim = {"-slim"} if need.columns > size.width - SIDE - STEPS else set[str]()
+    broad = {"-broad"} if need.columns > size.width - SLIM_SIDE - SLIM_STEPS else set[str]()
     lines = size.height - 2 - SENTENCE - CHART - HEADS * heads
-    tall = {"-tall"} if need.lines > lines else set()
-    return found | tall | ({"-taller"} if need.lines > lines + CHART else set())
-
-
-def _beside(width: int, need: Need, rooms: tuple[int, int]) -> set[str]:
-    """Whether the panes beside are slim, and whether there are none."""
-    usual, slim = rooms
-    found = {"-slim"} if need.columns > usual else set()
-    if need.columns > slim:
-        found.add("-broad")
-    return found | ({"-alone"} if width - SLIM_SIDE < need.columns <= NARROW_MOST else set())
+    tall = {"-tall"} if need.lines > lines else set[str]()
+    return alone | slim | broad | tall | ({"-taller"} if need.lines > lines + CHART else set())

@@ -41,6 +41,7 @@ ACTIONS = (
     Action("undo", "undo", "Undo the last change", "undo", "u"),
     Action("redo", "redo", "Redo"),
     Action("settings", "open('settings')", "Settings: sizes, seed, masks, device", "settings", ","),
+    Action("draw.again", "open('draw-again')", "Draw again: other random weights, from the next seed"),
     Action(
         "breaks",
         "open('breaks')",

@@ -20,6 +20,8 @@ def told(session: Session, report: Report) -> str:
         place = _masked(session)
         found = str(answer(session, place, report))
         return found if place is None else f"{MASKS[0]} → {found}"
+    if not session.model.config.vocab_size and (weights := _weights(session)) is not None:
+        return _looks(session, weights)
     last = _last(session)
     session.trace.compute((last.name,), before=lambda step: report(step.name))
     if last.axes[-1].name == LABEL and np.isfinite(session.trace[last.name]).all():
@@ -30,6 +32,20 @@ def told(session: Session, report: Report) -> str:
 def told_cost(session: Session) -> int:
     """About how many operations that takes."""
     return answer_cost(session) if answers(session) else session.trace.pending((_last(session).name,))
+
+
+def _weights(session: Session) -> Step | None:
+    """The last weights of attention."""
+    steps = (step for step in reversed(session.trace.program.steps) if step.square and step.name.endswith(".weights"))
+    return next(steps, None)
+
+
+def _looks(session: Session, weights: Step) -> str:
+    """Which key the last query looks at most."""
+    session.trace.compute((weights.name,))
+    row = session.trace[weights.name].reshape(-1, weights.shape[-1])[-1]
+    key = int(np.nan_to_num(row).argmax())
+    return f"query {weights.shape[-2] - 1} looks at key {key}: {percent(float(row[key]))}"
 
 
 def _last(session: Session) -> Step:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.state.session import Session
 
 if TYPE_CHECKING:
     from tui_transformer.survey.results import Results
@@ -97,6 +99,21 @@ def _links(port: Port) -> None:
     from tui_transformer.explorer.tools.links import screen
 
     screen.open_from(port)
+
+
+def _draw_again(port: Port) -> None:
+    """Random weights from the next seed."""
+    session, model = port.session, port.session.model
+    if model.folder is not None or model.seed is None:
+        port.say("these weights were learned: only random ones are drawn again")
+        return
+    seed = model.seed + 1
+
+    def done(changed: Session) -> None:
+        port.change(changed)
+        port.say(f"drawn again from seed {seed}: u takes it back")
+
+    port.ask("draw", AT_ONCE + 1, lambda _: session.with_model(model.changed(seed=seed)), done)
 
 
 def _item(by: int) -> Callable[[Port], None]:
@@ -231,6 +248,7 @@ TOOLS: Mapping[str, Callable[[Port], None]] = {
     "circuits": _circuits,
     "compare": _compare,
     "cuts": _cuts,
+    "draw-again": _draw_again,
     "exercises": _exercises,
     "generate": _generate,
     "heads": _heads,

@@ -10,10 +10,13 @@ import numpy as np
 from tui_transformer.diagnosis.breaking import Break
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index
-from tui_transformer.explorer.state.answer import Guess, answer, answers
+from tui_transformer.explorer.state.answer import Guess, answer, answers, percent
 from tui_transformer.explorer.state.session import Session
 
 Report = Callable[[str], None]
+
+MOST_DIGITS = 6
+"""Decimals of a percentage at most."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,18 @@ class Effect:
         """The answer before → after; of a model that answers nothing, how many steps change."""
         if self.answers is None:
             return f"{self.changed} of {self.steps} steps change" if self.step else "no step changes"
-        return " → ".join(map(str, self.answers))
+        was, becomes = self.answers
+        apart = was.name != becomes.name or percent(was.share) != percent(becomes.share)
+        return f"{was} → {becomes}" if apart else f"{was.name} {_closer(was.share, becomes.share)}"
+
+
+def _closer(before: float, after: float) -> str:
+    """Two shares that are written alike, with as many digits as it takes to tell them apart."""
+    for digits in range(2, MOST_DIGITS + 1):
+        was, becomes = f"{before:.{digits}%}", f"{after:.{digits}%}"
+        if was != becomes:
+            return f"{was} → {becomes}".replace("%", " %")
+    return f"{percent(before)}, as before"
 
 
 def effect_of(session: Session, broken: Break, report: Report) -> Effect:
