@@ -222,6 +222,7 @@ ABLATION = (
 SURVEY = (
     Action("", "", "The texts in which it is strongest", "strongest texts", "enter"),
     Action("order", "order", "The next measure", "measure", "r"),
+    Action("find", "find", "A measure by its name", "by name", "^f"),
     Action("reverse", "reverse", "Reverse the order", "reverse", "^r"),
     Action("kind", "part", "The next part: heads, neurons, the logit lens", "part", "f"),
 )

@@ -77,6 +77,12 @@ async def test_the_next_part_and_back_to_the_main_screen(path: Path):
         first = explorer.app.screen.table.part
         await explorer.press("f")
         assert explorer.app.screen.table.part != first
+        await explorer.press("ctrl+f")
+        await explorer.answer("nothing")
+        await explorer.shown("no measure here is called 'nothing'")
+        await explorer.answer("lens:dep")
+        await explorer.until(lambda: isinstance(explorer.app.screen, SurveyScreen))
+        assert explorer.app.screen.table.measure == "lens:depth"
         await explorer.press("escape")
         assert explorer.app.screen is explorer.main
 

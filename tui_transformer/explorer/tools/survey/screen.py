@@ -13,6 +13,7 @@ from textual.binding import BindingType
 from textual.widgets import Static
 
 from tui_transformer.analysis.survey.table import Example, Row
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import EXAMPLES, SURVEY
 from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.keys import bindings
@@ -138,13 +139,30 @@ class SurveyScreen(Overview):
     def left_out(self) -> Collection[str]:
         """What there is nothing for."""
         parts, tables = {table.part for table in self.survey.tables}, self.survey.tables
-        return [name for name, useful in (("kind", len(parts) > 1), ("order", len(tables) > 1)) if not useful]
+        there = {"kind": len(parts) > 1, "order": len(tables) > 1, "find": len(tables) > 1}
+        return [name for name, useful in there.items() if not useful]
 
     # What keys do
 
     def action_order(self) -> None:
         """The next measure."""
         self._turn((self.at + 1) % len(self.survey.tables))
+
+    def action_find(self) -> None:
+        """A measure by its name."""
+        names = {table.title: at for at, table in enumerate(self.survey.tables)}
+
+        def check(text: str) -> int:
+            found = [at for title, at in names.items() if text.strip().casefold() in title.casefold()]
+            if not found:
+                raise InputError(f"no measure here is called {text.strip()[:40]!r}")
+            return found[0]
+
+        def answered(text: str | None) -> None:
+            if text is not None:
+                self._turn(check(text))
+
+        self.open(PromptScreen("Measure", check=check, suggestions=tuple(names)), answered)
 
     def action_part(self) -> None:
         """The first measure of the next part of the model."""
