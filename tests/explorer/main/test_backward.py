@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import csv
+import re
 from fnmatch import fnmatchcase
 
 import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
 
+from tui_transformer.analysis.input_attribution import gradients_of
+from tui_transformer.analysis.metrics import Metric
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.state.answer import percent
+from tui_transformer.explorer.state.measure import Measure
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS
 from tui_transformer.explorer.tools.targets.screen import TO
@@ -376,3 +380,28 @@ async def test_the_strip_of_heads_shows_gradients_where_they_are_shown_alone():
         assert strip.border_title == "Heads · ∂loss/∂x"
         await explorer.press("z")
         assert np.array_equal(strip._tiles, explorer.session.trace[SCALED])
+
+
+async def test_the_way_back_begins_at_the_metric_that_is_chosen():
+    async with exploring(WIDE, model="copy", ids=(5, 6, 7, 5)) as explorer:
+        loss = explorer.session.gradients.loss
+        explorer.parts.port.change(explorer.session.with_measure(Measure("difference", (6, 7))))
+        await explorer.press("b")
+        trace, last = explorer.session.trace, range(3, 4)
+        wanted = gradients_of(trace, Metric("difference", (6, 7)), last)
+        assert explorer.session.gradients.loss == wanted.loss != loss
+        assert f"{wanted.loss:.4g}" in explorer.text
+        words = [explorer.session.model.word(token) for token in (6, 7)]
+        assert f"logit of {words[0]} less that of {words[1]}" in explorer.text
+        assert "its gradient by the logits: 1 at the first token, −1 at the second" in explorer.text
+        explorer.parts.port.go(Position("output.logits", Place(0, 3, 7)))
+        await explorer.settled()
+        assert re.search(r"∂ +−1 +of logit of", explorer.text)
+        explorer.parts.port.go(Position("decoder.1.self_attention.weights", Place(1, 3, 1)))
+        await explorer.settled()
+        found = wanted.values["decoder.1.self_attention.weights"]
+        np.testing.assert_allclose(
+            explorer.session.gradients.values["decoder.1.self_attention.weights"], found, atol=1e-6
+        )
+        await explorer.press("u", "u")
+        assert explorer.session.gradients.loss == loss

@@ -42,11 +42,11 @@ class Editing:
             self._port.say("there is nothing to redo")
 
     def turn_around(self) -> bool:
-        """Walk backwards from the loss, or forwards again; False where targets have to be set first."""
+        """Walk backwards from the loss or the metric, or forwards; False where targets have to be set first."""
         session = self._explored.session
         if session.backward:
             self._port.change(session.with_overlay(NOTHING))
-        elif session.targets is None or not session.has_loss:
+        elif (session.targets is None and session.scalar is None) or not session.has_loss:
             return False
         else:
             self._port.change(session.with_overlay(GRADIENT))

@@ -67,6 +67,10 @@ class Cache:
         """What other targets leave true."""
         return Cache(self.tokens, self.edited)
 
+    def for_measure(self) -> Cache:
+        """What leaves true that something else is measured, and differentiated."""
+        return Cache(self.tokens, self.edited, compared=self.compared)
+
     def for_overlay(self) -> Cache:
         """What another overlay leaves true."""
         return Cache(self.tokens, self.edited, self.backward)

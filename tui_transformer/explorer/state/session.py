@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
+from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.gradient_norms import norm
+from tui_transformer.analysis.input_attribution import start_of
+from tui_transformer.analysis.metrics import METRICS, Metric
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.edits import Change
-from tui_transformer.engine.gradient import Gradients, backward
+from tui_transformer.engine.gradient import Gradients, backward, backward_from
 from tui_transformer.engine.gradient_explanation import has_gradient
 from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
@@ -32,6 +35,9 @@ from tui_transformer.views.step_view import Labels
 VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"
 """The stops before the first step and after the last, and the one where the way back begins."""
 
+
+OF_TOKENS = frozenset(name for name, kind in METRICS.items() if kind.tokens)
+"""Metrics that have a gradient by the logits of the sentence itself."""
 
 SOURCE, TARGET = "tokens", "decoder tokens"
 """The names of the token sequences."""
@@ -189,8 +195,21 @@ class Session:
             report(f"gradient of {name}")
             gradients[name] = trace.hand_out(name, gradient)
 
-        loss = backward(trace, [self.loss_targets], visit)
-        return Gradients(loss.mean, gradients)
+        metric = self.scalar
+        if metric is None:
+            return Gradients(backward(trace, [self.loss_targets], visit).mean, gradients)
+        value, start = start_of(trace, metric, answer_positions(trace, folder=self.model.folder))
+        start = replace(start, said=metric.said(self.model.target_word))
+        backward_from(trace, start, visit)
+        return Gradients(value, gradients, start)
+
+    @property
+    def scalar(self) -> Metric | None:
+        """What gradients are of: the metric that was chosen; None for the loss, and in place of a distance of 0."""
+        found = self.measure
+        if found is None or found.name not in OF_TOKENS or not found.tokens:
+            return None
+        return Metric(found.name, found.tokens)
 
     @property
     def gradient_norms(self) -> Mapping[str, float]:
@@ -231,7 +250,7 @@ class Session:
 
     def with_measure(self, measure: Measure | None) -> Session:
         """The same, with what it does measured by something else; no value is computed again."""
-        return replace(self, measure=measure, given=self.cache)
+        return replace(self, measure=measure, given=self.cache.for_measure())
 
     def with_budget(self, budget: int) -> Session:
         """The same, keeping as many bytes of values."""

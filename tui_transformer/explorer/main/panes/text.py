@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from tui_transformer.analysis.answer import Likely, likely_at
-from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED
+from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.shell.actions import TEMPERATURE
 from tui_transformer.explorer.shell.keys import bindings
@@ -215,6 +215,8 @@ def misses(session: Session) -> tuple[Miss, ...]:
 
 def written_loss(session: Session, report: Report, temperature: float = 1.0) -> Text:  # noqa: ARG001 - one signature
     """The loss, and what every position adds to it; no temperature has a part in it."""
+    if session.scalar is not None:
+        return _written_metric(session.go_back(report))
     loss, quiet, strong = session.go_back(report).loss, Style(dim=True), Style(bold=True)
     counted = sum(target != NOT_COUNTED for target in session.loss_targets)
     text = Text().append("loss ", quiet).append(f"{loss:.6g}", strong)
@@ -232,6 +234,15 @@ def written_loss(session: Session, report: Report, temperature: float = 1.0) -> 
             Style(),
         )
     return text.append("\nspace goes back, step by step, to the embedding · B sets other targets", quiet)
+
+
+def _written_metric(found: Gradients) -> Text:
+    """The metric that is differentiated instead of the loss, and its gradient by the logits."""
+    quiet, start = Style(dim=True), found.start
+    text = Text().append(f"{visible(start.said)} " if start else "", quiet)
+    text.append(f"{found.loss:.6g}\n\n", Style(bold=True))
+    text.append(f"its gradient by the logits: {start.formula}\n" if start else "", Style())
+    return text.append("\nspace goes back, step by step, to the embedding · # differentiates something else", quiet)
 
 
 def loss_cost(session: Session) -> int:

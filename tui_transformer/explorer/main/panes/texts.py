@@ -70,7 +70,10 @@ def _direction(session: Session) -> str:
 
 
 def _loss(session: Session) -> str:
-    return f"loss {session.gradients.loss:.4g} · " if session.went_back else ""
+    if not session.went_back:
+        return ""
+    found = session.gradients
+    return f"{'loss' if found.start is None else visible(found.start.said)} {found.loss:.4g} · "
 
 
 def title(session: Session, state: str, spent: str, width: int, inks: Inks) -> Text:
