@@ -46,11 +46,13 @@ class Format(NamedTuple):
         take_apart: Codes of blocks, n × bytes of a block.
         first: The smallest code.
         last: The largest.
+        steps: All that a code may be, in order, where they are not the whole numbers from first to last.
     """
 
     take_apart: Callable[[Host], Codes]
     first: int
     last: int
+    steps: tuple[int, ...] = ()
 
 
 def _half(data: Host, at: int) -> Host:
@@ -140,6 +142,33 @@ def _q6_k(data: Host) -> Codes:
     return Codes(_signed(codes, 32), _half(data, 208) * scales)
 
 
+# Codes that are looked up in a table
+
+
+UNEVEN = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.int8)
+FLOATS = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.int8)
+"""Twice the numbers of FP4 (one sign, two bits of exponent, one of fraction)."""
+
+
+def _iq4_nl(data: Host) -> Codes:
+    return Codes(UNEVEN[_nibbles(data[:, 2:])][:, None], _half(data, 0))
+
+
+def _iq4_xs(data: Host) -> Codes:
+    low = np.stack([data[:, 4:8] & 15, data[:, 4:8] >> 4], axis=2).reshape(len(data), 8)
+    high = np.ascontiguousarray(data[:, 2:4]).view(np.uint16) >> np.arange(0, 16, 2, dtype=np.uint16)
+    scales = _signed(low | (high & 3).astype(np.uint8) << 4, 32)
+    return Codes(UNEVEN[_spread(data[:, 8:], 8, 4, 8)], _half(data, 0) * scales)
+
+
+def _mxfp4(data: Host) -> Codes:
+    """The scale is a power of two, of which half is taken, as the codes are doubled."""
+    scale = np.ldexp(np.float32(1.0), data[:, :1].astype(np.int32) - 128)
+    return Codes(FLOATS[_nibbles(data[:, 1:])][:, None], scale)
+
+
+_UNEVEN, _FLOATS = (tuple(sorted({*table.tolist()})) for table in (UNEVEN, FLOATS))
+
 FORMATS: Mapping[str, Format] = {
     "Q4_0": Format(_q4_0, -8, 7),
     "Q4_1": Format(_q4_1, 0, 15),
@@ -151,5 +180,8 @@ FORMATS: Mapping[str, Format] = {
     "Q4_K": Format(_q4_k, 0, 15),
     "Q5_K": Format(_q5_k, 0, 31),
     "Q6_K": Format(_q6_k, -32, 31),
+    "IQ4_NL": Format(_iq4_nl, -127, 113, _UNEVEN),
+    "IQ4_XS": Format(_iq4_xs, -127, 113, _UNEVEN),
+    "MXFP4": Format(_mxfp4, -12, 12, _FLOATS),
 }
-"""The kinds of blocks that are whole numbers times a scale; in all others codes are looked up in tables."""
+"""The kinds of blocks that are whole numbers times a scale; in all others several numbers are looked up together."""

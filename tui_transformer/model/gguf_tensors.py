@@ -144,14 +144,14 @@ class GgufTensors(Tensors):
         flat = _place(tensor, take)
         number, place = divmod(flat, tensor.blocks.numbers)
         data = tensor.file.numbers(_blocks(tensor)[number : number + 1], np.asarray, f"tensor {name}")
-        kind, (codes, scales, minima) = (
-            FORMATS[tensor.kind],
-            FORMATS[tensor.kind].take_apart(np.ascontiguousarray(data)),
-        )
+        kind = FORMATS[tensor.kind]
+        codes, scales, minima = kind.take_apart(np.ascontiguousarray(data))
         group, inside = divmod(place, codes.shape[2])
         least = None if minima is ZERO else float(minima[0, group])
         what = f"{tensor.kind}: block {number:,} of {tensor.blocks.numbers} numbers in {tensor.blocks.bytes} bytes"
-        return Rounded(what, tuple(codes[0, group].tolist()), inside, float(scales[0, group]), least, kind[1:])
+        return Rounded(
+            what, tuple(codes[0, group].tolist()), inside, float(scales[0, group]), least, kind[1:3], kind.steps
+        )
 
 
 def open_gguf(file: GgufFile, place: Place) -> GgufTensors:

@@ -21,6 +21,7 @@ class Rounded:
         scale: What codes are multiplied by.
         minimum: What is added; None where nothing is.
         ends: The smallest and the largest code.
+        steps: All codes there are, in order, where they are not the whole numbers between these.
     """
 
     kind: str
@@ -29,6 +30,7 @@ class Rounded:
     scale: float
     minimum: float | None
     ends: tuple[float, float]
+    steps: tuple[float, ...] = ()
 
     @property
     def formula(self) -> str:
@@ -42,7 +44,8 @@ class Rounded:
     def working(self) -> Working:
         """Code, scale and minimum, what was rounded to them, and the codes that share the scale."""
         code = self.codes[self.place]
-        items: list[Item] = [Value("code", code, note=f"{self.kind}, codes {self.ends[0]:g} to {self.ends[1]:g}")]
+        among = ", ".join(f"{each:g}" for each in self.steps) or f"{self.ends[0]:g} to {self.ends[1]:g}"
+        items: list[Item] = [Value("code", code, note=f"{self.kind}, codes {among}")]
         items.append(Value("scale", self.scale, note=f"of the {len(self.codes)} numbers of its group"))
         if self.minimum is not None:
             items.append(Value("minimum", self.minimum, note="of the group"))
@@ -60,8 +63,9 @@ class Rounded:
 
     def _rounded_from(self, code: float) -> Iterator[Item]:
         """The numbers that are nearest to a code: half a step to either side, and all that lie beyond an end."""
-        half = abs(self.scale) / 2
-        low, high = self.number(code) - half, self.number(code) + half
+        below = max((each for each in self.steps if each < code), default=code - 1.0)
+        above = min((each for each in self.steps if each > code), default=code + 1.0)
+        low, high = sorted(self.number((code + each) / 2) for each in (below, above))
         lowest, highest = self.ends if self.scale >= 0 else self.ends[::-1]
         yield Value("rounded from", -math.inf if code == lowest else low, note="the least number of this code")
         yield Value("up to", math.inf if code == highest else high, note="the largest, if the nearest code was taken")
