@@ -31,8 +31,11 @@ PATIENCE = 60.0
 """Seconds in which a terminal that nothing is typed into has to be answered."""
 
 SIZE = (100, 30)
-ESCAPE = 0.12
-"""Seconds of silence after which an escape is a key, not the beginning of a sequence."""
+ESCAPE_DELAY = 30
+"""Milliseconds after which an escape is a key for the program, not the beginning of a sequence."""
+
+ESCAPE = 0.07
+"""Seconds of silence after which it has taken one for a key."""
 
 TWICE = 2
 SAMPLES = 3
@@ -140,7 +143,9 @@ def _environment(folder: Path) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if key not in dropped and not key.startswith("TEXTUAL")}
     homes = {f"XDG_{name}_HOME": str(folder / name.lower()) for name in ("CONFIG", "STATE", "CACHE", "DATA")}
     own = {"HOME": str(folder), "TMPDIR": str(folder), "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-    return kept | homes | own | {"TERM": "xterm-256color", "COLORTERM": "truecolor", "OPENBLAS_NUM_THREADS": "1"}
+    one_thread = {"OPENBLAS_NUM_THREADS": "1"}
+    terminal = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "ESCDELAY": str(ESCAPE_DELAY)}
+    return kept | homes | own | one_thread | terminal
 
 
 def _happen(terminal: Terminal, event: Event, gap: float) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from textual import events
 from textual._xterm_parser import XTermParser
+from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
@@ -23,8 +24,8 @@ HUNG_UP = 128 + signal.SIGHUP
 """The exit code where the terminal is gone."""
 
 AT_ONCE = 1_024
-OFTEN = 0.1
-"""Seconds after which it is looked whether reading is to end."""
+OFTEN = ESCAPE_DELAY
+"""Seconds after which it is looked whether reading is to end, and whether an escape was a key: as ESCDELAY says."""
 
 MOST_WAITING = 200
 """Events that wait to be handled before no more are read: the terminal keeps what is typed further ahead."""
