@@ -78,3 +78,16 @@ def test_memory_that_nobody_asks_for_is_let_go_after_a_while():
             pool.empty((1,), DTYPE)
     assert [size for size, blocks in pool._free.items() if blocks] == [math.prod(kept) * DTYPE.itemsize]
     assert pool._idle == math.prod(kept) * DTYPE.itemsize
+
+
+def test_of_many_idle_blocks_of_a_size_only_those_are_kept_that_were_used_lately():
+    pool = Pool()
+    held = [pool.empty(SHAPE, DTYPE) for _ in range(20)]
+    del held
+    for _ in range(2 * UNASKED // 100):
+        two = [pool.empty(SHAPE, DTYPE), pool.empty(SHAPE, DTYPE)]
+        del two
+        for _ in range(100):
+            pool.empty((1,), DTYPE)
+    assert [len(blocks) for blocks in pool._free.values()] == [2]
+    assert pool._idle == 2 * math.prod(SHAPE) * DTYPE.itemsize

@@ -14,8 +14,8 @@ SMALLEST = 1 << 15
 
 FREE_LIMIT = 1 << 28
 
-UNASKED = 1 << 14
-"""Arrays that are made until idle blocks of a size that none of them had are let go: far more than a training step."""
+UNASKED = 1 << 13
+"""Arrays that are made until blocks that lay idle meanwhile are let go: far more than a training step makes."""
 
 
 class Lease:
@@ -41,7 +41,7 @@ class Pool:
         self._limit = limit
         self._free: dict[int, list[Any]] = {}
         self._idle = self._made = 0
-        self._asked: set[int] = set()
+        self._least: dict[int, int] = {}
 
     def empty(self, shape: Shape, dtype: np.dtype[Any]) -> Any:
         """An array with undefined contents, on memory that was used before where there is some of that size."""
@@ -54,12 +54,14 @@ class Pool:
         return np.asarray(Lease(self, self._take(size), shape, dtype))
 
     def _take(self, size: int) -> Any:
-        self._asked.add(size)
         try:
             memory = self._free[size].pop()
         except (KeyError, IndexError):
+            self._least.pop(size, None)
             return np.empty(size, np.uint8)
         self._idle -= size
+        if len(self._free[size]) < self._least.get(size, 0):
+            self._least[size] = len(self._free[size])
         return memory
 
     def give_back(self, memory: Any) -> None:
@@ -73,7 +75,10 @@ class Pool:
         self._idle += memory.nbytes
 
     def _let_go(self) -> None:
-        """Give the system what nobody asked for lately, as after a long sentence or a training."""
-        asked, self._asked, self._made = self._asked, set(), 0
-        for size in self._free.keys() - asked:
-            self._idle -= sum(block.nbytes for block in self._free.pop(size))
+        """Give the system the blocks that lay idle all the time, as after a long sentence or a training."""
+        for size, blocks in list(self._free.items()):  # a list, as an array that goes meanwhile gives its block back
+            self._idle -= size * len(blocks[: self._least.get(size, 0)])
+            del blocks[: self._least.get(size, 0)]
+            if not blocks:
+                self._free.pop(size, None)
+        self._least, self._made = {size: len(blocks) for size, blocks in list(self._free.items())}, 0
