@@ -48,6 +48,25 @@ def test_what_is_wrong_is_said(tmp_path: Path, body: str) -> None:
     assert len(found.says.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "answer", ['{"scaled": %s}', "(%s).astype(np.float16)", "(%s).astype(np.float32)", "(%s).tolist()", "(%s,)"]
+)
+def test_a_right_answer_may_be_returned_in_many_ways(tmp_path: Path, answer: str) -> None:
+    file = tmp_path / "scores.py"
+    right = "query @ key.swapaxes(-1, -2) / np.sqrt(8)"
+    file.write_text(SIGNATURE + f"    return {answer % right}\n", encoding="utf-8")
+    found = check(SCORES, file, QUICK)
+    assert found.passed, found.says
+
+
+def test_keys_before_queries_are_named_and_so_is_an_answer_that_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "scores.py"
+    file.write_text(SIGNATURE + "    return key @ query.swapaxes(-1, -2) / np.sqrt(8)\n", encoding="utf-8")
+    assert check(SCORES, file, QUICK).cause == "scores-transposed"
+    file.write_text(SIGNATURE + '    return {"scores": query}\n', encoding="utf-8")
+    assert "returns no scaled: return scaled" in check(SCORES, file, QUICK).says
+
+
 def test_an_endless_loop_is_ended(tmp_path: Path) -> None:
     file = tmp_path / "scores.py"
     file.write_text(SIGNATURE + "    while True: pass\n", encoding="utf-8")

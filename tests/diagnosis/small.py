@@ -135,7 +135,7 @@ class Small:
                 (lambda a: np.tile(a, (share, 1, 1))) if self.has("keys-tiled") else (lambda a: np.repeat(a, share, 0))
             )
             k, v = spread(k), spread(v)
-        s = keep("scores", q @ k.transpose(0, 2, 1))
+        s = keep("scores", k @ q.transpose(0, 2, 1) if self.has("scores-transposed") else q @ k.transpose(0, 2, 1))
         factor = 1 / math.sqrt(width)
         if self.has("scale-missing"):
             factor = 1.0

@@ -55,6 +55,7 @@ COMMON = (
     "layer-repeated",
     "weight-exchanged",
     "attention-transposed",
+    "scores-transposed",
     "heads-read",
     "softmax-heads",
 )

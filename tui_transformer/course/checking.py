@@ -17,7 +17,7 @@ from tui_transformer.diagnosis.comparison import Difference, compare, tolerance_
 from tui_transformer.diagnosis.diagnose import judge
 from tui_transformer.diagnosis.diagnosis import First
 from tui_transformer.diagnosis.dumps.dump import Values
-from tui_transformer.diagnosis.dumps.precision import FLOAT64
+from tui_transformer.diagnosis.dumps.precision import FLOAT64, stored_precision
 from tui_transformer.diagnosis.matching import Entry
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular, is_file
@@ -69,7 +69,9 @@ def check(exercise: Exercise, file: Path, limits: Limits = USUAL, function: str 
     if why is not None:
         return Finding(exercise.name, passed=False, says=f"{file.name}: {why}", printed=printed)
     arrays = zip(facts.answers, ran.arrays[name], strict=True)
-    return _judged(facts, {name: Values(array, FLOAT64) for name, array in arrays}, printed, limits)
+    return _judged(
+        facts, {name: Values(array, stored_precision(array.dtype)) for name, array in arrays}, printed, limits
+    )
 
 
 def check_command(exercise: Exercise, command: Sequence[str], limits: Limits = USUAL) -> Finding:

@@ -112,14 +112,21 @@ def _arrays(result: Any, answers: list[str]) -> list[Any]:
     if result is None:
         raise _Wrong(f"returns nothing: end the function with `return {', '.join(answers)}`")
     if isinstance(result, dict):
-        result = [result.get(name) for name in answers]
+        if missing := [name for name in answers if result.get(name) is None]:
+            raise _Wrong(f"returns no {missing[0]}: return {', '.join(answers)}")
+        result = tuple(result[name] for name in answers)
     parts = [result] if len(answers) == 1 and not (isinstance(result, tuple) and len(result) == 1) else list(result)
     if len(parts) != len(answers):
         raise _Wrong(f"returns {len(parts)} values: return {len(answers)}, {', '.join(answers)}")
     try:
-        return [np.asarray(part, dtype=np.float64) for part in parts]
+        return [_floats(np.asarray(part)) for part in parts]
     except (TypeError, ValueError) as error:
         raise _Wrong("returns what is no array of numbers: return NumPy arrays or lists of equal length") from error
+
+
+def _floats(array: Any) -> Any:
+    """Numbers in the precision that they were computed in; whole ones and those of other kinds in float64."""
+    return array if array.dtype in ("float16", "float32") else array.astype("float64")
 
 
 def _said(error: BaseException, file: str, function: str = "") -> str:

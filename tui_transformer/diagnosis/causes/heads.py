@@ -35,12 +35,21 @@ def split_wrongly(segment: Segment) -> Iterator[Cause]:
 
 
 def averaged_wrongly(segment: Segment) -> Iterator[Cause]:
-    """Values that are added up with the weights of a column."""
+    """Scores of keys with queries, and values that are added up with the weights of a column."""
+    scores = [step for step in segment.steps if isinstance(step.op, Scores) and step.square]
+    for group in groups(scores):
+        turned = changing(instead(step, _turned(step)) for step in group)
+        says = "when keys and queries are exchanged, K Qᵀ: row i has the scores of query i, so take Q Kᵀ"
+        yield Cause("scores-transposed", turned, says)
     steps = [step for step in segment.steps if isinstance(step.op, Context)]
     for group in groups(steps):
         turned = changing(around(step, lambda weights, *rest: (weights.swapaxes(-1, -2), *rest)) for step in group)
         says = "when the weights are transposed before the values: row i of the weights adds up the values for token i"
         yield Cause("attention-transposed", turned, says)
+
+
+def _turned(step: Step) -> Function:
+    return lambda *inputs: step.op.forward(CPU, *inputs).swapaxes(-1, -2)
 
 
 def _split_after(segment: Segment, merges: Sequence[Step]) -> Iterator[Cause]:
