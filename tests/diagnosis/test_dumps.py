@@ -19,6 +19,12 @@ X = np.array([[0.5, -1.25, 3.0], [1e-3, 2.0, -np.inf]], np.float32)
 Y = np.arange(12, dtype=np.float32).reshape(2, 3, 2) / 7
 
 
+def test_rows_of_different_lengths_alone_are_said(tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_text("scores:\n1 2\n3 4 5\n")
+    with pytest.raises(InputError, match=r"scores: rows of different lengths"):
+        open_dump(tmp_path / "run.log")
+
+
 def npz(folder: Path) -> Path:
     np.savez(folder / "a.npz", x=X, y=Y)
     return folder / "a.npz"

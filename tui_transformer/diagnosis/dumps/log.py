@@ -118,6 +118,11 @@ def log_of(path: Path, text: str) -> Dump:
             reading.begin(heading)
             reading.rows += [first] if first else []
     reading.end()
+    if reading.notes and not reading.matrices:
+        name = reading.notes[0].partition(":")[0]
+        raise InputError(
+            f"{shown_path(path)}: {visible(name)}: rows of different lengths: print as many numbers in each row"
+        )
     if not reading.matrices:
         raise InputError(
             f"{shown_path(path)}: has no numbers under a heading: print each matrix below a line with its name"
