@@ -318,3 +318,27 @@ def test_experts_that_are_chosen_otherwise_are_seen(name: str | None, chosen: in
     arrays = {f"{at}.router": logits, f"{at}.expert_weights": shares(logits, chosen, among=among)}
     first = diagnose(dumped(arrays), model).first
     assert (first and first.cause) == name, first
+
+
+SOURCES = {
+    "decoder.0.self_attention.norm": "of the decoder itself",
+    "encoder.0.feed_forward.norm": "of encoder.0.feed_forward.norm",
+}
+
+
+@pytest.mark.parametrize("source", ["encoder.1.feed_forward.norm", *SOURCES])
+def test_keys_and_values_of_something_else_than_the_encoders_output_are_named(source: str) -> None:
+    model = Model.load("encoder-decoder", layers=2, decoder_layers=1, d_model=16, heads=2, d_ff=24)
+    trace = model.trace(ids=IDS, decoder_ids=IDS[:4])
+    at = "decoder.0.cross_attention"
+    weight = {part: np.array(trace[f"{at}.{part}.weight"], np.float64) for part in ("key", "value", "output")}
+    read = np.array(trace[source], np.float64)
+    key, value = ((read @ weight[part]).reshape(-1, 2, 8).swapaxes(0, 1) for part in ("key", "value"))
+    scores = np.array(trace[f"{at}.query"], np.float64) @ key.swapaxes(-1, -2) / np.sqrt(8)
+    shares = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    joined = (shares @ value).swapaxes(0, 1).reshape(-1, 16)
+    names = ("encoder.0.feed_forward.norm", "encoder.1.feed_forward.norm", "decoder.0.self_attention.norm")
+    dump = dumped({name: np.array(trace[name]) for name in names} | {f"{at}.output": joined @ weight["output"]})
+    first = diagnose(dump, model, Input(np.array([IDS]), np.array([IDS[:4]]))).first
+    assert (first and first.cause) == ("cross-source" if source in SOURCES else None), first
+    assert first is None or SOURCES[source] in first.says

@@ -3,6 +3,7 @@
 from tui_transformer.diagnosis.causes.activations import activated_otherwise, gated_wrongly
 from tui_transformer.diagnosis.causes.cap import uncapped
 from tui_transformer.diagnosis.causes.cause import Cause, Causes
+from tui_transformer.diagnosis.causes.cross import read_from_elsewhere
 from tui_transformer.diagnosis.causes.embedding import embedded_wrongly
 from tui_transformer.diagnosis.causes.experts import routed_wrongly
 from tui_transformer.diagnosis.causes.heads import averaged_wrongly, shared_wrongly, split_wrongly
@@ -27,6 +28,7 @@ CAUSES: tuple[Causes, ...] = (
     split_wrongly,
     shared_wrongly,
     averaged_wrongly,
+    read_from_elsewhere,
     rotated_wrongly,
     encoded_wrongly,
     embedded_wrongly,

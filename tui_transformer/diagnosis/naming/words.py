@@ -36,7 +36,7 @@ ATTENTION: Table = {
     **_each("softmax scores, softmax output, softmax out, attention matrix, attention map, attn map", "weights"),
     **_each("attention scores after softmax, attention weights softmax, softmax attention", "weights"),
     **_each("softmax qk t sqrt dk, softmax qk t sqrt d k, softmax q k t sqrt d k, alpha, alphas", "weights"),
-    **_each("context, weights v, attn v, attention v, head output, head out, z, context vectors", "context", "concat"),
+    **_each("context, weights v, head output, head out, z, context vectors", "context", "concat"),
     **_each("attention output, attn output, attn out, attention out, self attention", "output", "context", "concat"),
     **_each("self attn, attn result, attention result", "output", "context", "concat"),
     **_each("concat, concatenated, concatenated heads, concat heads, heads concat, heads", "concat"),
@@ -225,7 +225,7 @@ class Headings:
             return
         if phrase not in OF_FEED_FORWARD:
             yield from (f"feed_forward.{step}" for step in FEED_FORWARD.get(phrase, ()))
-        for spoken in (rest, attention if len(attention) < len(rest) else []):
+        for spoken in (attention if len(attention) < len(rest) else [], rest):
             yield from (f"{sublayer}.{step}" for step in _of_attention(spoken))
         if attention in (["norm"], ["layer", "norm"], ["layernorm"], ["ln"]) and len(attention) < len(rest):
             yield f"{sublayer}.norm"
