@@ -30,6 +30,9 @@ LAST = 40
 PATIENCE = 60.0
 """Seconds in which a terminal that nothing is typed into has to be answered."""
 
+READING = 5 * PATIENCE
+"""Seconds in which a key has to be read: of what is typed far ahead, nothing is before most of it was handled."""
+
 SIZE = (100, 30)
 ESCAPE_DELAY = 30
 """Milliseconds after which an escape is a key for the program, not the beginning of a sequence."""
@@ -151,8 +154,8 @@ def _environment(folder: Path) -> dict[str, str]:
 def _happen(terminal: Terminal, event: Event, gap: float) -> None:
     if event.size:
         terminal.resize(*event.size)
-    elif not terminal.send(event.sent, PATIENCE):
-        raise StormError(_ended(terminal) if terminal.ended else f"reads no key for {PATIENCE:.0f} s")
+    elif not terminal.send(event.sent, READING):
+        raise StormError(_ended(terminal) if terminal.ended else f"reads no key for {READING:.0f} s")
     if terminal.ended:
         raise StormError(_ended(terminal))
     terminal.drain(0, 0.0)

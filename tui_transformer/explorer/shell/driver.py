@@ -23,7 +23,7 @@ LARGEST = 10_000
 HUNG_UP = 128 + signal.SIGHUP
 """The exit code where the terminal is gone."""
 
-AT_ONCE = 1_024
+AT_ONCE = 256
 OFTEN = ESCAPE_DELAY
 """Seconds after which it is looked whether reading is to end, and whether an escape was a key: as ESCDELAY says."""
 
