@@ -37,7 +37,7 @@ def _ink(screen: Widget, name: str) -> Style:
 
 def spread(left: Text, right: Text, width: int) -> Text:
     """Left and right of a line; the left one is cut if both do not fit."""
-    room = max(width - right.cell_len - 1, 0)
+    room = max(width - right.cell_len - 2, 0)
     left = left.copy()
     left.truncate(room, overflow="ellipsis")
     left.append(" " * (width - left.cell_len - right.cell_len))
