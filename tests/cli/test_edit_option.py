@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Run
+from safetensors.numpy import load_file
 
 from tui_transformer.cli.edits import changes
 from tui_transformer.engine.changes import OPEN, Add, Scale, Set
@@ -121,3 +122,17 @@ def test_a_mean_over_positions_is_not_written_on_with(run: Run) -> None:
     ended = run("generate", "--model", "story", "--text", "Once", "--edit", "0.output = mean")
     assert ended.code == 1
     assert "is of one sentence" in ended.err
+
+
+def test_a_trace_is_written_as_safetensors_too(run: Run) -> None:
+    run("trace", *GIVEN, "--out", "run.npz", "--steps", "*.weights,tokens")
+    ended = run("trace", *GIVEN, "--out", "run.safetensors", "--steps", "*.weights,tokens", "--budget", "0")
+    assert "wrote run.safetensors: 3 steps" in ended.err
+    one, other = dict(np.load("run.npz")), load_file("run.safetensors")
+    assert one.keys() == other.keys()
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def test_entropy_says_which_queries_it_leaves_out(run: Run) -> None:
+    assert "(without the 2 queries that see fewer than 3 keys)" in run("heads", *GIVEN).out
+    assert "without" not in run("heads", "--model", "question", "--text", "who did it ?").out

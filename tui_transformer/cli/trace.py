@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import numpy.random  # noqa: F401 - its import loses an interrupt: do it before anything is written
+import numpy as np
+import numpy.random
 
 from tui_transformer.analysis.real_tokens import VISIBLE
 from tui_transformer.cli.blocks import cells, full_shape
@@ -19,6 +20,7 @@ from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients, grad
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.keep import readable
 from tui_transformer.engine.names import missing
+from tui_transformer.engine.saving import write_arrays
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import writing
@@ -38,9 +40,18 @@ def run(request: Request) -> None:
     found = None if targets is None else backward(trace, targets)
     arrays = dict(_arrays(trace, found))
     names = list(arrays) if request.steps is None else _matching(list(arrays), request.steps)
-    with writing(request.out) as file:
-        as_npz.write(file, (*_padding(trace, names), *((name, arrays[name]) for name in names)))
+    written = (*_padding(trace, names), *((name, arrays[name]) for name in names))
+    if request.out.suffix == ".safetensors":
+        write_arrays(request.out, {name: _whole(array) for name, array in written})
+    else:
+        with writing(request.out) as file:
+            as_npz.write(file, written)
     note(f"wrote {request.out}: {_counted(names)}, {_size(request.out)}")
+
+
+def _whole(array: Host | as_npz.Blocks) -> Host:
+    """An array in memory: a file of safetensors is written at once."""
+    return np.concatenate(list(array.cells)).reshape(array.shape) if isinstance(array, as_npz.Blocks) else array
 
 
 def _targets(request: Request) -> tuple[int, ...] | None:

@@ -19,7 +19,7 @@ from tui_transformer.cli.parameters import Targets
 class Request(Edited):
     """The steps that are written (those that match a pattern, else all), and gradients toward targets."""
 
-    out: Annotated[Path, typer.Option("--out", metavar="FILE.npz", help="The file to write.")]
+    out: Annotated[Path, typer.Option("--out", metavar="FILE.npz", help="The file to write; .safetensors too.")]
     steps: Annotated[
         str | None,
         typer.Option("--steps", metavar="GLOB,…", help="Only the steps that match one of these; may be given again."),
