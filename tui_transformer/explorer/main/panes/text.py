@@ -242,6 +242,7 @@ def _written_metric(found: Gradients) -> Text:
     text = Text().append(f"{visible(start.said)} " if start else "", quiet)
     text.append(f"{found.loss:.6g}\n\n", Style(bold=True))
     text.append(f"its gradient by the logits: {start.formula}\n" if start else "", Style())
+    text.append("it takes the place of the loss: ∂loss is its gradient here\n", Style())
     return text.append("\nspace goes back, step by step, to the embedding · # differentiates something else", quiet)
 
 
