@@ -106,7 +106,7 @@ KEYS = (
         "w",
         *"HKRLJ",
     ),
-    *(*"bBdDziI0Z!Q", ";", "r", "ctrl+f", "tab", "shift+tab", "1", "6", "+", "-", "q", *"AaPWF@#&O", "ctrl+l"),
+    *(*"bBdDziI0Z!Q", ";", "r", "ctrl+f", "tab", "shift+tab", "1", "6", "+", "-", "q", *"AaPWF$#&O", "ctrl+l"),
 )
 TESTS = Path(__file__).parent.parent
 MODELS = [*BUILT_IN, *sorted((TESTS / "references").iterdir()), *sorted((TESTS / "sentences").iterdir())]

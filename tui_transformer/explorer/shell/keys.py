@@ -56,7 +56,7 @@ KEYS: Mapping[str, str] = {
     "ablate.head": "a",
     "ablate": "A",
     "patch": "P",
-    "patching": "at",
+    "patching": "dollar_sign",
     "circuits": "O",
     "inputs": "ampersand",
     "mean": "M",

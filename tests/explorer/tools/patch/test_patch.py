@@ -8,6 +8,7 @@ from driving import NARROW, SMALL, WIDE, Explorer, exploring
 from reference import REFERENCES
 
 from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.state.answer import Guess
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.tools.patch.screen import PatchScreen
 from tui_transformer.model.options import ModelOptions
@@ -57,7 +58,8 @@ async def test_the_whole_step_comes_from_the_other_sentence(size: tuple[int, int
         assert explorer.stop == OUTPUT
         assert explorer.session.overlay.label == "before the edits"
         best = int(other["output.probabilities"][-1].argmax())
-        assert f"→ {base.model.word(best)!r} {other['output.probabilities'][-1, best]:.1%}" in explorer.messages[-1]
+        share = float(other["output.probabilities"][-1, best])
+        assert f"→ {Guess(base.model.word(best), share)}" in explorer.messages[-1]
         assert ("from “the crashed waves”" if size == WIDE else "1 edit") in explorer.text
         await explorer.press("u")
         assert explorer.session is base

@@ -15,7 +15,7 @@ from tui_transformer.explorer.widgets.heat_map import HeatMap
 
 
 async def opened(explorer: Explorer, *keys: str, text: str) -> PatchingScreen:
-    await explorer.press("@")
+    await explorer.press("$")
     await explorer.write(text)
     await explorer.press("enter", *keys)
     return await complete(explorer)
@@ -76,7 +76,7 @@ async def test_esc_ends_the_computation_and_n_goes_on() -> None:
     async with exploring(WIDE, model="story", text="The fox found a crow") as explorer:
         before, PatchTable.pause = PatchTable.pause, 0.0
         try:
-            await explorer.press("@")
+            await explorer.press("$")
             await explorer.write("The fox found a stone")
             await explorer.keys("enter")
             screen = explorer.app.screen
@@ -96,7 +96,7 @@ async def test_esc_ends_the_computation_and_n_goes_on() -> None:
 
 async def test_another_length_is_refused_and_every_size_is_drawn() -> None:
     async with exploring(SMALL, model="story", text="The fox found a crow") as explorer:
-        await explorer.press("@")
+        await explorer.press("$")
         await explorer.write("The fox")
         await explorer.press("enter")
         assert "a table needs as many" in " ".join(explorer.text.split())
@@ -113,5 +113,5 @@ async def test_another_length_is_refused_and_every_size_is_drawn() -> None:
 
 async def test_a_model_without_words_says_so() -> None:
     async with exploring(NARROW, model="attention") as explorer:
-        await explorer.press("@")
+        await explorer.press("$")
         assert "no logits of words" in explorer.messages[-1]
