@@ -8,9 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 from textual import events
 from textual.geometry import Size
@@ -19,7 +17,6 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tui_transformer.explorer.app import ExplorerApp
-from tui_transformer.explorer.main import details
 from tui_transformer.explorer.main.parts import Parts
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.main.screen import MainScreen
@@ -195,12 +192,11 @@ async def exploring(
         more = {} if budget is None else {"budget": budget}
         given = None if ids is None else tuple(ids)
         session = open_session(ModelOptions(**options, **more), text, given, decoder_text=decoder_text)
-    app = ExplorerApp(session, preferences or Preferences())
-    opened = partial(ViewState, whole=whole)
-    with patch.object(details, "SOON", 0.001), patch("tui_transformer.explorer.app.ViewState", lambda **_: opened()):
-        async with app.run_test(size=size, notifications=True) as pilot:
-            explorer = Explorer(pilot, app)
-            await explorer.until(lambda: len(app.screen_stack) > 1)
-            await explorer.settled()
-            yield explorer
-            assert not app.failures.told, "something could not be drawn"
+    app = ExplorerApp(session, preferences or Preferences(), look=ViewState(whole=whole))
+    async with app.run_test(size=size, notifications=True) as pilot:
+        explorer = Explorer(pilot, app)
+        await explorer.until(lambda: len(app.screen_stack) > 1)
+        explorer.parts.presenter.details.soon = 0.001
+        await explorer.settled()
+        yield explorer
+        assert not app.failures.told, "something could not be drawn"

@@ -13,7 +13,7 @@ from reference import REFERENCES
 from safetensors.numpy import save_file
 
 from tui_transformer.errors import InputError
-from tui_transformer.model import Model, weights_file
+from tui_transformer.model import Model
 from tui_transformer.model.checkpoint import open_tensors, read_config, stored_weights
 from tui_transformer.model.fitting import fit
 from tui_transformer.model.sequence import Lengths
@@ -36,16 +36,17 @@ VIEWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 @pytest.fixture(params=["F32", "F64", "F16", "BF16"])
-def tensors(request, tmp_path, monkeypatch) -> Tensors:
+def tensors(request, tmp_path) -> Tensors:
     """The table in a file that is read a few hundred bytes at a time; its data begin at an odd byte."""
-    monkeypatch.setattr(weights_file, "CHUNK", 300)
     stored = {"F32": "<f4", "F64": "<f8", "F16": "<f2"}.get(request.param)
     data = TABLE.astype(stored).tobytes() if stored else (TABLE.view("<u4") >> 16).astype("<u2").tobytes()
     place = [0, len(data)]
     header = f'{{"table":{{"dtype":"{request.param}","shape":[60,40],"data_offsets":{place}}}}}'.encode()
     header += b" " * (len(header) % 2 == 0)
     (tmp_path / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + data)
-    return open_file(tmp_path / "model.safetensors")
+    found = open_file(tmp_path / "model.safetensors")
+    found.found["table"].file.chunk = 300
+    return found
 
 
 def stored_table(tensors: Tensors) -> np.ndarray:

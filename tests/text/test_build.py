@@ -148,12 +148,10 @@ def test_special_words_that_cannot_be_are_refused(names: tuple[str, str, str, st
         Specials(*names)
 
 
-def test_counts_are_exact_however_little_memory_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_are_exact_however_little_memory_they_take() -> None:
     lines = [f"w{i * i % 101} w{i % 7} é{i % 50}" for i in range(1_000)]
     whole = words_of(lines, 60, 2, SPECIALS)
-    monkeypatch.setattr("tui_transformer.text.build._TOGETHER", 100)
-    monkeypatch.setattr("tui_transformer.text.build.WordCounts", lambda: WordCounts(20))
-    spilled = words_of(lines, 60, 2, SPECIALS)
+    spilled = words_of(lines, 60, 2, SPECIALS, together=100, room=20)
     assert (spilled.vocabulary.words, spilled.counts) == (whole.vocabulary.words, whole.counts)
     assert (spilled.tokens, spilled.distinct) == (whole.tokens, whole.distinct)
     assert whole.distinct == len(set(" ".join(lines).split()))
@@ -200,13 +198,12 @@ def test_builds_are_the_same_in_every_process() -> None:
     assert len(outputs) == 1
 
 
-def test_files_are_read_line_by_line_whatever_their_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_transformer.text.corpus.CHUNK", 3)
+def test_files_are_read_line_by_line_whatever_their_ends(tmp_path: Path) -> None:
     first, second = tmp_path / "a.txt", tmp_path / "b.txt"
     first.write_bytes("\ufeffé one\r\ntwo".encode())
     second.write_bytes("\n😊".encode())
     seen: list[int] = []
-    assert list(read_lines([first, second], seen.append)) == ["é one\n", "two", "\n", "😊"]
+    assert list(read_lines([first, second], seen.append, chunk=3)) == ["é one\n", "two", "\n", "😊"]
     assert sum(seen) == first.stat().st_size + second.stat().st_size
 
 

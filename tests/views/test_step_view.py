@@ -9,7 +9,6 @@ from reference import REFERENCES
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
-from tui_transformer.views import step_view
 from tui_transformer.views.step_view import (
     Labels,
     Place,
@@ -153,11 +152,10 @@ def test_a_small_head_is_its_own_thumbnail(trace: Trace) -> None:
 
 
 @pytest.mark.parametrize("cells", [1, 1 << 18])
-def test_a_thumbnail_keeps_the_value_farthest_from_zero(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step_view, "AT_A_TIME", cells)
+def test_a_thumbnail_keeps_the_value_farthest_from_zero(cells: int) -> None:
     trace = Model.load("decoder", device="cpu").trace(ids=[1, 2, 3, 4, 5, 6, 7, 1])
     values = trace[MASKED][0]
-    small = thumbnail(head_of(trace, MASKED, 0), 4, 4)
+    small = thumbnail(head_of(trace, MASKED, 0), 4, 4, at_a_time=cells)
     assert small.shape == (4, 4)
     for row, column in np.ndindex(4, 4):
         block = values[2 * row : 2 * row + 2, 2 * column : 2 * column + 2]
@@ -166,10 +164,9 @@ def test_a_thumbnail_keeps_the_value_farthest_from_zero(cells: int, monkeypatch:
         assert small[row, column] == expected
 
 
-def test_a_thumbnail_of_what_is_not_kept_leaves_no_row_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step_view, "AT_A_TIME", 16)
+def test_a_thumbnail_of_what_is_not_kept_leaves_no_row_out() -> None:
     model, name, ids = Model.load("encoder", device="cpu"), "encoder.0.self_attention.weights", [1, 2, 3, 4, 5, 6, 7, 1]
-    small = thumbnail(head_of(model.trace(ids=ids, budget=0), name, 5), 4, 8)
+    small = thumbnail(head_of(model.trace(ids=ids, budget=0), name, 5), 4, 8, at_a_time=16)
     assert np.allclose(small, model.trace(ids=ids)[name][5].reshape(4, 2, 8).max(axis=1), atol=1e-6)
 
 

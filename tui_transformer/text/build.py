@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.text.counting import Counted, WordCounts
+from tui_transformer.text.counting import MOST_IN_MEMORY, Counted, WordCounts
 from tui_transformer.text.encoding import without_surrogates
 from tui_transformer.text.several_lines import several_lines
 from tui_transformer.text.specials import SPECIALS, Specials
@@ -87,17 +87,36 @@ def build_bpe(
     return byte_pairs_of(lines, size, min_frequency, specials).vocabulary
 
 
-def words_of(lines: Iterable[str], size: int, min_frequency: int, specials: Specials, rule: WordRule = RULE) -> Built:
-    """As `build_words`, with counts. Memory is bounded by `WordCounts`."""
-    room = _room(size, min_frequency, len(specials.names))
+def words_of(
+    lines: Iterable[str],
+    size: int,
+    min_frequency: int,
+    specials: Specials,
+    rule: WordRule = RULE,
+    *,
+    together: int = _TOGETHER,
+    room: int = MOST_IN_MEMORY,
+) -> Built:
+    """As `build_words`, with counts. Memory is bounded.
+
+    Args:
+        lines: As of `build_words`, with the rest.
+        size: Of the vocabulary.
+        min_frequency: Of a word.
+        specials: The special words.
+        rule: What a word is.
+        together: Characters that are split into words at a time.
+        room: Words that are counted in memory; more go to a file.
+    """
+    words_at_most = _room(size, min_frequency, len(specials.names))
     special: Counter[str] = Counter()
     too_long = 0
-    with WordCounts() as counts:
-        for text in several_lines(lines, _TOGETHER, "\n"):
+    with WordCounts(room) as counts:
+        for text in several_lines(lines, together, "\n"):
             words = _words(without_surrogates(text), specials, special, rule)
             too_long += sum(words.pop(word) for word in [*words] if len(word) > MAX_ENTRY_LENGTH)
             counts.add(words)
-        found = counts.most_common(room, min_frequency)
+        found = counts.most_common(words_at_most, min_frequency)
     _check_found(found.distinct, "words")
     _check_frequent(len(found.words), min_frequency, "word")
     return _built("words", specials, special, replace(found, tokens=found.tokens + too_long), rule)

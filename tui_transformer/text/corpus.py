@@ -18,7 +18,10 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 def read_lines(
-    paths: Sequence[Path], read: Callable[[int], None] = lambda _: None, longest: int = LONGEST_LINE
+    paths: Sequence[Path],
+    read: Callable[[int], None] = lambda _: None,
+    longest: int = LONGEST_LINE,
+    chunk: int = CHUNK,
 ) -> Iterator[str]:
     r"""The lines of files, with their ends as `\n`; no more than a few megabytes are in memory.
 
@@ -26,6 +29,7 @@ def read_lines(
         paths: UTF-8 text files; pipes too.
         read: Told after each piece how many bytes it had.
         longest: A longer line comes in parts.
+        chunk: Bytes that are read at a time.
 
     Raises:
         InputError: A file is missing, a folder, not readable, binary or not UTF-8.
@@ -33,7 +37,7 @@ def read_lines(
     for path in paths:
         try:
             with path.open("rb") as file:
-                yield from lines_of(file, shown_path(path), read, longest)
+                yield from lines_of(file, shown_path(path), read, longest, chunk)
         except IsADirectoryError as error:
             raise InputError(f"{shown_path(path)} is a folder: name the files in it") from error
         except (OSError, ValueError) as error:
@@ -42,18 +46,22 @@ def read_lines(
 
 
 def lines_of(
-    file: BinaryIO, name: str, read: Callable[[int], None] = lambda _: None, longest: int = LONGEST_LINE
+    file: BinaryIO,
+    name: str,
+    read: Callable[[int], None] = lambda _: None,
+    longest: int = LONGEST_LINE,
+    chunk: int = CHUNK,
 ) -> Iterator[str]:
     """The same of a file that is open, as standard input is; `name` is what messages call it."""
-    return _lines(_texts(file, name, read), longest)
+    return _lines(_texts(file, name, read, chunk), longest)
 
 
-def _texts(file: BinaryIO, name: str, read: Callable[[int], None]) -> Iterator[str]:
+def _texts(file: BinaryIO, name: str, read: Callable[[int], None], chunk: int) -> Iterator[str]:
     """The text of a file in pieces."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     at, first = 0, True
     while True:
-        data = file.read(CHUNK)
+        data = file.read(chunk)
         _check_text(data, at, name)
         text = _decoded(decoder, data, at, name)
         yield text.removeprefix(_BYTE_ORDER_MARK) if first else text

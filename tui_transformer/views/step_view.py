@@ -226,6 +226,7 @@ def thumbnail(
     columns: int,
     drawn: Callable[[Host], Host] = lambda cells: cells,
     before: Callable[[], None] = lambda: None,
+    at_a_time: int = AT_A_TIME,
 ) -> Host:
     """A view as at most rows × columns numbers, each the largest by size of all cells that it stands for.
 
@@ -235,22 +236,22 @@ def thumbnail(
         columns: Columns of it.
         drawn: What is shown of rows of it.
         before: Called before rows are read; may raise to end it.
+        at_a_time: Cells that are read together.
     """
     height, width = view.shape
     count = min(rows, height)
+    long = view.rows.size * view.columns.size > at_a_time
     ends = [height * group // count for group in range(count + 1)]
-    groups = [_farthest(view, range(*span), drawn, before) for span in pairwise(ends)] if _is_long(view) else []
+    groups = [_farthest(view, range(*span), drawn, before, at_a_time) for span in pairwise(ends)] if long else []
     cells = np.concatenate(groups) if groups else drawn(view.window(range(height), range(width)))
     return small(cells, rows, columns)
 
 
-def _is_long(view: View) -> bool:
-    return view.rows.size * view.columns.size > AT_A_TIME
-
-
-def _farthest(view: View, rows: range, drawn: Callable[[Host], Host], before: Callable[[], None]) -> Host:
+def _farthest(
+    view: View, rows: range, drawn: Callable[[Host], Host], before: Callable[[], None], at_a_time: int
+) -> Host:
     """One row for many: of each column the value farthest from 0."""
-    together = max(AT_A_TIME // max(view.columns.size, 1), 1)
+    together = max(at_a_time // max(view.columns.size, 1), 1)
     found = []
     for first in range(rows.start, rows.stop, together):
         before()

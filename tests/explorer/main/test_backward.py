@@ -372,14 +372,14 @@ async def test_the_strip_of_heads_shows_gradients_where_they_are_shown_alone():
     async with exploring(WIDE) as explorer:
         await backward(explorer, SCALED)
         strip = explorer.main.query_one(HeadThumbnails)
-        assert np.array_equal(strip._tiles, explorer.session.trace[SCALED])
+        assert np.array_equal(strip.tiles, explorer.session.trace[SCALED])
         await explorer.press("z")
         assert explorer.drawn == "overlay"
-        assert np.array_equal(strip._tiles, explorer.session.gradients.values[SCALED])
-        assert strip._scale == explorer.scene.overlay.scale
+        assert np.array_equal(strip.tiles, explorer.session.gradients.values[SCALED])
+        assert strip.scale == explorer.scene.overlay.scale
         assert strip.border_title == "Heads · ∂loss/∂x"
         await explorer.press("z")
-        assert np.array_equal(strip._tiles, explorer.session.trace[SCALED])
+        assert np.array_equal(strip.tiles, explorer.session.trace[SCALED])
 
 
 async def test_the_way_back_begins_at_the_metric_that_is_chosen():

@@ -79,14 +79,14 @@ async def test_the_strip_of_heads_leaves_the_same_tokens_out(tmp_path):
     async with exploring(WIDE, text=TEXT, vocab=words(tmp_path)) as explorer:
         explorer.parts.port.go(Position(WEIGHTS, Place(0, 1, 1)))
         await explorer.press("i")
-        tiles = explorer.main.query_one(HeadThumbnails)._tiles
+        tiles = explorer.main.query_one(HeadThumbnails).tiles
         stored = explorer.session.trace[WEIGHTS]
         for tile, weights in zip(tiles, stored, strict=True):
             assert np.isneginf(tile[:, [0, 4]]).all()
             np.testing.assert_allclose(tile[:, 1:4], weights[:, 1:4] / weights[:, 1:4].sum(1, keepdims=True), rtol=1e-6)
         assert "Heads · renormalised" in explorer.text
         await explorer.press("i")
-        assert np.array_equal(explorer.main.query_one(HeadThumbnails)._tiles, stored)
+        assert np.array_equal(explorer.main.query_one(HeadThumbnails).tiles, stored)
         assert explorer.main.query_one(HeadThumbnails).border_title == "Heads"
 
 

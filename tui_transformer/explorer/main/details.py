@@ -34,6 +34,7 @@ class Details:
 
     Attributes:
         due: Whether they are about to follow.
+        soon: Seconds after which they follow.
     """
 
     def __init__(
@@ -46,20 +47,21 @@ class Details:
         """Details on the screen of these panes; `show_near` is told the nearest words."""
         self._explored, self._panes, self._requests, self._show_near = explored, panes, requests, show_near
         self.due = self._heads_due = False
-        self._soon: Timer | None = None
+        self.soon = SOON
+        self._timer: Timer | None = None
 
     def stop(self) -> None:
         """Do not follow: something else is shown."""
         self.due = False
-        if self._soon is not None:
-            self._soon.stop()
+        if self._timer is not None:
+            self._timer.stop()
 
     def follow(self, *, heads: bool = False) -> None:
         """Show the chart in a moment, and the heads where they are another step's."""
         self.stop()
         self.due = True
         self._heads_due |= heads
-        self._soon = self._panes.screen.set_timer(SOON, self._show)
+        self._timer = self._panes.screen.set_timer(self.soon, self._show)
 
     def _show(self) -> None:
         scene = self._explored.scene

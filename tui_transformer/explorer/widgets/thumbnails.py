@@ -39,6 +39,9 @@ class HeadThumbnails(CursorWidget, can_focus=True):
     }
     """
 
+    tiles: Sequence[Values]
+    """The matrix of each head, as it is drawn."""
+
     class Moved(CursorWidget.Moved):
         """The user went to a head; `index` is its number."""
 
@@ -48,8 +51,8 @@ class HeadThumbnails(CursorWidget, can_focus=True):
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         """Show nothing yet."""
         super().__init__(name=name, id=id, classes=classes)
-        self._tiles: Sequence[Values] = ()
-        self._scale = Scale("sequential", 0.0, 1.0)
+        self.tiles = ()
+        self.scale = Scale("sequential", 0.0, 1.0)
         self._first_head = self._of = 0
         self._shape = (0, 0)
         self._left = 0
@@ -74,7 +77,7 @@ class HeadThumbnails(CursorWidget, can_focus=True):
             of: How many heads there are, where not all are given.
             shape: Rows × columns of what a tile was made from.
         """
-        self._tiles, self._scale, self._first_head = tiles, scale, first
+        self.tiles, self.scale, self._first_head = tiles, scale, first
         self._of, self._shape = max(of, first + len(tiles)), shape
         self.at = 0, selected - first
         self._redraw()
@@ -83,7 +86,7 @@ class HeadThumbnails(CursorWidget, can_focus=True):
     @property
     def extent(self) -> Cell:
         """One row of heads."""
-        return 1, len(self._tiles)
+        return 1, len(self.tiles)
 
     @property
     def index(self) -> int:
@@ -93,12 +96,12 @@ class HeadThumbnails(CursorWidget, can_focus=True):
     def cell_at(self, place: Offset) -> Cell | None:
         """The head that is drawn at a place."""
         head = self._left + place.x // self._slot
-        return (0, head) if head < len(self._tiles) else None
+        return (0, head) if head < len(self.tiles) else None
 
     @property
     def marked(self) -> Region | None:
         """The selected head."""
-        return Region((self.at[1] - self._left) * self._slot, 0, self._slot, 1) if self._tiles else None
+        return Region((self.at[1] - self._left) * self._slot, 0, self._slot, 1) if self.tiles else None
 
     def follow(self, before: Cell) -> None:  # noqa: ARG002 - any head may come on screen
         """Show the marked head, and as many as fit beside it."""
@@ -117,11 +120,11 @@ class HeadThumbnails(CursorWidget, can_focus=True):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         """One line of numbers, and a line for two rows of the tallest matrix."""
-        return 1 + max(((len(tile) + 1) // 2 for tile in self._tiles), default=0)
+        return 1 + max(((len(tile) + 1) // 2 for tile in self.tiles), default=0)
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the heads."""
-        shown = range(self._left, min(self._left + self._fitting, len(self._tiles)))
+        shown = range(self._left, min(self._left + self._fitting, len(self.tiles)))
         parts = [self._number(index) if y == 0 else self._line(index, y - 1) for index in shown]
         segments = [segment for part in parts for segment in part]
         return Strip(segments).adjust_cell_length(self.size.width, self.ink())
@@ -129,10 +132,10 @@ class HeadThumbnails(CursorWidget, can_focus=True):
     @property
     def _slot(self) -> int:
         """The columns that each head takes."""
-        if not self._tiles:
+        if not self.tiles:
             return _SMALLEST_SLOT
-        widest: int = max(tile.shape[1] for tile in self._tiles)
-        return max(min(widest + _GAP, self.size.width // len(self._tiles)), min(_NARROWEST, widest) + _SMALL_GAP)
+        widest: int = max(tile.shape[1] for tile in self.tiles)
+        return max(min(widest + _GAP, self.size.width // len(self.tiles)), min(_NARROWEST, widest) + _SMALL_GAP)
 
     @property
     def _columns(self) -> int:
@@ -145,17 +148,17 @@ class HeadThumbnails(CursorWidget, can_focus=True):
 
     def _note(self) -> str:
         """Which heads are shown where that is not all, and what a cell of a picture stands for."""
-        shown = range(self._left, min(self._left + self._fitting, len(self._tiles)))
+        shown = range(self._left, min(self._left + self._fitting, len(self.tiles)))
         first, last = self._first_head + shown.start, self._first_head + shown.stop - 1
         parts = [f"{first}–{last} of {self._of} heads"] if len(shown) < self._of and shown else []
-        if self._tiles and all(self._shape):
-            tall = -(-self._shape[0] // max(len(self._tiles[0]), 1))
-            wide = -(-self._shape[1] // max(min(self._columns, self._tiles[0].shape[1]), 1))
+        if self.tiles and all(self._shape):
+            tall = -(-self._shape[0] // max(len(self.tiles[0]), 1))
+            wide = -(-self._shape[1] // max(min(self._columns, self.tiles[0].shape[1]), 1))
             parts += [f"a cell is the largest of up to {tall} × {wide}"] * (tall * wide > 1)
         return " · ".join(parts)
 
     def _scroll_to_selected(self) -> None:
-        last_left = max(len(self._tiles) - self._fitting, 0)
+        last_left = max(len(self.tiles) - self._fitting, 0)
         lowest = self.at[1] - self._fitting + 1
         self._left = max(min(max(self._left, lowest), self.at[1], last_left), 0)
         if self.border_subtitle != (note := self._note()):
@@ -174,8 +177,8 @@ class HeadThumbnails(CursorWidget, can_focus=True):
 
     def _line(self, index: int, y: int) -> list[Segment]:
         if index not in self._pictures:
-            tile = pooled(self._tiles[index], self._columns, axis=1)
-            self._pictures[index] = picture(tile, self._scale, Surface.of(self.app), self.ink(), FEW)
+            tile = pooled(self.tiles[index], self._columns, axis=1)
+            self._pictures[index] = picture(tile, self.scale, Surface.of(self.app), self.ink(), FEW)
         drawn = self._pictures[index]
         cells = drawn[y] if y < len(drawn) else []
         return [*cells, Segment(" " * (self._slot - len(cells)), self.ink())]

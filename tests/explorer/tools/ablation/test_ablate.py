@@ -208,9 +208,8 @@ async def test_the_cursor_stays_on_its_row_while_the_list_grows(monkeypatch: pyt
             yield pair
 
     monkeypatch.setattr(effect_search, "effects", slowly)
-    monkeypatch.setattr(AblateScreen, "PAUSE", 0.0)
     async with exploring(NARROW, **GPT2) as explorer:
-        await explorer.keys("A")
+        explorer.parts.port.open(AblateScreen(explorer.parts.port, pause=0.0))
         go.release(3)
         await explorer.until(lambda: len(rows(explorer)) == 3)
         screen = explorer.app.screen

@@ -30,6 +30,9 @@ from tui_transformer.explorer.tools.ablation.table import Writer, places, scopes
 from tui_transformer.explorer.tools.measure.screen import choose
 from tui_transformer.explorer.widgets.line_list import LineList
 
+PAUSE = 0.05
+"""Seconds after which what was found so far is shown."""
+
 
 def open_from(port: Port) -> None:
     """The table of all heads; of something else where the model has none."""
@@ -51,12 +54,11 @@ class AblateScreen(Overview):
     }
     """
     HELP_TOPIC, KIND = "ablate", "ablate"
-    PAUSE = 0.05
-    """Seconds after which what was found so far is shown."""
 
-    def __init__(self, port: Port) -> None:
-        """Begin with the heads, set to 0."""
+    def __init__(self, port: Port, pause: float = PAUSE) -> None:
+        """Begin with the heads, set to 0; what was found so far is shown after so many seconds."""
         super().__init__(port)
+        self._pause = pause
         self.scopes = list(scopes(self.session.trace.program, port.position.stop))
         self.at = 0
         self.mean = self.reverse = self.ended = self.moved = False
@@ -66,7 +68,7 @@ class AblateScreen(Overview):
 
     def _use(self) -> None:
         """Take what is chosen."""
-        self.search = Search(self.session, self.scopes[self.at], self.mean, self.positions, self.PAUSE)
+        self.search = Search(self.session, self.scopes[self.at], self.mean, self.positions, self._pause)
         self.writer = Writer(
             self.session, self.search.targets, single=len(self.positions) == 1, metric=self.search.measure is not None
         )
