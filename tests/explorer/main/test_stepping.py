@@ -231,3 +231,4 @@ async def test_what_was_put_off_is_shown_before_another_key_acts():
         place = explorer.scene.place
         assert (place.row, place.column) == (3, 2)
         assert explorer.position.place == place
+        await explorer.settled()

@@ -13,11 +13,11 @@ import pytest
 from driving import NARROW, exploring
 from textual.binding import Binding
 from textual.dom import DOMNode
-from textual.keys import key_to_character
 
 from tui_transformer import explorer as package
-from tui_transformer.explorer.shell.actions import ACTIONS, OVERVIEW, SCREENS
-from tui_transformer.explorer.shell.keys import KEYS, UNBOUND
+from tui_transformer.explorer.shell.actions import ACTIONS, FOCUSED, OVERVIEW, SCREENS
+from tui_transformer.explorer.shell.key_table import key_table, spelled
+from tui_transformer.explorer.shell.keys import KEYS, UNBOUND, Action
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.guide.texts import help_text
 
@@ -83,7 +83,7 @@ def test_every_screen_binds_what_is_declared_for_it():
 
 
 async def test_a_key_that_is_given_to_a_meaning_works_on_every_screen_and_is_shown():
-    remapped = Preferences(keys={"order": "j", "layer.back": "less_than_sign"})
+    remapped = Preferences(keys={"order": "j", "layer.back": "less_than_sign", "find": "ctrl+e"})
     async with exploring(NARROW, model="encoder", sizes={"layers": 2}, preferences=remapped) as explorer:
         await explorer.press("R")
         assert "after layer 1" in explorer.text
@@ -95,33 +95,17 @@ async def test_a_key_that_is_given_to_a_meaning_works_on_every_screen_and_is_sho
         layer = explorer.stop
         await explorer.press("<")
         assert explorer.stop != layer
+        await explorer.press("v")
+        assert "ctrl+e finds a word" in explorer.text
 
 
 # What is written about keys
-
-NAMED = {"space", "tab", "backspace", "enter"}
-WRITTEN = {
-    "left": "←",
-    "right": "→",
-    "up": "↑",
-    "down": "↓",
-    "escape": "esc",
-    "f1": "F1",
-    "slash": "/",
-    "plus": "+",
-    "minus": "-",
-}
-
-
-def written(key: str) -> str:
-    """A key as help and README write it."""
-    return WRITTEN.get(key) or (None if key in NAMED else key_to_character(key)) or key
 
 
 def keys_of(*names: str) -> set[str]:
     """The keys of screens, as they are written."""
     return {
-        written(key)
+        spelled(key)
         for name in names
         for action in SCREENS[name]
         for key in action.keys.split(",")
@@ -169,19 +153,34 @@ def test_help_names_all_keys_of_a_screen(name):
     page = {"all heads": "all-heads", "ablation": "ablate"}.get(name, name)
     text = help_text(page)
     for action in SCREENS[name]:
-        keys = [written(key) for key in action.keys.split(",")] if action.id in KEYS else []
+        keys = [spelled(key) for key in action.keys.split(",")] if action.id in KEYS else []
         if action.id not in ("theme", "suspend", "help", "quit", "pane.back"):
             assert not keys or any(key in said(text) or f"`{key}`" in text for key in keys), action
 
 
-def test_the_readme_names_the_keys_of_the_main_screen():
+def test_the_table_of_the_readme_is_the_one_that_is_made_of_the_keys():
     readme = (ROOT / "README.md").read_text()
-    table = readme[readme.index("| keys | |") :].split("\n\n")[0].splitlines()[2:]
-    assert len(table) > 5
-    for line in table:
-        keys = re.findall(r"`([^`]+)`", line)
-        assert keys, line
-        assert set(keys) <= keys_of("main") | MOVES, line
+    table = readme[readme.index("| keys | |") :].split("\n\n")[0].splitlines()
+    assert table == list(key_table())
+
+
+ARROWS = "←↑↓→"
+
+
+def shown_keys(action: Action) -> set[str]:
+    """The keys that a line of keys writes for an action, as help writes them."""
+    text = re.sub(r"\^(?=[a-z])", "ctrl+", action.shown)
+    return {c for c in text if c in ARROWS} | set(re.sub(f"[{ARROWS}]", " ", text).split())
+
+
+def test_a_line_of_keys_shows_keys_that_do_what_it_says():
+    every = {spelled(key) for keys in KEYS.values() for key in keys.split(",")}
+    for screen, actions in {**SCREENS, **FOCUSED}.items():
+        for action in filter(lambda each: each.shown, actions):
+            same = [each for each in actions if each.id and each.action.split("(")[0] == action.action.split("(")[0]]
+            does = {spelled(key) for each in same for key in each.keys.split(",")}
+            assert shown_keys(action) <= every, (screen, action)
+            assert not action.id or shown_keys(action) & does, (screen, action)
 
 
 def test_overviews_leave_by_escape_and_q():

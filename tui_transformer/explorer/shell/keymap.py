@@ -9,7 +9,7 @@ from typing import Any
 from textual.app import App
 from textual.binding import Binding
 
-from tui_transformer.explorer.shell.keys import KEYS, UNBOUND, Action
+from tui_transformer.explorer.shell.keys import KEYS, UNBOUND, Action, spelled
 
 
 def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Binding]:
@@ -34,6 +34,11 @@ def keys_of(app: App[Any], meanings: Sequence[str]) -> Iterator[str]:
     for name, keys in KEYS.items():
         if name.startswith(tuple(meanings)):
             yield from (key.strip() for key in keymap.get(name, keys).split(","))
+
+
+def first_key(app: App[Any], meaning: str) -> str:
+    """The first key of a meaning, as it is written on the screen."""
+    return spelled(next(keys_of(app, [meaning])))
 
 
 def _keymap(app: App[Any]) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from textual.binding import Binding, BindingType
+from textual.keys import format_key
 
 KEYS: Mapping[str, str] = {
     "step.next": "space,n",
@@ -86,7 +87,7 @@ KEYS: Mapping[str, str] = {
     "lens": "L",
     "similar": "J",
     "nearest": "tilde",
-    "score": "percent_sign",
+    "score": "number_sign",
     "softmax": "circumflex_accent",
     "item.next": "full_stop",
     "item.back": "greater_than_sign",
@@ -104,6 +105,15 @@ KEYS: Mapping[str, str] = {
     "predict": "p",
 }
 """The keys of each meaning, separated by commas. By its name a meaning is given other keys, for all screens at once."""
+
+NAMES = {**dict.fromkeys(("space", "tab", "backspace", "enter")), "f1": "F1"}
+"""Keys that are written otherwise than Textual writes them; None for their names."""
+
+
+def spelled(key: str) -> str:
+    """A key as help and README write it: `space`, `/`, `ctrl+l`, `←`."""
+    return (NAMES[key] or key) if key in NAMES else format_key(key)
+
 
 UNBOUND = "unbound-"
 """What begins the key of an action that has none: nobody can press it, but it can be given one."""

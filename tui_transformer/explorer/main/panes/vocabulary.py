@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.widgets import Input
 
 from tui_transformer.explorer.shell.actions import VOCABULARY
+from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.widgets.line_list import LineList
@@ -59,7 +60,7 @@ class VocabularyPane(Vertical):
 
     def compose(self) -> ComposeResult:
         """Search line above, words below."""
-        yield LineInput(placeholder="ctrl+f finds a word", id="search")
+        yield LineInput(placeholder=f"{first_key(self.app, 'find')} finds a word", id="search")
         yield LineList(id="entries")
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.widgets import Static
 
+from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.tools.train.driver import Training
 from tui_transformer.explorer.tools.train.lines import brief, doing
 from tui_transformer.text.display import cells, visible
@@ -47,5 +48,5 @@ class TrainingLine(Static):
             return
         status = training.status
         problem = f" · {visible(status.problem)}" if status.problem else ""
-        first = f"{visible(training.name)} {doing(status)} · ctrl+l opens it{problem} · "
+        first = f"{visible(training.name)} {doing(status)} · {first_key(self.app, 'train')} opens it{problem} · "
         self.update(first + brief(status, max(self.app.size.width - 2 - cells(first), 0)).rstrip())
