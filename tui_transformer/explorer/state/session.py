@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tui_transformer.analysis.effects import answer_positions
@@ -14,23 +14,19 @@ from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.gradient import Gradients, backward, backward_from
 from tui_transformer.engine.gradient_explanation import has_gradient
-from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.state.cache import Cache
 from tui_transformer.explorer.state.measure import Measure
 from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING, UNBROKEN, Overlay
+from tui_transformer.explorer.state.sentences import Sentences
 from tui_transformer.guide.texts import Stop
 from tui_transformer.learning.answering import answers_first
 from tui_transformer.model import Model
-from tui_transformer.model.framing import PLAIN, Batch, Framing, batch_of
+from tui_transformer.model.framing import PLAIN
 from tui_transformer.model.targets import Ids, default_targets, has_loss, looks_ahead, own_answer
 from tui_transformer.report.comparison import Comparison, compare_traces
 from tui_transformer.text.dispatch import load_vocabulary
-from tui_transformer.text.encoding import Encoding, Token
 from tui_transformer.text.samples import sample_sentence
-from tui_transformer.text.vocabulary import Vocabulary
-from tui_transformer.views.step_view import Labels
 
 VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"
 """The stops before the first step and after the last, and the one where the way back begins."""
@@ -39,98 +35,31 @@ VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"
 OF_TOKENS = frozenset(name for name, kind in METRICS.items() if kind.tokens)
 """Metrics that have a gradient by the logits of the sentence itself."""
 
-SOURCE, TARGET = "tokens", "decoder tokens"
-"""The names of the token sequences."""
-
 
 PROBABILITIES = "output.probabilities"
 """The step that the text at the end is made from; a model without a head has none."""
 
 
 @dataclass(frozen=True, eq=False)
-class Session:
+class Session(Sentences):
     """One state of what is explored. Never changed: every change makes a new one, so undo is a list of them.
 
     Attributes:
-        model: The model.
-        text: The sentence; "" where IDs are given, or where the model reads none.
-        ids: Token IDs instead of a sentence.
         edits: Cells set by hand, ablated or patched.
-        budget: Bytes that the trace may keep.
-        cut: A sentence that is too long is cut instead of refused.
-        framing: What is put around the sentence.
-        batch: All sentences, where there are several: each its text, or its token IDs.
-        item: Which of them the text or the IDs are.
-        pair: A second sentence beside the text, for a model that reads pairs.
-        mask: 1 for every token of the sentence that is read and 0 for padding; None for what the pad IDs say.
-        decoder_text: What a decoder beside an encoder has written so far, without its start token.
-        decoder_ids: Its token IDs instead, start token included.
         targets: The token ID that is right at every position; None for the default ones.
-        breaks: What is computed otherwise on purpose, by name.
         measure: What ablations and patches are measured by; None for ln p of the most likely token and the divergence.
         overlay: What is shown beside every step. With the gradient, the steps are walked backwards.
-        cache: What was worked out of it. A session that is made with `replace` has a new one, unless it is `given` the
-            results that it shares with another.
     """
 
-    model: Model
-    text: str = ""
-    ids: tuple[int, ...] | None = None
     edits: tuple[Change, ...] = ()
-    budget: int = DEFAULT_BUDGET
-    cut: bool = False
-    framing: Framing = PLAIN
-    batch: tuple[str | Ids, ...] = ()
-    item: int = 0
-    pair: str | None = None
-    mask: tuple[int, ...] | None = None
-    decoder_text: str = ""
-    decoder_ids: tuple[int, ...] | None = None
     targets: Ids | None = None
     overlay: Overlay = NOTHING
-    breaks: tuple[str, ...] = ()
     measure: Measure | None = None
-    given: InitVar[Cache | None] = None
-    cache: Cache = field(init=False, repr=False)
-
-    def __post_init__(self, given: Cache | None) -> None:
-        object.__setattr__(self, "cache", Cache() if given is None else given)
-
-    @property
-    def encoding(self) -> Encoding:
-        """The tokens and where they lie in the sentence, with what is put around it."""
-        return self.framed.encodings[self.item]
-
-    @property
-    def framed(self) -> Batch:
-        """The sentence, or all of them, with what is put around them."""
-        return self.cache.tokens.get("framed", lambda: _framed(self))
-
-    @property
-    def decoder_encoding(self) -> Encoding | None:
-        """The decoder's tokens, where it has a sequence of its own."""
-        return self.cache.tokens.get("decoder encoding", lambda: _encode_target(self))
-
-    @property
-    def sequences(self) -> dict[str, Encoding]:
-        """The token sequences by name: one, or source and target."""
-        target = {} if self.decoder_encoding is None else {TARGET: self.decoder_encoding}
-        return ({SOURCE: self.encoding} if self.encoding.tokens else {}) | target
-
-    @property
-    def base(self) -> Trace:
-        """The trace without edits."""
-        return self.cache.tokens.get("trace", lambda: _run(self))
 
     @property
     def trace(self) -> Trace:
         """The trace with the edits."""
         return self.cache.edited.get("trace", lambda: self.base.edited(self.edits))
-
-    @property
-    def labels(self) -> Labels:
-        """The words beside rows and columns."""
-        return self.cache.tokens.get("labels", lambda: _label(self))
 
     @property
     def backward(self) -> bool:
@@ -166,11 +95,6 @@ class Session:
         """Whether by default only the model's own answer is a target: nothing else in the sentence can be one."""
         alone = len(self.predicted) == 1 and looks_ahead(self.base.program)
         return alone or answers_first(self.model.folder)
-
-    @property
-    def predicted(self) -> Ids:
-        """The tokens at whose positions predictions are made."""
-        return (self.decoder_encoding or self.encoding).ids
 
     @property
     def gradients(self) -> Gradients:
@@ -255,10 +179,6 @@ class Session:
     def with_budget(self, budget: int) -> Session:
         """The same, keeping as many bytes of values."""
         return self._checked(replace(self, budget=budget))
-
-    def words_of(self, sequence: str) -> Vocabulary | None:
-        """The words of a token sequence: a decoder may write others than its encoder reads."""
-        return self.model.target_vocabulary if sequence == TARGET else self.model.vocabulary
 
     # Changes
 
@@ -403,72 +323,6 @@ def _ids(text: str) -> tuple[int, ...]:
 
 
 # What follows from a session
-
-
-def _framed(session: Session) -> Batch:
-    if not session.model.config.vocab_size:
-        return Batch((Encoding("", ()),))
-    given = session.batch or (session.text if session.ids is None else session.ids,)
-    return batch_of(session.model, [_encode(session, each) for each in given], session.framing)
-
-
-def _encode(session: Session, given: str | Ids) -> Encoding:
-    if not isinstance(given, str):
-        return _written(session.model.word, given)
-    return session.model.encode(given, cut=session.cut, pair=session.pair)
-
-
-def _encode_target(session: Session) -> Encoding | None:
-    if not session.model.has_decoder:
-        return None
-    if session.decoder_ids is not None:
-        return _written(session.model.target_word, session.decoder_ids)
-    if session.model.reads_again and not session.decoder_text:
-        return _written(session.model.target_word, session.model.read_again(session.encoding.ids))
-    return session.model.encode_target(session.decoder_text, cut=session.cut)
-
-
-def _written(named: Callable[[int], str], ids: tuple[int, ...]) -> Encoding:
-    """Token IDs as a sentence of their words."""
-    tokens, start = [], 0
-    for token_id in ids:
-        word = named(token_id)
-        tokens.append(Token(token_id, word, start, start + len(word)))
-        start += len(word) + 1
-    return Encoding(" ".join(token.text for token in tokens), tuple(tokens))
-
-
-def _run(session: Session) -> Trace:
-    trace = _unbroken(session)
-    if not session.breaks:
-        return trace
-    from tui_transformer.diagnosis.breaking import broken
-
-    return broken(trace, session.breaks)
-
-
-def _unbroken(session: Session) -> Trace:
-    if not session.model.config.vocab_size:
-        return session.model.trace(budget=session.budget)
-    target = None if session.decoder_encoding is None else session.decoder_encoding.ids
-    masks = session.framed.masks
-    return session.model.trace(
-        ids=session.encoding.ids,
-        mask=masks[session.item] if session.mask is None and masks is not None else session.mask,
-        decoder_ids=target,
-        segments=session.encoding.segments,
-        budget=session.budget,
-    )
-
-
-def _label(session: Session) -> Labels:
-    model = session.model
-    words = {name: tuple(model.label(each.text) for each in found.tokens) for name, found in session.sequences.items()}
-    target, source = (
-        (lambda token: model.label(model.target_word(token))),
-        (lambda token: model.label(model.word(token))),
-    )
-    return Labels(words, target, source) if words else Labels()
 
 
 def _stops_back(session: Session) -> tuple[str, ...]:
