@@ -87,7 +87,7 @@ KEYS: Mapping[str, str] = {
     "lens": "L",
     "similar": "J",
     "nearest": "tilde",
-    "score": "number_sign",
+    "score": "percent_sign",
     "softmax": "circumflex_accent",
     "item.next": "full_stop",
     "item.back": "greater_than_sign",
