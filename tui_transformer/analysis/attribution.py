@@ -73,7 +73,7 @@ class Attribution:
 
     @property
     def remainder(self) -> float:
-        """What the terms leave of the logit."""
+        """The rest of the logit that no term makes."""
         return self.logit - sum(term.value for term in self.terms)
 
 

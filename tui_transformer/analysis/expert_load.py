@@ -72,7 +72,7 @@ def expert_step(program: Program, name: str) -> Step | None:
 
 
 def expert_load(trace: Trace, step: Step, item: int = 0) -> ExpertLoad:
-    """What every token of a sentence chose in a layer."""
+    """The experts that every token of a sentence chose in a layer."""
     op = step.op
     assert isinstance(op, ExpertWeights)  # noqa: S101 - as `expert_steps` gives them
     shares = trace.source(step.name, item)

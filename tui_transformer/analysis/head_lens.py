@@ -31,7 +31,7 @@ LOGITS = "output.logits"
 
 @dataclass(frozen=True, eq=False)
 class HeadWords:
-    """What a head raises at one token.
+    """The words whose logits a head raises at one token.
 
     Attributes:
         attention: Its attention.

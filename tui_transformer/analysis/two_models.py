@@ -23,7 +23,7 @@ SMALLEST = 1e-38
 
 @dataclass(frozen=True)
 class LayerError:
-    """What leaves a layer: its error, and the cosine of both."""
+    """The output of a layer: its error, and the cosine of both."""
 
     name: str
     error: float
@@ -68,7 +68,7 @@ class LogitsError:
 
 @dataclass(frozen=True)
 class Loss:
-    """What the second model loses: layers in order, heads worst first, and the answers, where there are any."""
+    """The losses of the second model: layers in order, heads worst first, and the answers, where there are any."""
 
     layers: tuple[LayerError, ...]
     heads: tuple[HeadError, ...]

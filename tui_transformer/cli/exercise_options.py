@@ -1,4 +1,4 @@
-"""What the commands of `exercise` take."""
+"""The options of the commands of `exercise`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Named(Place):
 
 @dataclass(frozen=True, kw_only=True)
 class Begun(Named):
-    """What a learner begins with, and where it is written."""
+    """The file that a learner begins with, and where it is written."""
 
     files: Annotated[bool, typer.Option("--files", help="The task and the inputs as text files, for any language.")] = (
         False

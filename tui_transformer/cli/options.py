@@ -200,7 +200,7 @@ class Flags:
         return None if rows is None else rows[0]
 
     def reading(self, otherwise: Sequence[tuple[int, ...]] | None = None) -> Reading:
-        """What is to be read; of several sentences the one that is shown.
+        """The sentence that is read; of several the one that is shown.
 
         Args:
             otherwise: The token IDs of sentences, where neither they nor a text were given.

@@ -67,7 +67,7 @@ def trace_of_all(flags: Flags) -> Trace:
 
 
 def reading_of(flags: Flags, otherwise: Inputs) -> Reading:
-    """What is to be read, given or otherwise."""
+    """The sentences that are read, as they were given or otherwise."""
     reading = flags.reading(otherwise.ids)
     if flags.text is None and flags.ids is None and reading.mask is None:
         reading = replace(reading, mask=otherwise.mask)

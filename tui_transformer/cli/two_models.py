@@ -1,4 +1,4 @@
-"""What one model loses beside another: the part of `diff` that two models have and two files have not."""
+"""The losses of one model beside another: the part of `diff` that two models have and two files have not."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tui_transformer.cli.options import SEVERAL
 
 @dataclass(frozen=True, kw_only=True)
 class BuildRequest:
-    """What a vocabulary is built of, and how."""
+    """The texts that a vocabulary is built of, and how."""
 
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Text files in UTF-8.")]
     kind: Annotated[Literal["word", "character", "bpe"], typer.Option("--kind", help="What the entries are.")] = "word"

@@ -68,7 +68,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What an exercise is about, computed: the right values of its model for its sentence."""
+    """The numbers that an exercise is about: the right values of its model for its sentence."""
 
     exercise: Exercise
 
@@ -89,19 +89,19 @@ class Facts:
 
     @property
     def targets(self) -> list[int]:
-        """What each position predicts; −1 at the last where it predicts the next token."""
+        """The token that each position predicts; −1 at the last where it predicts the next token."""
         if self.exercise.predicts != NEXT:
             raise self.wrong('a loss or gradient needs the line predicts = "next"')
         return [*self.ids[1:], NOT_COUNTED]
 
     @cached_property
     def inputs(self) -> dict[str, Given]:
-        """What the learner's function is given."""
+        """The arguments of the learner's function."""
         return {name: self.given(source, self.right.exact) for name, source in self.exercise.inputs.items()}
 
     @cached_property
     def answers(self) -> dict[str, Answer]:
-        """What it is to return."""
+        """The arrays that it is to return."""
         return {name: self._answer(source) for name, source in self.exercise.answers.items()}
 
     def given(self, source: Source, trace: Trace) -> Given:

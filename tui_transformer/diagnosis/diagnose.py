@@ -90,7 +90,7 @@ def judge(
 
 
 def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
-    """What the model reads: what is given, and the rest as the dump says it.
+    """The input of the model: as given, and the rest as the dump says it.
 
     Raises:
         InputError: The token IDs are said by neither.

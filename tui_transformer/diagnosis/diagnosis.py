@@ -1,4 +1,4 @@
-"""What was found in a dump: step by step, and the first step that is wrong."""
+"""The findings in a dump: step by step, and the first step that is wrong."""
 
 from __future__ import annotations
 

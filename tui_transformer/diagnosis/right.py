@@ -29,7 +29,7 @@ LEAST = 4.0
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """What a model reads.
+    """The input of a model.
 
     Attributes:
         ids: Token IDs, batch × tokens.

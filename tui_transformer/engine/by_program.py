@@ -1,4 +1,4 @@
-"""What follows from a program alone, worked out once and kept as long as the program is there."""
+"""Results that follow from a program alone, worked out once and kept as long as the program is there."""
 
 from __future__ import annotations
 

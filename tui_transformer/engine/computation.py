@@ -26,7 +26,7 @@ What it raises ends the computation; what is there already stays.
 
 @dataclass(eq=False)
 class Computation:
-    """What a trace has computed, and how it computes more. Arrays have a batch axis; weights have none.
+    """The values that a trace has computed, and how it computes more. Arrays have a batch axis; weights have none.
 
     Besides what is kept, it holds what the last window was made from, until another needs something else.
 

@@ -28,7 +28,7 @@ __all__ = ["open_session", "run"]
 
 
 class Start(NamedTuple):
-    """What is explored at first, where, what is said of it, and the tour that begins."""
+    """The session at first, the position, a word on both, and the tour that begins."""
 
     session: Session
     at: Position | None

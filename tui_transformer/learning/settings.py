@@ -24,7 +24,7 @@ SAVES = 20
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run is: the task and its data, the model, and how it learns.
+    """A run: the task and its data, the model, and how it learns.
 
     Attributes:
         task: A name in `TASKS`.

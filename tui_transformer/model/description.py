@@ -209,7 +209,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Embedding:
-    """What is added up before layer 0.
+    """The embedding: the vectors that are added up before layer 0.
 
     Attributes:
         table: The weight of the token embedding, which an encoder and a decoder may share.
@@ -256,7 +256,7 @@ class Transform:
 
 @dataclass(frozen=True)
 class Head:
-    """What gives a logit for every word.
+    """The head that gives a logit for every word.
 
     Attributes:
         tied: The embedding table that is used again; None for a matrix of its own.
@@ -275,7 +275,7 @@ class Head:
 
 @dataclass(frozen=True)
 class LabelHead:
-    """What gives a logit for every label of a classifier.
+    """The head that gives a logit for every label of a classifier.
 
     Attributes:
         labels: Their names.
@@ -311,7 +311,7 @@ class Dense:
 
 @dataclass(frozen=True)
 class SentenceHead:
-    """What makes one vector of a sentence (Reimers & Gurevych 2019, §3).
+    """The head that makes one vector of a sentence (Reimers & Gurevych 2019, §3).
 
     Attributes:
         pools: How the tokens become one vector, keys of `engine.ops.pool.SHARES`; the vectors of several stand side by

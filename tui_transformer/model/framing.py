@@ -15,7 +15,7 @@ Mask = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Framing:
-    """What is put around a sentence.
+    """The tokens that are put around a sentence.
 
     Attributes:
         bracket: The vocabulary's begin and end words.

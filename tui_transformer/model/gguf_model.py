@@ -45,7 +45,7 @@ one of old T5 files, which does nothing."""
 
 
 def settings_of(file: GgufFile) -> dict[str, Any]:
-    """What a `config.json` would say.
+    """The settings as a `config.json` would have them.
 
     Raises:
         InputError: The architecture is not known, or a setting of it is not read.

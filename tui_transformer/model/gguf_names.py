@@ -1,4 +1,4 @@
-"""What llama.cpp calls the tensors of an architecture (`gguf/tensor_mapping.py`), and which weights they are here."""
+"""The names that llama.cpp gives the tensors of an architecture (`gguf/tensor_mapping.py`), and which weights they are here."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ Make = Callable[[Host], Host]
 
 
 class Placed(NamedTuple):
-    """What a tensor of the file, or a part of it, is here.
+    """A tensor of the file, or a part of it, as a weight here.
 
     Attributes:
         name: In the published checkpoint, or of a weight of the program.

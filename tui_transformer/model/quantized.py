@@ -38,7 +38,7 @@ class Rounded:
         return "scale · code" if self.minimum is None else "scale · code + minimum"
 
     def number(self, code: float) -> float:
-        """What a code stands for, in float64."""
+        """The number that a code stands for, in float64."""
         return code * self.scale + (self.minimum or 0.0)
 
     def working(self) -> Working:

@@ -1,4 +1,4 @@
-"""What a model is given to read, as a user gave it."""
+"""The input of a model, as a user gave it."""
 
 from __future__ import annotations
 

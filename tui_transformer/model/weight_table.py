@@ -70,7 +70,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Part:
-    """What the table says of a weight.
+    """The tensor that holds a weight, and how it is taken from there.
 
     Attributes:
         tensors: The tensor's name without its ending, {} for every number; of several the first that a file has.
@@ -120,7 +120,7 @@ class WeightTable:
         return Stored(tensor, as_it_is if plain else take, make, part.times, part.plus)
 
     def part(self, name: str) -> Part | None:
-        """What the table says of a weight."""
+        """The tensor that holds a weight, and how it is taken from there."""
         step, _, kind = name.rpartition(".")
         pattern = NUMBER.sub("{}", step)
         found = self.parts.get(f"{pattern}.{kind}", self.parts.get(pattern))

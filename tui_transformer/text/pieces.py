@@ -22,7 +22,7 @@ _CONTROLS = {"\n": "line break", "\r": "carriage return", "\t": "tab", "\N{NO-BR
 
 
 def piece_text(piece: str, style: Style) -> str:
-    """What a piece stands for: `##ing` is "ing, inside a word", `Ġthe` is "the, after a space".
+    """The meaning of a piece: `##ing` is "ing, inside a word", `Ġthe` is "the, after a space".
 
     Bytes that are no ASCII text are named: `ðŁĺĬ` is "😊, bytes F0 9F 98 8A", `ĺĬ` is "bytes 98 8A".
     """

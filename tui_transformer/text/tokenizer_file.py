@@ -76,7 +76,7 @@ class PieceVocabulary(Vocabulary):
         return next((i + 1 for i in reversed(range(self.size)) if i not in added), 0)
 
     def reading(self, token_id: int) -> str:
-        """What the piece of an ID stands for, in plain words; see `piece_text`."""
+        """The meaning of the piece of an ID, in plain words; see `piece_text`."""
         word = self.word(token_id)
         return word if token_id in self.special_ids else piece_text(word, self.style)
 

@@ -100,7 +100,7 @@ class Vocabulary:
 
     @property
     def around_ids(self) -> tuple[int | None, int | None]:
-        """What begins and ends a sentence: the begin and end words, or [CLS] and [SEP] where there are none."""
+        """The IDs that begin and end a sentence: the begin and end words, or [CLS] and [SEP] where there are none."""
         begin = self.ids.get(BEGINS) if self.begin_id is None else self.begin_id
         return begin, self.ids.get(ENDS) if self.end_id is None else self.end_id
 
@@ -125,7 +125,7 @@ class Vocabulary:
         return self.size
 
     def reading(self, token_id: int) -> str:
-        """What the word of an ID stands for: `##ing` is "ing, inside a word"."""
+        """The meaning of the word of an ID: `##ing` is "ing, inside a word"."""
         return piece_text(self.word(token_id), _STYLES[self.kind])
 
     def label(self, word: str) -> str:

@@ -45,7 +45,7 @@ CASES: Mapping[str, Callable[[str], str]] = {"lower": normal_form, "kept": _comp
 
 @dataclass(frozen=True)
 class WordRule:
-    """What a word is, and in what form it is looked up.
+    """The rule for what a word is, and in what form it is looked up.
 
     Attributes:
         split: "words": runs of letters and digits, which an apostrophe may join; one that is not in the vocabulary is

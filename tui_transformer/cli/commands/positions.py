@@ -19,7 +19,7 @@ from tui_transformer.cli.options import SEVERAL
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is shown of which encoding."""
+    """Which encoding, and the views of it."""
 
     what: Annotated[
         Literal["table", "similarity", "facts"], typer.Argument(metavar="[table|similarity|facts]", show_default=False)

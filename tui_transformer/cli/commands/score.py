@@ -20,7 +20,7 @@ from tui_transformer.cli.parameters import TableFormat, Targets
 
 @dataclass(frozen=True, kw_only=True)
 class Request(Edited):
-    """What is scored, and how."""
+    """The text that is scored, and how."""
 
     usual: ClassVar[str] = "story"
 

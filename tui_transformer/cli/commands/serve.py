@@ -15,7 +15,7 @@ from tui_transformer.cli.options import Flags
 
 @dataclass(frozen=True, kw_only=True)
 class Request(Flags):
-    """What is served, and where."""
+    """The explorer that is served, and where."""
 
     host: Annotated[
         str, typer.Option("--host", metavar="ADDRESS", help="Where visitors come in; 0.0.0.0 for every network.")

@@ -1,4 +1,4 @@
-"""What can be broken, and the program that comes of it."""
+"""The things that can be broken, and the program that comes of each."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def broken(trace: Trace, names: Sequence[str]) -> Trace:
 
 
 def fitting(trace: Trace) -> tuple[Break, ...]:
-    """What can be broken in a model."""
+    """The breaks that a model can have."""
     return tuple(each for each in BREAKS if any(True for _ in each.make(trace)))
 
 

@@ -1,4 +1,4 @@
-"""What people call the steps, a file a convention: generated names, and the steps that they stand for."""
+"""Names that people give the steps, a file a convention: generated names, and the steps that they stand for."""
 
 from __future__ import annotations
 

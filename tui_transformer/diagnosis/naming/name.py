@@ -14,7 +14,7 @@ from tui_transformer.model import Model
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What a name of a dump stands for.
+    """The step that a name of a dump stands for.
 
     Attributes:
         steps: The step; others after it are taken where the values are theirs and not those of the first.
@@ -41,7 +41,7 @@ class Table(Protocol):
     """Names, in the spelling of `spelled`, and what they stand for; a fused matrix stands for several steps."""
 
     def get(self, key: str, /) -> tuple[Target, ...] | None:
-        """What a name stands for; None where nobody calls a step so."""
+        """The step that a name stands for; None where nobody calls one so."""
 
 
 Convention = Callable[[Model, Program], Table]

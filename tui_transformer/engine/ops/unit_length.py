@@ -66,7 +66,7 @@ class UnitLength(Op):
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
     ) -> Working:
-        """What is left of the gradient across the vector, by its length."""
+        """The gradient across the vector, divided by its length."""
         del toward
         line = (*index[:-1], None)
         row, made = gradient.factor(*line), output.factor(*line)

@@ -1,4 +1,4 @@
-"""What the palette finds beside actions: every step, the models and tours of the program, every setting."""
+"""Entries of the palette beside actions: every step, the models and tours of the program, every setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of the main screen share: what is explored, where one is, how one looks at it, and what is shown."""
+"""The state that the parts of the main screen share: session, position, how one looks at it, and what is shown."""
 
 from __future__ import annotations
 

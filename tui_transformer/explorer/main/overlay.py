@@ -39,7 +39,7 @@ class OverlayMatrix:
 
 
 def overlay_of(session: Session, view: View, place: Place, shown: Shown, report: Report) -> OverlayMatrix | None:
-    """What is beside a view; None where there is nothing, or where this step has no such thing."""
+    """The overlay of a view; None where there is nothing, or where this step has no such thing."""
     kind = session.overlay.kind
     if kind == "nothing" or (kind == "trace" and shown == "value"):
         return None

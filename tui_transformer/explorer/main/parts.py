@@ -28,7 +28,7 @@ from tui_transformer.explorer.state.view_state import ViewState
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What the keys of the main screen and the messages of its panes are passed on to."""
+    """The parts that keys of the main screen and messages of its panes are passed on to."""
 
     explored: Exploration
     requests: Requests

@@ -1,4 +1,4 @@
-"""What is done when a pane posts a message: a line for each kind of message."""
+"""Replies to the messages of panes: a line for each kind of message."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ PANE_OF: dict[str, str] = {"explain": "cell", "chart": "chart"}
 
 @dataclass(frozen=True, eq=False)
 class Begun:
-    """What was explored when the tour began, and how."""
+    """The session and the position when the tour began, and how one looked at them."""
 
     session: Session
     past: list[Session]

@@ -1,4 +1,4 @@
-"""What would be refused now, and is therefore left out of the line of keys."""
+"""Actions that would be refused now, and are therefore left out of the line of keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is typed, as meanings: a key, a key behind a count, or a command with words behind it."""
+"""Typed lines as meanings: a key, a key behind a count, or a command with words behind it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Typed:
 
 
 def meanings(given: Mapping[str, str]) -> dict[str, str]:
-    """What each key means: those of the program, or those that the user gave."""
+    """The meaning of each key: those of the program, or those that the user gave."""
     own = {name: keys for name, keys in KEYS.items() if name not in given}
     return {key.strip(): name for table in (own, given) for name, keys in table.items() for key in keys.split(",")}
 

@@ -1,4 +1,4 @@
-"""What is explored, in sentences: step, row, column, value, and what changed."""
+"""Sentences about a position: step, row, column, value, and what changed."""
 
 from __future__ import annotations
 

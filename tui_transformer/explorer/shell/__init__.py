@@ -1,1 +1,1 @@
-"""What every screen uses: the worker, keys, palette, themes, preferences, dialogs and overviews."""
+"""Things that every screen uses: the worker, keys, palette, themes, preferences, dialogs and overviews."""

@@ -1,4 +1,4 @@
-"""What every screen does, a table a screen: keys, lines of keys, palette and the checks of help are made from it."""
+"""Actions of every screen, a table a screen: keys, lines of keys, palette and the checks of help are made from it."""
 
 from __future__ import annotations
 

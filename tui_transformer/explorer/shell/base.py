@@ -1,4 +1,4 @@
-"""What every screen of the explorer is: opened and left safely, however fast keys come and however late results do."""
+"""Base of every screen of the explorer: opened and left safely, however fast keys come and however late results do."""
 
 from __future__ import annotations
 

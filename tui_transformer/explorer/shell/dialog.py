@@ -1,4 +1,4 @@
-"""What the screens over the main one share: a box with a title and its keys in the border, left by esc."""
+"""The base of the screens over the main one: a box with a title and its keys in the border, left by esc."""
 
 from __future__ import annotations
 

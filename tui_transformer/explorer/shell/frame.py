@@ -29,7 +29,7 @@ SCATTERED = 0.4
 
 
 class Frame:
-    """What was written to the terminal, line by line."""
+    """The cells that were written to the terminal, line by line."""
 
     def __init__(self, system: ColorSystem) -> None:
         """Nothing was written yet to a terminal with so many colours."""

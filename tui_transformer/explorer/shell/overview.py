@@ -1,4 +1,4 @@
-"""What the screens about a whole model share: title, content, two lines on what is selected, keys."""
+"""The base of the screens about a whole model: title, content, two lines on what is selected, keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command palette lists: every action of the screen that is shown, and of what has the keys on it."""
+"""The entries of the command palette: every action of the screen that is shown, and of what has the keys on it."""
 
 from __future__ import annotations
 

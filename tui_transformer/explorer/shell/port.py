@@ -1,4 +1,4 @@
-"""What a tool is given of the explorer: what is explored, and a few things to do with it; never the main screen."""
+"""The explorer as a tool sees it: the session, and a few things to do with it; never the main screen."""
 
 from __future__ import annotations
 

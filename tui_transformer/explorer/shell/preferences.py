@@ -13,7 +13,7 @@ FILE = "config.toml"
 
 @dataclass(frozen=True)
 class Preferences:
-    """What the file says. `problems` are lines about what could not be used.
+    """The settings of the file. `problems` are lines about what could not be used.
 
     Without `whole` the explorer opens with lists of steps and heads, however large the terminal is.
 

@@ -1,4 +1,4 @@
-"""What was opened and written lately, in a file of the user's state; without it nothing is lost but convenience."""
+"""Models and texts of late, in a file of the user's state; without it nothing is lost but convenience."""
 
 from __future__ import annotations
 

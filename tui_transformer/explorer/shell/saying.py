@@ -43,7 +43,7 @@ class Notice(Notification):
 
 
 class Messages:
-    """What was said, the last first."""
+    """The messages, the last first."""
 
     def __init__(self) -> None:
         """Nothing was said yet."""

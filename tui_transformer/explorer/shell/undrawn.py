@@ -1,4 +1,4 @@
-"""What could not be drawn: told once, and said in its place as long as it cannot."""
+"""Widgets that could not be drawn: told once, and said in its place as long as it cannot."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ Line = Text | Content | str
 
 
 class Written:
-    """What the texts under a widget say."""
+    """The texts under a widget."""
 
     def __init__(self, around: Widget) -> None:
         """Nothing is written yet."""

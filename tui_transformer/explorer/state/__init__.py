@@ -1,1 +1,1 @@
-"""What is explored, as values: session, position, comparison, history."""
+"""The explored state, as values: session, position, comparison, history."""

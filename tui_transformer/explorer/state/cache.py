@@ -1,4 +1,4 @@
-"""What was worked out of a session, kept beside it: a change that leaves it true hands it on."""
+"""Results of a session, kept beside it: a change that leaves it true hands it on."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class Cache:
         return self.tokens, self.edited, self.backward, self.compared
 
     def for_edits(self) -> Cache:
-        """What other edits leave true."""
+        """The results that other edits leave true."""
         return Cache(self.tokens)
 
     def for_targets(self) -> Cache:
-        """What other targets leave true."""
+        """The results that other targets leave true."""
         return Cache(self.tokens, self.edited)
 
     def for_measure(self) -> Cache:
@@ -72,7 +72,7 @@ class Cache:
         return Cache(self.tokens, self.edited, compared=self.compared)
 
     def for_overlay(self) -> Cache:
-        """What another overlay leaves true."""
+        """The results that another overlay leaves true."""
         return Cache(self.tokens, self.edited, self.backward)
 
 

@@ -41,7 +41,7 @@ def destination(session: Session, stop: str, typed: str) -> str:
 
 
 def names(session: Session) -> tuple[str, ...]:
-    """What a name can be completed to: last parts, those with the number of their layer, and whole names."""
+    """Completions of a name: last parts, those with the number of their layer, and whole names."""
     program = session.trace.program
     steps = [name for name in session.stops if name in program.by_name]
     short = [name.rpartition(".")[2] for name in steps]
@@ -65,7 +65,7 @@ def _candidates(session: Session, stop: str, wanted: str) -> Iterator[str]:
 
 
 def _words(name: str, program: Program) -> Iterator[str]:
-    """What a stop is called: the last part of its name, its title and its label."""
+    """The title of a stop: the last part of its name, its title and its label."""
     yield name.rpartition(".")[2].casefold()
     if name in program.by_name or name in (LOSS, TEXT, VOCABULARY):
         words = step_text(name)

@@ -1,4 +1,4 @@
-"""What ablations and patches are measured by, as it was chosen."""
+"""The measure of ablations and patches, as it was chosen."""
 
 from __future__ import annotations
 

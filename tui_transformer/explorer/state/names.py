@@ -1,4 +1,4 @@
-"""What is explored, in words."""
+"""Names of what is explored."""
 
 from __future__ import annotations
 

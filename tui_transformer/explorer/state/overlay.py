@@ -1,4 +1,4 @@
-"""What is shown beside a step's values: nothing, their gradient, or the same step of another trace."""
+"""The overlay of a step's values: nothing, their gradient, or the same step of another trace."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ UNBROKEN = Overlay("trace", "unbroken", whole=True)
 
 
 def shown_in(kind: Kind, wanted: Shown, *, wide: bool) -> Shown:
-    """What is drawn of what is wanted, as the room allows."""
+    """The matrices that are drawn, as the room allows."""
     cycle = CYCLES[kind, wide]
     return wanted if wanted in cycle else cycle[0]
 

@@ -1,4 +1,4 @@
-"""What a model reads: sentences, their tokens, and the trace of them before it is edited."""
+"""The input of a session: sentences, their tokens, and the trace of them before it is edited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is explored: a model, a sentence and the edits; everything on screen follows from it."""
+"""A session: a model, a sentence and the edits; everything on screen follows from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model says of its sentence in a few words, whatever kind of model it is: a word, a label, or vectors alone."""
+"""The answer of a model in a few words, whatever kind of model it is: a word, a label, or vectors alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stop of a tour shows: the session and the position that it leads to, and what becomes of the answer there."""
+"""A stop of a tour on the screen: the session and the position that it leads to, and the answer there."""
 
 from __future__ import annotations
 

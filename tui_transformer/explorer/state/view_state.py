@@ -10,7 +10,7 @@ from tui_transformer.explorer.state.overlay import Shown
 
 @dataclass(frozen=True)
 class ViewState:
-    """What is chosen to be looked at. Never changed, only replaced.
+    """The chosen view of the session. Never changed, only replaced.
 
     Attributes:
         wanted: Which matrices are drawn where there is room for them: the values, what is beside them, or both.

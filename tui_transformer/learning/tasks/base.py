@@ -38,7 +38,7 @@ def as_it_is(row: Row, random: np.random.Generator, vocabulary: Vocabulary) -> R
 
 @dataclass(frozen=True)
 class Reader:
-    """What makes tokens of lines.
+    """A reader of lines, which makes tokens of them.
 
     Attributes:
         tokenizer: The model's.

@@ -1,4 +1,4 @@
-"""What the tasks of the next word and the next character share: stretches of a text, each token predicting the next."""
+"""Base of the tasks of the next word and the next character: stretches of a text, each token predicting the next."""
 
 from __future__ import annotations
 

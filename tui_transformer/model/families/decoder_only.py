@@ -1,4 +1,4 @@
-"""What the published decoder-only models share: reading their settings, and the whole from the layers."""
+"""The base of the published decoder-only models: reading their settings, and the whole from the layers."""
 
 from __future__ import annotations
 

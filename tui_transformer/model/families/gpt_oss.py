@@ -75,7 +75,7 @@ class GptOssConfig(WindowedConfig):
 
     @classmethod
     def read_rope(cls, raw: Mapping[str, Any]) -> Rope | LayerRopes:
-        """What a `config.json` says of rotary positions."""
+        """The rotary positions of a `config.json`."""
         said = raw.get("rope_scaling") or raw.get("rope_parameters")
         return super().read_rope(raw if said else {**raw, "rope_parameters": SCALED})
 

@@ -32,7 +32,7 @@ class LayerRopes:
 def read_layer_ropes(
     raw: Mapping[str, Any], theta: float, sliding_theta: float, sliding_key: str, context: int
 ) -> LayerRopes:
-    """What a `config.json` says of the rotary positions of both kinds of layers.
+    """The rotary positions of both kinds of layers in a `config.json`.
 
     Old files have θ and `rope_scaling` of the full layers beside the other settings; none of it holds for those with a
     window, whose θ is there under a key of its own, if at all.

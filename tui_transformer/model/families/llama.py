@@ -139,7 +139,7 @@ class GroupedConfig(DecoderConfig):
 
     @classmethod
     def read_rope(cls, raw: Mapping[str, Any]) -> Rope | LayerRopes:
-        """What a `config.json` says of rotary positions."""
+        """The rotary positions of a `config.json`."""
         return read_rope(raw, default=cls.theta, whole=cls.whole, context=cls.max_position_embeddings)
 
     def final_norm(self) -> Norm:

@@ -1,4 +1,4 @@
-"""What the decoders without rotary positions share (GPT-2, GPT-Neo, OPT, BLOOM): layer norms, no gate, no groups."""
+"""The base of the decoders without rotary positions (GPT-2, GPT-Neo, OPT, BLOOM): layer norms, no gate, no groups."""
 
 from __future__ import annotations
 

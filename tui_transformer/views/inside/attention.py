@@ -173,7 +173,7 @@ def routed(cell: Cell) -> Iterator[Part]:
 
 
 def mixed(cell: Cell) -> Iterator[Part]:
-    """What every chosen expert says, times its share."""
+    """The output of every chosen expert, times its share."""
     values = cell.values
     pairs = list(zip(values[::2], values[1::2], strict=True))
     bars = tuple(

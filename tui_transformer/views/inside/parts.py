@@ -1,4 +1,4 @@
-"""What the inside of a step is drawn of: values with their labels, without saying how they are drawn."""
+"""The parts that the inside of a step is drawn of: values with their labels, without saying how they are drawn."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class Weighted:
 
     @property
     def added(self) -> Floats:
-        """What each row adds to the cell."""
+        """The term that each row adds to the cell."""
         column: Floats = self.shares * self.rows[:, self.marked]
         return column
 

@@ -1,4 +1,4 @@
-"""What depends on places: waves, turns, and numbers that are added by distance."""
+"""The inside of steps that depend on places: waves, turns, and numbers that are added by distance."""
 
 from __future__ import annotations
 

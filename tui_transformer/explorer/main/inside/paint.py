@@ -1,4 +1,4 @@
-"""What the inside of a cell is drawn with: styles of words, and of numbers by their size."""
+"""Inks of the inside of a cell: styles of words, and of numbers by their size."""
 
 from __future__ import annotations
 

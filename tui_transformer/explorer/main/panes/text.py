@@ -64,7 +64,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Ending:
-    """What the last stop shows: the text, what is most likely, and a row for every place where the model answers.
+    """The contents of the last stop: the text, what is most likely, and a row for every place where the model answers.
 
     `first` says that the model was trained to answer at its first token alone, and only that is in the lists.
     """

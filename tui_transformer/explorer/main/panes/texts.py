@@ -39,7 +39,7 @@ def device(session: Session) -> str:
 
 
 def vocabulary_name(model: Model, words: Vocabulary) -> str:
-    """What a vocabulary is called: the model's name, where it lies in the model's folder."""
+    """The name of a vocabulary: the model's name, where it lies in the model's folder."""
     own = model.folder is not None and words.path is not None and words.path.parent == model.folder
     return model.name if own else words.name
 
@@ -130,7 +130,7 @@ ROUNDING = 1e-3
 
 
 def scale_note(scene: Scene) -> str:
-    """What is to be known of the colours."""
+    """Remarks on the colours."""
     if scene.hidden or scene.view.formula != SOFTMAX:
         return scene.hidden
     sums = _row_sums(scene)
@@ -163,7 +163,7 @@ def step_words(session: Session, stop: str) -> StepText:
 
 
 def stop_title(session: Session, stop: str) -> str:
-    """What a stop is called: a step by its text, a weight by its name."""
+    """The title of a stop: a step by its text, a weight by its name."""
     if stop in (VOCABULARY, TEXT, LOSS) or stop in session.trace.program.by_name:
         return step_text(stop).label
     return stop

@@ -22,7 +22,7 @@ LARGEST = 1 << 16
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a step.
+    """A question on a step.
 
     Attributes:
         text: The question.

@@ -1,4 +1,4 @@
-"""What stands over a box: the textbook's name of a step, and its shape."""
+"""The words over a box: the textbook's name of a step, and its shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the boxes of the whole show: small pictures, words, bars. Values are read box by box, and kept."""
+"""The contents of the boxes of the whole: small pictures, words, bars. Values are read box by box, and kept."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ NOTHING = Tiles((), NO_SCALE, 1)
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """What a box shows.
+    """The contents of a box.
 
     Attributes:
         step: The step.
@@ -100,13 +100,13 @@ class Picture:
 
 @dataclass(eq=False)
 class Album:
-    """What was read of one trace, kept as long as that is shown."""
+    """Values that were read of one trace, kept as long as that is shown."""
 
     trace: Trace
     _made: dict[Any, Any] = field(default_factory=dict)
 
     def get(self, key: Any, make: Callable[[], Made]) -> Made:
-        """What is kept under a key, made if it is not there."""
+        """The picture that is kept under a key, made if it is not there."""
         if key not in self._made:
             if len(self._made) >= MOST_KEPT:
                 self._made.clear()
@@ -115,7 +115,7 @@ class Album:
         return made
 
     def known(self, key: Any) -> Any:
-        """What is kept under a key; None where nothing is."""
+        """The picture that is kept under a key; None where there is none."""
         return self._made.get(key)
 
     def __contains__(self, key: Any) -> bool:

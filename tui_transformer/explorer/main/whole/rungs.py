@@ -20,7 +20,7 @@ NUMBER = 6
 
 @dataclass(frozen=True)
 class Ladder:
-    """What the ladder shows.
+    """The rungs of the ladder.
 
     Attributes:
         rungs: What enters each stack, and its layers.

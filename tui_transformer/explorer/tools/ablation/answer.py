@@ -18,7 +18,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Answers:
-    """What is most likely before and after; no tokens where the model has no vocabulary head.
+    """The most likely tokens before and after; no tokens where the model has no vocabulary head.
 
     Attributes:
         metric: What is measured, in words; "" for the usual.

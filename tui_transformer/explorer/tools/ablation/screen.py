@@ -43,7 +43,7 @@ def open_from(port: Port) -> None:
 
 
 class AblateScreen(Overview):
-    """What each head, layer, position or neuron does to the answer, the largest effect first."""
+    """The effect of each head, layer, position or neuron on the answer, the largest first."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(ABLATION)
     ACTIONS = ABLATION

@@ -1,4 +1,4 @@
-"""What is said about an ablation: what is set, where the answer is read, and what becomes of it."""
+"""Words about an ablation: what is set, where the answer is read, and what becomes of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What arcs are drawn of: a head, the strongest of all heads, the rollout."""
+"""Sources of arcs: a head, the strongest of all heads, the rollout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCES = ("head", "links", "rollout")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be drawn.
+    """The arcs that are asked for.
 
     Attributes:
         source: One of `SOURCES`.

@@ -1,4 +1,4 @@
-"""What a break changes: the first step that comes out otherwise, by how much, and the answer before and after."""
+"""The effect of a break: the first step that comes out otherwise, by how much, and the answer before and after."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_DIGITS = 6
 
 @dataclass(frozen=True)
 class Effect:
-    """What comes of a break.
+    """The effect of a break.
 
     Attributes:
         step: The first step that changes; "" where none does.

@@ -1,4 +1,4 @@
-"""What to compare with: another sentence, the state before the edits, another checkpoint, precision or device."""
+"""Offers to compare with: another sentence, the state before the edits, another checkpoint, precision or device."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Offer:
 
 
 def offers(session: Session) -> tuple[Offer, ...]:
-    """What a session can be compared with."""
+    """The sessions that a session can be compared with."""
     model = session.model
     found = []
     if model.config.vocab_size:

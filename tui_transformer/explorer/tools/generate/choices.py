@@ -66,7 +66,7 @@ def shares_of(state: State) -> Host:
 
 
 def choices_of(state: State, rules: Rules, limit: int, marked: int) -> Choices:
-    """What may come next.
+    """The tokens that may come next.
 
     Args:
         state: The text so far.

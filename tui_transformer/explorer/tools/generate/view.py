@@ -28,7 +28,7 @@ SIDE_BY_SIDE, LOW, TALL = 96, 18, 40
 
 
 class GenerateView(Vertical):
-    """What is known at a place of a text.
+    """The choices at a place of a text.
 
     Attributes:
         shown: What is drawn; None before the prompt was read.

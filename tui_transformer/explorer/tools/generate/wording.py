@@ -1,4 +1,4 @@
-"""What tokens add to a text, and how they are named one by one."""
+"""Tokens as the text that they add, and as names one by one."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What ablations and patches are measured by."""
+"""The measure of ablations and patches."""

@@ -1,4 +1,4 @@
-"""What can be opened: models by name or folder, tours, sentences, vocabularies, each with what is known of it."""
+"""Things to open: models by name or folder, tours, sentences, vocabularies, each with what is known of it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def open_from(port: Port) -> None:
 
 
 class PatchingScreen(Overview):
-    """What every position, head or layer brings over from another sentence."""
+    """The effect of every position, head or layer that is brought over from another sentence."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(PATCHING)
     ACTIONS = PATCHING

@@ -15,7 +15,7 @@ Turned = Literal["head", "layer", "kind"]
 
 @dataclass(frozen=True)
 class HeadSelection:
-    """What was chosen; "" is the cross-attention where there is one, else the first kind."""
+    """The chosen attention; "" is the cross-attention where there is one, else the first kind."""
 
     group: str = ""
     layer: int = 0

@@ -18,7 +18,7 @@ GO_ON, PAUSE, CLOSE = "go on", "pause", "close"
 
 
 class Leaving:
-    """What becomes of a run when its screen is left.
+    """The ways to leave the screen of a run.
 
     Attributes:
         closing: What is done once the run is saved and closed; None where it is not being closed.

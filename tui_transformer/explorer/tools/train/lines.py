@@ -28,7 +28,7 @@ def title(name: str, what: str, status: Status, width: int, inks: Inks) -> Text:
 
 
 def doing(status: Status) -> str:
-    """What the run does, in a word or two."""
+    """The state of a run, in a word or two."""
     if status.doing:
         return status.doing
     return {"done": f"all {status.steps:,} steps are made"}.get(status.state, status.state)

@@ -1,4 +1,4 @@
-"""What a run is to be, as a person writes it in a form, and the run that this gives."""
+"""A run as a person writes it in a form, and the run that this gives."""
 
 from __future__ import annotations
 
