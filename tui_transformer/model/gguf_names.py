@@ -1,4 +1,4 @@
-"""The names that llama.cpp gives the tensors of an architecture (`gguf/tensor_mapping.py`), and which weights they are here."""
+"""Names of llama.cpp for the tensors of an architecture (`gguf/tensor_mapping.py`), and which weights they are here."""
 
 from __future__ import annotations
 

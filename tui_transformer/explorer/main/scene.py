@@ -1,4 +1,4 @@
-"""Contents of the screen at a position, gathered before they are drawn: views, scale, numbers, the working of a cell."""
+"""Contents of the screen at a position, before they are drawn: views, scale, numbers, the working of a cell."""
 
 from __future__ import annotations
 
