@@ -39,6 +39,14 @@ ROWS = (
         "predict before the values are shown; break one thing and see what it changes; arcs between words; "
         "compare sentences",
     ),
+    (
+        "{measure} {patching} {inputs} {circuits}",
+        "what ablations and patches are measured by; tables of patches; what every token adds; circuits of weights",
+    ),
+    (
+        "{nearest} {score} {softmax}",
+        "words nearest to a word or to a sum of words; how likely the text is; the softmax, naive and safe",
+    ),
     ("{tour} {help} `ctrl+p` {quit}", "guided tour, help, every action, quit"),
 )
 """Meanings, which of its keys where that is not the first, and what the keys do."""
