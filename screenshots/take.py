@@ -129,7 +129,7 @@ async def take(scene: Scene) -> str:
     async with app.run_test(size=scene.size) as pilot:
         await _settle(pilot)
         await _press(pilot, scene.first)
-        await _step_to(pilot, scene.stop)
+        await _go_to(pilot, scene.stop)
         await _press(pilot, scene.keys)
         if scene.steps:
             await _train(pilot, scene.steps)
@@ -151,15 +151,16 @@ def _app(scene: Scene) -> ExplorerApp:
     return ExplorerApp(open_session(options, scene.text, None), Preferences(scene.theme))
 
 
-async def _step_to(pilot: Pilot[Any], stop: str) -> None:
-    """Press space until the stop is reached."""
+async def _go_to(pilot: Pilot[Any], stop: str) -> None:
+    """Go to a stop, and give the keys to its matrix: in the whole, arrows go from box to box."""
     from tui_transformer.explorer.main.screen import MainScreen
 
     screen = pilot.app.screen
     if not isinstance(screen, MainScreen) or stop not in screen.parts.port.session.stops:
         raise LookupError(f"the model has no stop {stop}")
-    while screen.parts.port.position.stop != stop:
-        await pilot.press("space")
+    pilot.app.call_later(screen.parts.navigation.go_to_stop, stop)
+    pilot.app.call_later(screen.parts.panes.focus, "matrix")
+    await _settle(pilot)
 
 
 async def _press(pilot: Pilot[Any], keys: Sequence[str]) -> None:

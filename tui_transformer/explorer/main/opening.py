@@ -13,11 +13,10 @@ from tui_transformer.explorer.state.tours import tour_of
 from tui_transformer.explorer.widgets.inks import Inks
 from tui_transformer.guide.texts import tour_question
 
-MOST, LITTLE = 2_000_000_000, 50_000_000
-"""Operations that an answer may take that nobody asked for; of random weights, whose answer means nothing."""
+MOST = 2_000_000_000
+"""Operations that an answer may take that nobody asked for."""
 
 RANDOM = "random weights"
-
 
 CHOICES = "step.next", "sentence.edit", "open"
 WORDS = (
@@ -42,11 +41,12 @@ class Opening:
         self._answer = ""
 
     def begin(self, session: Session) -> None:
-        """Work the answer out where that does not take long; of random weights it is said that they are."""
-        drawn = session.model.folder is None
-        self._answer = RANDOM if drawn and session.model.config.vocab_size else ""
+        """Work the answer out where that does not take long; of random words, which have no meaning, nothing is."""
+        if session.model.folder is None and session.model.config.vocab_size:
+            self._answer = RANDOM
+            return
         cost = told_cost(session)
-        if cost <= (LITTLE if drawn else MOST):
+        if cost <= MOST:
             self._requests.ask("opening", cost, lambda task: told(session, task.report), self._answered)
 
     def end(self) -> None:
@@ -77,6 +77,6 @@ class Opening:
             yield line
 
     def _answered(self, found: str) -> None:
-        self._answer = f"{self._answer}: {found}" if self._answer else found
+        self._answer = found
         if self.open:
             self._show()

@@ -44,7 +44,8 @@ def _weighed(cell: Cell, weight: str, says: str) -> Iterator[Part]:
     yield product
     rest = cell.values
     yield from map(number, rest)
-    yield Equation(f"{_then(written(product.total), rest)} = {written(cell.result)}")
+    start = written(product.total) if rest else _sum(product.products.tolist())
+    yield Equation(f"{_then(start, rest)} = {written(cell.result)}")
 
 
 def _then(start: str, values: tuple[Value, ...]) -> str:
