@@ -35,7 +35,7 @@ REFUSED = [
     ({"pad_id": 1.0}, "pad_id 1.0 is not a token ID"),
     ({"norm": "middle"}, "norm 'middle' is not known: use post, pre"),
     ({"norm": ["post"]}, "norm ['post'] is not known"),
-    ({"activation": "swish"}, "activation 'swish' is not known: use relu, gelu"),
+    ({"activation": "swish"}, "activation 'swish' is not known: use relu, relu2, gelu, "),
     ({"positions": 3}, "positions 3 is not known: use sinusoidal, learned, none"),
     ({"architecture": "both"}, "architecture 'both' is not known: use encoder, decoder, encoder-decoder"),
     ({"start_id": 8}, "start_id 8 is outside the vocabulary of 8"),
