@@ -23,7 +23,7 @@ SERIES_GLYPHS = "*+ox#@%&"
 
 _MARK = "▸"
 _VALUE_CELLS = 11
-_GAP_CELLS = 2.5
+_GAP_CELLS = 2.25
 _LABEL_CELLS = 16
 _TICK_CELLS = 9
 _AXIS_LINES = 3
@@ -145,18 +145,20 @@ def _draw_labelled_bars(canvas: _Canvas, chart: BarChart) -> None:
     low, high = min([0.0, *values]), max([0.0, *values])
     labels = [_bar_label(label, index == chart.marked) for index, label in enumerate(chart.labels)]
     span, room = (high - low) or 1.0, max(canvas.width - max(map(label_width, labels)) - _VALUE_CELLS, 1)
-    lines = range(len(values) - 1, -1, -1)
+    lines, beyond = range(len(values) - 1, -1, -1), span * _VALUE_CELLS / room
+    cell = (span + beyond) / (room + _VALUE_CELLS - 1)
     figure.plot_size(canvas.width, len(values))
     figure.axes(active=False)
-    figure.ruler("x").lim(low, high + span * _VALUE_CELLS / room).ticks([], [])
+    figure.ruler("x").lim(low, high + beyond).ticks([], [])
     figure.ruler("y").lim(-0.5, len(values) - 0.5).ticks(list(lines), labels)
     if low < 0:
         _draw_baseline(canvas, (0, 0), (-0.5, len(values) - 0.5), "│")
     for index, (line, value) in enumerate(zip(lines, values, strict=True)):
-        if abs(value) * room >= span / 2:
+        end = round(value / cell) * cell  # a bar and its value are rounded once: they keep their distance
+        if end:
             marker = _bar_marker(chart.marked == index, canvas.inks)
-            figure.draw(figure.segment((0, value), (line, line), marker=marker))
-        figure.draw(figure.text(max(value, 0.0) + _GAP_CELLS * span / room, line, _value_text(chart.values[index])))
+            figure.draw(figure.segment((0, end), (line, line), marker=marker))
+        figure.draw(figure.text(max(end, 0.0) + _GAP_CELLS * cell, line, _value_text(chart.values[index])))
 
 
 def _draw_many_bars(canvas: _Canvas, chart: BarChart) -> None:
