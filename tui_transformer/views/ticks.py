@@ -61,13 +61,15 @@ def tick_texts(places: tuple[float, ...]) -> tuple[str, ...]:
     largest = max((abs(place) for place in places), default=0.0)
     step = places[1] - places[0] if len(places) > 1 else largest
     if largest >= LARGEST_PLAIN or 0 < step < SMALLEST_PLAIN:
-        return tuple(map(_power, places))
+        finest = math.floor(math.log10(largest)) - math.floor(math.log10(step) + 1e-9) if step > 0 else 0
+        return tuple(_power(place, min(max(finest, 3), 16)) for place in places)
     decimals = max(-math.floor(math.log10(step) + 1e-9), 0) if step > 0 else 0
     if len(places) == 1:
         return tuple(f"{place:g}" for place in places)
     return tuple(f"{place:,.{decimals}f}" if place else "0" for place in places)
 
 
-def _power(place: float) -> str:
-    mantissa, _, exponent = f"{place:.3e}".partition("e")
+def _power(place: float, decimals: int) -> str:
+    """With so many decimals of the mantissa that marks which are beside each other differ."""
+    mantissa, _, exponent = f"{place:.{decimals}e}".partition("e")
     return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}" if place else "0"

@@ -73,22 +73,22 @@ async def test_a_cell_says_how_much_of_the_way_it_brings_and_is_patched_by_enter
 
 
 async def test_esc_ends_the_computation_and_n_goes_on() -> None:
-    async with exploring(WIDE, model="story", text="The fox found a crow") as explorer:
+    others = " The fox found a crow." * 11
+    async with exploring(WIDE, model="story", text=f"The fox found a crow.{others}") as explorer:
         before, PatchTable.pause = PatchTable.pause, 0.0
         try:
             await explorer.press("$")
-            await explorer.write("The fox found a stone")
+            await explorer.write(f"The fox found a stone.{others}")
             await explorer.keys("enter")
-            screen = explorer.app.screen
             await explorer.until(
                 lambda: isinstance(explorer.app.screen, PatchingScreen) and explorer.app.screen.table is not None
             )
             screen = explorer.app.screen
             await explorer.until(lambda: screen.table.values)
             await explorer.press("escape")
-            if screen.table.missing:
-                assert "ended" in explorer.text
-                await explorer.press("N")
+            assert screen.table.missing
+            assert "ended" in explorer.text
+            await explorer.press("N")
             await complete(explorer)
         finally:
             PatchTable.pause = before
