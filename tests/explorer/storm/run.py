@@ -169,10 +169,11 @@ def _ended(terminal: Terminal) -> str:
     return f"ended with code {terminal.process.returncode}: …{last}"
 
 
-def _until(terminal: Terminal, text: str) -> None:
-    end, seen = time.monotonic() + PATIENCE, b""
-    while text not in plain(seen):
-        seen += terminal.read(0.2)
+def _until(terminal: Terminal, text: str, since: int | None = None) -> None:
+    """Wait for a text, among all that was written since there were so many bytes: sending keys reads as well."""
+    end, start = time.monotonic() + PATIENCE, terminal.total if since is None else since
+    while text not in plain(terminal.since(start)):
+        terminal.read(0.2)
         if terminal.ended or time.monotonic() > end:
             raise StormError(f"never shown: {text!r}; {_ended(terminal)}")
 
