@@ -172,7 +172,7 @@ def _ended(terminal: Terminal) -> str:
 def _until(terminal: Terminal, text: str, since: int | None = None) -> None:
     """Wait for a text, among all that was written since there were so many bytes: sending keys reads as well."""
     end, start = time.monotonic() + PATIENCE, terminal.total if since is None else since
-    while text not in plain(terminal.since(start)):
+    while text not in " ".join(plain(terminal.since(start)).split()):  # what is blank already is moved over
         terminal.read(0.2)
         if terminal.ended or time.monotonic() > end:
             raise StormError(f"never shown: {text!r}; {_ended(terminal)}")
