@@ -26,8 +26,8 @@ from tui_transformer.explorer.state.metric import metric_of
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import fit, visible
 
-WORD, BAR = 18, 12
-"""Columns of a token, and of a bar to one side."""
+WORD, BAR = 12, 7
+"""Columns of a token, and of a bar to one side: a line fits into 80 columns."""
 
 TITLES = (" gradient × input", " integrated gradients")
 
@@ -84,9 +84,8 @@ class InputsScreen(Reader):
         """The metric, the lines, and what they sum to."""
         found, words = self.found, self._words()
         where = "" if found.metric.targets else f" at position {found.positions.start}"
+        said = f"{found.metric.name}{where}: {found.integrated.value:.4f} · # on the main screen chooses another"
         lines = [
-            Content(f"{found.metric.name}{where}: {found.integrated.value:.4f} · # on the main screen chooses another"),
-            Content(""),
             Content.styled(f"{'':>4} {fit('token', WORD)} {'  '.join(map(_title, TITLES))}", "$foreground 65%"),
         ]
         columns = found.product.rows, found.integrated.rows
@@ -94,7 +93,11 @@ class InputsScreen(Reader):
         for row, word in enumerate(words):
             values = (_bar(float(rows[row]), largest) for rows, largest in zip(columns, most, strict=True))
             lines.append(Content(f"{row:>4} {fit(visible(word), WORD)} {'  '.join(values)}"))
-        yield Static(Content("\n").join([*lines, Content(""), *map(Content, self._sums())]), markup=False)
+        table = Static(Content("\n").join(lines), markup=False)
+        table.styles.text_wrap, table.styles.text_overflow = "nowrap", "ellipsis"
+        yield Static(f"{said}\n", markup=False)
+        yield table
+        yield Static("\n" + "\n".join(self._sums()), markup=False)
 
     def _words(self) -> Sequence[str]:
         axis = self.session.trace.program.axes(self.found.product.step)[-2]
