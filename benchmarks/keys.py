@@ -4,43 +4,41 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from benchmarks.measure import Promise, percentile, repetitions, report
 from benchmarks.terminal import Terminal
-from tui_transformer.explorer.run import open_session
-from tui_transformer.model.options import ModelOptions
 
 COLUMNS, LINES = 160, 45
 MEDIAN, NINETY_FIFTH = 20.0, 35.0
 """Milliseconds that are promised."""
 
-QUIET = 0.008
-"""Seconds without output that end a repaint. Heads and chart follow a moment after it, which is not counted."""
+QUIET = 0.04
+"""Seconds without output that end a repaint: what follows sooner, heads and chart, is counted."""
 
 REST = 0.15
-"""Seconds without output after which heads and chart are there too."""
+"""Seconds without output between two keys."""
+
+SETTLED = 1.0
+"""Seconds without output once a step was gone to, which may take a whole forward pass."""
+
+HELD, EVERY, LAST = 72, 1 / 30, 100.0
+"""A key that is held: how often it comes, seconds between two, milliseconds promised from the last to its repaint."""
 
 DEFAULT: dict[str, int] = {}
 LARGE = {"d_model": 384, "heads": 12, "layers": 6, "d_ff": 1536}
-ANYTHING, TITLE, HEAD, WORKING = b"", b"step ", b" head ", b"query"
-"""What is written again when a repaint has reached the pane that the key is about."""
 
-Presses = dict[str, tuple[bytes, bytes]]
-PRESSES: Presses = {
-    "next step": (b" ", TITLE),
-    "step back": (b"\x7f", TITLE),
-    "next head": (b"]", HEAD),
-    "cell down": (b"\x1b[B", ANYTHING),
-    "cell right": (b"\x1b[C", ANYTHING),
-    "cell down, until its working shows": (b"\x1b[B", WORKING),
+SPACE, BACK, DOWN, RIGHT, TAB = b" ", b"\x7f", b"\x1b[B", b"\x1b[C", b"\t"
+PRESSES = {"next step": SPACE, "step back": BACK, "next head": b"]", "cell down": DOWN, "cell right": RIGHT}
+HOLDS = {
+    "cell down": [DOWN] * HELD,
+    "cell right": [RIGHT] * HELD,
+    "next head": [b"]"] * HELD,
+    "next step, then back,": [*[SPACE] * 12, *[BACK] * 12] * (HELD // 24),
 }
-PAGES: Presses = {
-    "page down": (b"\x1b[6~", ANYTHING),
-    "page up": (b"\x1b[5~", ANYTHING),
-    "cell down": (b"\x1b[B", ANYTHING),
-}
+PAGES = {"page down": b"\x1b[6~", "page up": b"\x1b[5~", "cell down": DOWN}
 
 
 @dataclass(frozen=True)
@@ -63,10 +61,6 @@ class Case:
         ids = ",".join(map(str, self.ids))
         return [sys.executable, "-m", "tui_transformer", "--device", "cpu", "--ids", ids, *sizes]
 
-    def steps(self) -> int:
-        """How often to press space until the step is there."""
-        return open_session(ModelOptions(device="cpu", sizes=self.sizes), None, self.ids).stops.index(self.stop)
-
 
 def main() -> None:
     bare = _bare()
@@ -78,7 +72,22 @@ def main() -> None:
     for case in cases:
         for name, spent in _measured(case, PRESSES).items():
             _report(f"{name}, {case.name}", spent, bare)
+        _hold(case)
     _scrolling()
+
+
+def _hold(case: Case) -> None:
+    """From the last of a key that is held to the end of its repaint; the longest of several."""
+    with _opened(case) as terminal:
+        for name, keys in HOLDS.items():
+            longest = max(_after_holding(terminal, keys) for _ in range(repetitions(3)))
+            report(Promise(f"{name} held at 30 a second: the last repaint, {case.name}", longest, "ms", LAST))
+
+
+def _after_holding(terminal: Terminal, keys: Sequence[bytes]) -> float:
+    spent = 1000 * terminal.hold(keys, EVERY, SETTLED)
+    terminal.drain(REST)
+    return spent
 
 
 def _scrolling() -> None:
@@ -104,26 +113,32 @@ def _median(name: str, spent: Sequence[float], bound: float | None = None, note:
 def _bare() -> list[float]:
     with Terminal([sys.executable, "-m", "benchmarks.bare"], COLUMNS, LINES) as terminal:
         terminal.drain(1.0)
-        return _milliseconds(terminal, {"key": (b"x", ANYTHING)})["key"]
+        return _milliseconds(terminal, {"key": b"x"})["key"]
 
 
-def _measured(case: Case, presses: Presses) -> dict[str, list[float]]:
-    """Milliseconds of each key, in turn, once everything that they show was computed."""
-    steps = case.steps()
-    with Terminal(case.command(), COLUMNS, LINES) as terminal:
-        terminal.until(b"quit")
-        for key in (*[b" "] * (steps + 1), b"\x7f"):
-            terminal.drain(REST)
-            terminal.press(key)
-        terminal.drain(1.0)
+def _measured(case: Case, presses: Mapping[str, bytes]) -> dict[str, list[float]]:
+    """Milliseconds of each key, in turn."""
+    with _opened(case) as terminal:
         return _milliseconds(terminal, presses)
 
 
-def _milliseconds(terminal: Terminal, presses: Presses) -> dict[str, list[float]]:
+@contextmanager
+def _opened(case: Case) -> Iterator[Terminal]:
+    """The program at the step of a case, its matrix below the whole in focus, once everything is drawn."""
+    with Terminal(case.command(), COLUMNS, LINES) as terminal:
+        terminal.until(b"quit")
+        for keys in (f":{case.stop}\r".encode(), TAB):
+            terminal.drain(SETTLED)
+            terminal.press(keys)
+        terminal.drain(SETTLED)
+        yield terminal
+
+
+def _milliseconds(terminal: Terminal, presses: Mapping[str, bytes]) -> dict[str, list[float]]:
     taken: dict[str, list[float]] = {name: [] for name in presses}
     for turn in range(repetitions(30) + 1):
-        for name, (key, mark) in presses.items():
-            spent = terminal.repaint(key, mark, QUIET)
+        for name, key in presses.items():
+            spent = terminal.repaint(key, QUIET)
             terminal.drain(REST)
             if turn:
                 taken[name].append(spent * 1000)

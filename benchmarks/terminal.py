@@ -70,14 +70,25 @@ class Terminal:
             seen += part
         return time.perf_counter() - self.started
 
-    def repaint(self, keys: bytes, mark: bytes, quiet: float) -> float:
-        """Seconds from keys until the end of the output (a quiet time follows) in which a text is written again."""
-        pressed, last, seen, wait = self.press(keys), 0.0, b"", LONGEST
-        while part := self._read(wait):
-            last, seen = time.perf_counter(), seen + part
-            wait = quiet if mark in ESCAPES.sub(b"", seen) else LONGEST
-        if wait == LONGEST:
-            raise TimeoutError(f"never written after {keys!r}: {mark!r}")
+    def repaint(self, keys: bytes, quiet: float) -> float:
+        """Seconds from keys to the end of the output that they cause; a quiet time follows it."""
+        return self._last_after(self.press(keys), LONGEST, quiet)
+
+    def hold(self, keys: Sequence[bytes], every: float, quiet: float) -> float:
+        """Seconds from the last of keys that come one after another, as of a held key, to the end of the output."""
+        begun = pressed = time.perf_counter()
+        for at, key in enumerate(keys):
+            while (left := begun + at * every - time.perf_counter()) > 0:
+                self._read(left)
+            pressed = self.press(key)
+        return self._last_after(pressed, quiet, quiet)
+
+    def _last_after(self, pressed: float, first: float, quiet: float) -> float:
+        last, wait = pressed, first
+        while self._read(wait):
+            last, wait = time.perf_counter(), quiet
+        if last == pressed and first == LONGEST:
+            raise TimeoutError("nothing is written after a key")
         return last - pressed
 
     def drain(self, quiet: float) -> None:
