@@ -108,27 +108,27 @@ def add_entry(writer: GGUFWriter, key: str, value: Any) -> None:
 
 def entries_of(architecture: str, config: Config) -> Config:
     """What the converter says of the settings."""
-    found = {
+    entries = {
         entry: next((config[key] for key in keys if config.get(key) is not None), None)
         for entry, keys in ENTRIES.items()
     }
-    found |= positions_of(config)
+    entries |= positions_of(config)
     if architecture == "bert":
-        found["context_length"] -= 2 if config["model_type"] != "bert" else 0
+        entries["context_length"] -= 2 if config["model_type"] != "bert" else 0
     if architecture in ("bloom", "falcon"):
-        found |= {"feed_forward_length": 4 * config["hidden_size"], "context_length": 2048}
+        entries |= {"feed_forward_length": 4 * config["hidden_size"], "context_length": 2048}
     if architecture == "falcon" and not config.get("new_decoder_architecture"):
-        found["attention.head_count_kv"] = 1
+        entries["attention.head_count_kv"] = 1
     if architecture == "modern-bert":
-        found["attention.sliding_window_pattern"] = config["global_attn_every_n_layers"]
-        found["attention.layer_norm_epsilon"] = config["norm_eps"]
-    elif "layer_types" in config and found["attention.sliding_window"]:
-        found["attention.sliding_window_pattern"] = [kind == "sliding_attention" for kind in config["layer_types"]]
+        entries["attention.sliding_window_pattern"] = config["global_attn_every_n_layers"]
+        entries["attention.layer_norm_epsilon"] = config["norm_eps"]
+    elif "layer_types" in config and entries["attention.sliding_window"]:
+        entries["attention.sliding_window_pattern"] = [kind == "sliding_attention" for kind in config["layer_types"]]
     if architecture in ("t5", "t5encoder"):
-        found |= {"context_length": 512, "attention.layer_norm_rms_epsilon": config["layer_norm_epsilon"]}
+        entries |= {"context_length": 512, "attention.layer_norm_rms_epsilon": config["layer_norm_epsilon"]}
     if architecture == "gpt-oss":
-        found["expert_feed_forward_length"] = config["intermediate_size"]
-    return {key: value for key, value in found.items() if value is not None}
+        entries["expert_feed_forward_length"] = config["intermediate_size"]
+    return {key: value for key, value in entries.items() if value is not None}
 
 
 def positions_of(config: Config) -> Config:
@@ -138,17 +138,17 @@ def positions_of(config: Config) -> Config:
     if not full:
         return {}
     width = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
-    found = {
+    entries = {
         "rope.freq_base": full["rope_theta"],
         "rope.freq_base_swa": local.get("rope_theta"),
         "rope.dimension_count": int(width * full.get("partial_rotary_factor", 1.0)),
     }
     if full["rope_type"] in ("linear", "yarn"):
-        found |= {"rope.scaling.type": full["rope_type"], "rope.scaling.factor": full["factor"]}
+        entries |= {"rope.scaling.type": full["rope_type"], "rope.scaling.factor": full["factor"]}
     if full["rope_type"] == "yarn":
-        found["rope.scaling.original_context_length"] = full["original_max_position_embeddings"]
-        found |= {f"rope.scaling.yarn_{key}": full.get(key) for key in ("beta_fast", "beta_slow")}
-    return found
+        entries["rope.scaling.original_context_length"] = full["original_max_position_embeddings"]
+        entries |= {f"rope.scaling.yarn_{key}": full.get(key) for key in ("beta_fast", "beta_slow")}
+    return entries
 
 
 # What the converter does to tensors
@@ -164,7 +164,7 @@ def tensors_of(architecture: str, config: Config, tensors: Mapping[str, np.ndarr
     number = next(number for number, name in MODEL_ARCH_NAMES.items() if name == architecture)
     layers = config.get("num_hidden_layers") or config.get("n_layer") or config["num_layers"]
     names = get_tensor_name_map(MODEL_ARCH(number), layers)
-    for name, tensor in CHANGES.get(architecture, lambda _, found: found)(config, stacked(dict(tensors))).items():
+    for name, tensor in CHANGES.get(architecture, lambda _, same: same)(config, stacked(dict(tensors))).items():
         short = re.sub(r"^(bert|nomic_bert|roberta|transformer)\.", "", name)
         if architecture == "modern-bert":
             short = short.removeprefix("model.")
@@ -183,14 +183,14 @@ def tensors_of(architecture: str, config: Config, tensors: Mapping[str, np.ndarr
 
 def stacked(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Matrices of experts together, and γ of heads that have their own."""
-    found: dict[str, dict[int, np.ndarray]] = {}
+    numbered: dict[str, dict[int, np.ndarray]] = {}
     for name in list(tensors):
         if (match := re.fullmatch(r"(.*\.(?:experts|norms))\.(\d+)(.*)", name)) is not None:
             before, which, behind = match.groups()
             whole = before.removesuffix(".norms") + behind
-            found.setdefault(whole, {})[int(which)] = tensors.pop(name)
+            numbered.setdefault(whole, {})[int(which)] = tensors.pop(name)
     mixtral = {".w1.": ".gate_proj.", ".w2.": ".down_proj.", ".w3.": ".up_proj."}
-    for whole, parts in found.items():
+    for whole, parts in numbered.items():
         for old, new in mixtral.items():
             whole = whole.replace(f"block_sparse_moe.experts{old}", f"mlp.experts{new}")
         tensors[whole] = np.stack([parts[i] for i in sorted(parts)])
@@ -236,21 +236,21 @@ def _falcon(config: Config, tensors: dict[str, np.ndarray]) -> dict[str, np.ndar
 
 
 def _gpt_oss(_: Config, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    found = {}
+    renamed = {}
     for name, tensor in tensors.items():
         start = name.rpartition(".")[0]
         if name.endswith("gate_up_proj"):
             turned = tensor.swapaxes(1, 2)
-            found |= {f"{start}.gate_proj.weight": turned[:, ::2], f"{start}.up_proj.weight": turned[:, 1::2]}
+            renamed |= {f"{start}.gate_proj.weight": turned[:, ::2], f"{start}.up_proj.weight": turned[:, 1::2]}
         elif name.endswith("gate_up_proj_bias"):
-            found |= {f"{start}.gate_proj.bias": tensor[:, ::2], f"{start}.up_proj.bias": tensor[:, 1::2]}
+            renamed |= {f"{start}.gate_proj.bias": tensor[:, ::2], f"{start}.up_proj.bias": tensor[:, 1::2]}
         elif name.endswith("down_proj"):
-            found[f"{name}.weight"] = tensor.swapaxes(1, 2)
+            renamed[f"{name}.weight"] = tensor.swapaxes(1, 2)
         elif name.endswith("down_proj_bias"):
-            found[name.replace("_bias", ".bias")] = tensor
+            renamed[name.replace("_bias", ".bias")] = tensor
         else:
-            found[f"{name}.weight" if name.endswith("sinks") else name] = tensor
-    return found
+            renamed[f"{name}.weight" if name.endswith("sinks") else name] = tensor
+    return renamed
 
 
 def _bert(config: Config, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

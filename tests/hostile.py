@@ -85,10 +85,10 @@ def changed(draw: st.DrawFn, document: Any) -> Any:
     """A JSON document with one to three values that are missing, or others."""
     document = copy.deepcopy(document)
     for _ in range(draw(st.integers(1, 3))):
-        found = sorted(places(document), key=str)
-        if not found:
+        nodes = sorted(places(document), key=str)
+        if not nodes:
             return draw(VALUES)
-        *above, key = draw(st.sampled_from(found))
+        *above, key = draw(st.sampled_from(nodes))
         inside = document
         for step in above:
             inside = inside[step]

@@ -50,8 +50,8 @@ def test_few_modules_of_the_explorer_lie_loose() -> None:
 
 
 def test_nothing_in_the_explorer_is_imported_by_a_name_in_a_string() -> None:
-    found = [path for path in EXPLORER.rglob("*.py") if "import_module" in path.read_text(encoding="utf-8")]
-    assert not found
+    importing = [path for path in EXPLORER.rglob("*.py") if "import_module" in path.read_text(encoding="utf-8")]
+    assert not importing
 
 
 def test_every_class_of_the_explorer_is_small() -> None:
@@ -67,8 +67,8 @@ def test_a_session_is_never_written_to() -> None:
 
 def classes() -> Iterator[type]:
     """Every class of the explorer."""
-    for found in pkgutil.walk_packages(explorer.__path__, f"{explorer.__name__}."):
-        module = importlib.import_module(found.name)
+    for info in pkgutil.walk_packages(explorer.__path__, f"{explorer.__name__}."):
+        module = importlib.import_module(info.name)
         for each in vars(module).values():
             if inspect.isclass(each) and each.__module__ == module.__name__:
                 yield each

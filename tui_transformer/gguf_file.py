@@ -74,8 +74,8 @@ class GgufFile:
     @property
     def architecture(self) -> str:
         """The name of the architecture in llama.cpp; "" where the file does not say."""
-        found = self.metadata.get("general.architecture")
-        return found if isinstance(found, str) else ""
+        architecture = self.metadata.get("general.architecture")
+        return architecture if isinstance(architecture, str) else ""
 
 
 def is_gguf(path: Path) -> bool:
@@ -127,10 +127,10 @@ class _Bytes:
         if count > self.size - self.at:
             raise _DamageError(f"it ends at byte {self.size:,}, inside its header")
         self.at += count
-        found = self._file.read(count)
-        if len(found) < count:
+        data = self._file.read(count)
+        if len(data) < count:
             raise _DamageError("it was cut while it was read")
-        return found
+        return data
 
     def number(self, form: str) -> Any:
         return struct.unpack(form, self.take(struct.calcsize(form)))[0]
@@ -149,14 +149,14 @@ def _read(path: Path, data: _Bytes) -> GgufFile:
     if tensors > MOST_TENSORS or entries > MOST_ENTRIES:
         raise _DamageError(f"it says that it has {tensors:,} tensors and {entries:,} entries")
     metadata = {data.text(): _value(data, data.number("<I")) for _ in range(entries)}
-    found = [_tensor(data) for _ in range(tensors)]
+    listed = [_tensor(data) for _ in range(tensors)]
     alignment = metadata.get("general.alignment", ALIGNMENT)
     if not isinstance(alignment, int) or alignment < 1:
         raise _DamageError(f"its alignment is {str(alignment)[:40]}")
     begin = -(-data.at // alignment) * alignment
-    if len({name for name, *_ in found}) < tensors:
+    if len({name for name, *_ in listed}) < tensors:
         raise _DamageError("two tensors have one name")
-    placed = {name: Entry(kind, shape, begin + offset) for name, shape, kind, offset in found}
+    placed = {name: Entry(kind, shape, begin + offset) for name, shape, kind, offset in listed}
     return GgufFile(path, metadata, placed, data.size)
 
 

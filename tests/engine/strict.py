@@ -92,7 +92,7 @@ class Array:
 
 
 def plain(value: Any) -> Any:
-    """What NumPy computes with; a host array or a NumPy scalar is refused."""
+    """The values that NumPy computes with; a host array or a NumPy scalar is refused."""
     if isinstance(value, Array):
         return value._values
     if type(value) in SCALARS:

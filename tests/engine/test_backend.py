@@ -75,13 +75,13 @@ def test_broken_cupy_is_reported_and_not_raised(monkeypatch):
 
     monkeypatch.setattr(backend_module.importlib.util, "find_spec", lambda _: object())
     monkeypatch.setattr(backend_module.importlib, "import_module", broken)
-    found = backend_module.find_gpu.__wrapped__()
-    assert found == Gpu(None, "CuPy does not start: libcublas.so.12: cannot open shared object file")
+    gpu = backend_module.find_gpu.__wrapped__()
+    assert gpu == Gpu(None, "CuPy does not start: libcublas.so.12: cannot open shared object file")
 
 
 @pytest.mark.parametrize(("dtype", "error"), [("float32", 1.5e-7), ("float64", 1e-15)])
 def test_the_error_function_is_accurate(dtype, error):
     x = np.linspace(-8, 8, 4001, dtype=dtype)
-    found = numpy_backend(dtype).erf(x)
-    assert found.dtype == dtype
-    assert np.abs(found - [math.erf(value) for value in x.tolist()]).max() <= error
+    values = numpy_backend(dtype).erf(x)
+    assert values.dtype == dtype
+    assert np.abs(values - [math.erf(value) for value in x.tolist()]).max() <= error

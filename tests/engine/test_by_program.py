@@ -1,4 +1,4 @@
-"""What follows from a program alone is worked out once for each."""
+"""Results that follow from a program alone: worked out once for each."""
 
 from __future__ import annotations
 

@@ -90,13 +90,13 @@ def test_weights_are_set_from_arrays(model, trace):
 )
 def test_gradients_pass_through_a_change_as_through_its_formula(trace, change):
     edited, targets = trace.edited([change]), [5, 3, 6, 4, -1]
-    found = gradients(edited, targets)
+    computed = gradients(edited, targets)
     name, step = "decoder.0.feed_forward.output.bias", 1e-6
     for column in (0, 7):
         way = np.eye(16)[column] * step
         losses = [gradients(edited.edited([Add(name, sign * way)]), targets).loss for sign in (1, -1)]
-        assert found.values[name][column] == pytest.approx((losses[0] - losses[1]) / (2 * step), rel=1e-5, abs=1e-10)
-    explained = explain_gradient(edited, found, targets, "decoder.0.feed_forward.output", (2, 3))
+        assert computed.values[name][column] == pytest.approx((losses[0] - losses[1]) / (2 * step), rel=1e-5, abs=1e-10)
+    explained = explain_gradient(edited, computed, targets, "decoder.0.feed_forward.output", (2, 3))
     assert explained.recomputed == pytest.approx(explained.stored, abs=1e-12)
 
 

@@ -57,8 +57,8 @@ def test_gradients_are_as_on_the_cpu(traces):
 @pytest.mark.parametrize("name", CASES)
 def test_every_operation_is_as_on_the_cpu(name):
     case = CASES[name](np.random.default_rng(3))
-    for found, wanted in zip(run(case, choose_backend("gpu")), run(case, numpy_backend()), strict=True):
-        np.testing.assert_allclose(found, wanted, **CLOSE)
+    for array, wanted in zip(run(case, choose_backend("gpu")), run(case, numpy_backend()), strict=True):
+        np.testing.assert_allclose(array, wanted, **CLOSE)
 
 
 def run(case, backend: Backend):
@@ -66,5 +66,5 @@ def run(case, backend: Backend):
     inputs = case.on(backend)
     output = case.op.forward(backend, *inputs)
     share = backend.floats(np.random.default_rng(4).standard_normal(output.shape))
-    found = case.op.backward(backend, share, output, *inputs)
-    return [backend.to_host(array) for array in (output, *found) if array is not None]
+    slopes = case.op.backward(backend, share, output, *inputs)
+    return [backend.to_host(array) for array in (output, *slopes) if array is not None]

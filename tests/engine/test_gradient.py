@@ -35,19 +35,19 @@ def slope(trace: Trace, edit: Edit, targets: list[int], width: float = 1e-5) -> 
 
 
 def test_loss_equals_the_reference(reference):
-    found = gradients(reference.trace(), reference.expected["targets"])
-    assert found.loss == pytest.approx(float(reference.expected["loss"]), rel=1e-10)
+    computed = gradients(reference.trace(), reference.expected["targets"])
+    assert computed.loss == pytest.approx(float(reference.expected["loss"]), rel=1e-10)
 
 
 def test_every_gradient_equals_the_reference(reference):
-    found = gradients(reference.trace(), reference.expected["targets"]).values
+    computed = gradients(reference.trace(), reference.expected["targets"]).values
     for name, wanted in reference.table("gradient").items():
-        assert np.abs(found[name] - wanted).max() <= 1e-8 * np.abs(wanted).max() + ROUNDING, name
+        assert np.abs(computed[name] - wanted).max() <= 1e-8 * np.abs(wanted).max() + ROUNDING, name
 
 
 def test_exactly_what_the_reference_differentiates_has_a_gradient(reference):
-    found = gradients(reference.trace(), reference.expected["targets"]).values
-    assert set(found) == set(reference.table("gradient"))
+    computed = gradients(reference.trace(), reference.expected["targets"]).values
+    assert set(computed) == set(reference.table("gradient"))
 
 
 def test_gradients_have_the_shape_and_precision_of_their_values(reference):
@@ -58,11 +58,11 @@ def test_gradients_have_the_shape_and_precision_of_their_values(reference):
 
 
 def test_gradients_are_read_only():
-    found = gradients(decoder().trace(ids=IDS), TARGETS).values
+    computed = gradients(decoder().trace(ids=IDS), TARGETS).values
     with pytest.raises(TypeError):
-        found["output.logits"] = 0
+        computed["output.logits"] = 0
     with pytest.raises(ValueError, match="read-only"):
-        found["output.logits"][0, 0] = 0
+        computed["output.logits"][0, 0] = 0
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,10 @@ def test_a_gradient_goes_through_cross_attention_to_the_source(name, index):
     model = Model.load("encoder-decoder", device="cpu", dtype="float64", tie_output=True, max_length=8, **sizes)
     trace, targets = model.trace(ids=IDS, decoder_ids=[0, 3, 5]), [3, -1, 7]
     cell = Edit(name, index, float(trace[name][index]))
-    found = gradients(trace, targets).values
-    assert found[name].shape == trace[name].shape
-    assert found[name][index] == pytest.approx(slope(trace, cell, targets), rel=1e-6)
-    assert not {"tokens", "decoder.tokens"} & set(found)
+    computed = gradients(trace, targets).values
+    assert computed[name].shape == trace[name].shape
+    assert computed[name][index] == pytest.approx(slope(trace, cell, targets), rel=1e-6)
+    assert not {"tokens", "decoder.tokens"} & set(computed)
 
 
 @pytest.mark.parametrize("step", ["weights", "masked", "query"])

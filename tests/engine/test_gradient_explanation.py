@@ -32,12 +32,12 @@ def traced(name: str, dtype: str = "float64") -> Trace:
     return model.trace(ids=IDS[:4], decoder_ids=IDS) if model.has_decoder else model.trace(ids=IDS)
 
 
-def some_cells(found: Gradients, name: str, count: int = 3) -> Iterator[tuple[int, ...]]:
+def some_cells(computed: Gradients, name: str, count: int = 3) -> Iterator[tuple[int, ...]]:
     """The cell with the largest gradient, and a few others."""
-    array = np.abs(found.values[name]).ravel()
+    array = np.abs(computed.values[name]).ravel()
     rng = np.random.default_rng(3)
     for flat in {int(array.argmax()), *rng.integers(0, array.size, count).tolist()}:
-        yield tuple(int(i) for i in np.unravel_index(flat, found.values[name].shape))
+        yield tuple(int(i) for i in np.unravel_index(flat, computed.values[name].shape))
 
 
 def operands(explanation) -> Iterator[Operand]:
@@ -51,11 +51,11 @@ def operands(explanation) -> Iterator[Operand]:
 @pytest.mark.parametrize("name", CASES)
 def test_the_terms_give_the_cell_of_every_gradient(name):
     trace = traced(name)
-    found = gradients(trace, TARGETS)
-    for each in found.values:
-        for index in some_cells(found, each):
-            explained = explain_gradient(trace, found, TARGETS, each, index)
-            assert explained.stored == found.values[each][index]
+    computed = gradients(trace, TARGETS)
+    for each in computed.values:
+        for index in some_cells(computed, each):
+            explained = explain_gradient(trace, computed, TARGETS, each, index)
+            assert explained.stored == computed.values[each][index]
             assert explained.recomputed == pytest.approx(explained.stored, rel=1e-9, abs=1e-12), (each, index)
             assert explained.formula
             assert explained.name == f"{GRADIENT}{each}"
@@ -64,10 +64,10 @@ def test_the_terms_give_the_cell_of_every_gradient(name):
 @pytest.mark.parametrize("name", CASES)
 def test_operands_hold_what_their_cells_hold(name):
     trace = traced(name)
-    found = gradients(trace, TARGETS)
-    known = {f"{GRADIENT}{each}": array for each, array in found.values.items()}
-    for each in found.values:
-        for operand in operands(explain_gradient(trace, found, TARGETS, each, next(some_cells(found, each)))):
+    computed = gradients(trace, TARGETS)
+    known = {f"{GRADIENT}{each}": array for each, array in computed.values.items()}
+    for each in computed.values:
+        for operand in operands(explain_gradient(trace, computed, TARGETS, each, next(some_cells(computed, each)))):
             array = known[operand.name] if operand.name in known else trace.window(operand.name, cell(operand))
             value = array[operand.index] if operand.name in known else array.item()
             assert operand.value == value, (each, operand)
@@ -90,8 +90,8 @@ def test_a_model_without_logits_has_no_gradients():
 
 def test_the_residual_stream_collects_a_term_from_every_reader():
     trace = traced("decoder")
-    found = gradients(trace, TARGETS)
-    explained = explain_gradient(trace, found, TARGETS, "embedding.output", (1, 2))
+    computed = gradients(trace, TARGETS)
+    explained = explain_gradient(trace, computed, TARGETS, "embedding.output", (1, 2))
     notes = [item.note for item in explained.items if not isinstance(item, Sum) and item.symbol == "+"]
     assert [note.partition(":")[0].removeprefix("via ") for note in notes] == [
         "decoder.0.self_attention.norm",
@@ -103,12 +103,12 @@ def test_a_weight_collects_the_gradients_of_all_sentences():
     model = Model.load("decoder", device="cpu", dtype="float64", **CASES["decoder"])
     trace = model.trace(ids=[IDS, IDS[::-1]])
     targets = [TARGETS, TARGETS]
-    found = gradients(trace, targets)
+    computed = gradients(trace, targets)
     name = "decoder.0.feed_forward.hidden.weight"
-    explained = explain_gradient(trace, found, TARGETS, name, (1, 2))
+    explained = explain_gradient(trace, computed, TARGETS, name, (1, 2))
     assert explained.recomputed == pytest.approx(explained.stored, rel=1e-9)
-    second = explain_gradient(trace, found, TARGETS, "decoder.0.feed_forward.hidden", (1, 2), item=1)
-    assert second.recomputed == pytest.approx(found.values["decoder.0.feed_forward.hidden"][1, 1, 2], rel=1e-9)
+    second = explain_gradient(trace, computed, TARGETS, "decoder.0.feed_forward.hidden", (1, 2), item=1)
+    assert second.recomputed == pytest.approx(computed.values["decoder.0.feed_forward.hidden"][1, 1, 2], rel=1e-9)
 
 
 @pytest.mark.parametrize("step", ["self_attention.weights", "feed_forward.hidden"])
@@ -117,27 +117,27 @@ def test_a_cell_set_by_hand_passes_nothing_on(step):
     trace = traced("decoder")
     index = (0,) * len(trace.program.shape(name))
     trace = trace.edited([Edit(name, index, 0.25)])
-    found = gradients(trace, TARGETS)
+    computed = gradients(trace, TARGETS)
     for source in (name, *trace.program.step(name).inputs):
-        for place in {index[: found.values[source].ndim], *some_cells(found, source)}:
-            explained = explain_gradient(trace, found, TARGETS, source, place)
+        for place in {index[: computed.values[source].ndim], *some_cells(computed, source)}:
+            explained = explain_gradient(trace, computed, TARGETS, source, place)
             assert explained.recomputed == pytest.approx(explained.stored, rel=1e-9, abs=1e-12)
 
 
 def test_an_operation_that_writes_no_terms_is_explained_by_its_backward_pass(monkeypatch):
     monkeypatch.delattr(Relu, "explain_backward")
     trace = traced("encoder")
-    found = gradients(trace, TARGETS)
-    for index in some_cells(found, "encoder.0.feed_forward.hidden"):
-        explained = explain_gradient(trace, found, TARGETS, "encoder.0.feed_forward.hidden", index)
+    computed = gradients(trace, TARGETS)
+    for index in some_cells(computed, "encoder.0.feed_forward.hidden"):
+        explained = explain_gradient(trace, computed, TARGETS, "encoder.0.feed_forward.hidden", index)
         assert explained.recomputed == pytest.approx(explained.stored, rel=1e-12)
 
 
 def test_float32_gradients_are_explained_near_what_is_held():
     trace = traced("encoder", "float32")
-    found = gradients(trace, TARGETS)
-    for name, array in found.values.items():
-        explained = explain_gradient(trace, found, TARGETS, name, next(some_cells(found, name)))
+    computed = gradients(trace, TARGETS)
+    for name, array in computed.values.items():
+        explained = explain_gradient(trace, computed, TARGETS, name, next(some_cells(computed, name)))
         assert abs(explained.difference) <= 1e-5 * max(float(np.abs(array).max()), 1e-3), name
 
 
@@ -160,8 +160,8 @@ def test_the_gradients_of_every_family_are_explained(folder):
     model = Model.load(folder, device="cpu", dtype="float64")
     trace = model.trace(ids=[1, 4, 2, 5], **({"decoder_ids": [0, 3, 5]} if model.has_decoder else {}))
     targets = [3, -1, 2, 4][: trace.program.shape("output.logits")[0]]
-    found = gradients(trace, [targets])
-    assert set(found.values) == set(has_gradient(trace)) >= set(trace.program.weights)
-    for name in found.values:
-        explained = explain_gradient(trace, found, targets, name, next(some_cells(found, name)))
+    computed = gradients(trace, [targets])
+    assert set(computed.values) == set(has_gradient(trace)) >= set(trace.program.weights)
+    for name in computed.values:
+        explained = explain_gradient(trace, computed, targets, name, next(some_cells(computed, name)))
         assert explained.recomputed == pytest.approx(explained.stored, rel=1e-9, abs=1e-12), name

@@ -1,4 +1,4 @@
-"""What the backward pass keeps and lets go: only weights, only norms, and what an operation says that it reads."""
+"""The backward pass: only weights, only norms, and values that an operation says it reads, all else let go."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_backward_reads_nothing_but_what_the_operation_says(name):
     if places is not None:
         inputs = [array if place in places else None for place, array in enumerate(inputs)]
         output = output if RESULT in places else None
-    for found, right in zip(case.op.backward(F64, share, output, *inputs), wanted, strict=True):
-        assert right is None if found is None else np.array_equal(found, right)
+    for slope, right in zip(case.op.backward(F64, share, output, *inputs), wanted, strict=True):
+        assert right is None if slope is None else np.array_equal(slope, right)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -55,10 +55,10 @@ def test_backward_changes_nothing_that_it_reads(name):
 
 def test_the_gradients_of_the_weights_alone_are_the_same(model):
     whole = gradients(model.trace(ids=IDS), TARGETS, smoothing=0.1)
-    loss, found = weight_gradients(model.trace(ids=IDS, budget=0), TARGETS, smoothing=0.1)
+    loss, alone = weight_gradients(model.trace(ids=IDS, budget=0), TARGETS, smoothing=0.1)
     assert loss.mean == whole.loss
-    assert set(found) == set(model.program(5).weights)
-    assert all(np.array_equal(found[name], whole.values[name]) for name in found)
+    assert set(alone) == set(model.program(5).weights)
+    assert all(np.array_equal(alone[name], whole.values[name]) for name in alone)
 
 
 def test_norms_are_those_of_the_gradients(model):

@@ -1,4 +1,4 @@
-"""What is dropped to keep to a budget comes back equal, in windows or block by block, and memory stays bounded."""
+"""Values dropped for a budget come back equal, in windows or blocks, and memory stays bounded."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ def test_explanations_of_dropped_steps_are_as_kept(model):
     kept, dropped = model.trace(ids=IDS), in_blocks(model.trace(ids=IDS, budget=0))
     for name in kept:
         index = tuple(size // 2 for size in kept.program.shape(name))
-        wanted, found = kept.explain_cell(name, index), dropped.explain_cell(name, index)
-        assert found.recomputed == pytest.approx(wanted.recomputed, rel=1e-12, abs=1e-14), name
-        assert found.stored == pytest.approx(wanted.stored, rel=1e-12, abs=1e-14), name
+        wanted, again = kept.explain_cell(name, index), dropped.explain_cell(name, index)
+        assert again.recomputed == pytest.approx(wanted.recomputed, rel=1e-12, abs=1e-14), name
+        assert again.stored == pytest.approx(wanted.stored, rel=1e-12, abs=1e-14), name
 
 
 def test_an_encoder_decoder_in_blocks_equals_the_whole():

@@ -1,4 +1,4 @@
-"""What the last window was made from stays as it was, whatever is computed from it afterwards."""
+"""Arrays that the last window was made from stay as they were, whatever is computed from them afterwards."""
 
 from __future__ import annotations
 

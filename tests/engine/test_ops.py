@@ -1,4 +1,4 @@
-"""What every operation promises, by the table of operations."""
+"""Promises of every operation, by the table of operations."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def test_gradients_are_central_differences(case, rng):
     inputs = case.on(F64)
     output = case.op.forward(F64, *inputs)
     share = np.where(np.isfinite(output), rng.standard_normal(output.shape), 0.0)
-    found = case.op.backward(F64, share, output, *inputs)
-    assert len(found) == len(inputs)
-    for i, (given, gradient) in enumerate(zip(case.inputs, found, strict=True)):
+    slopes = case.op.backward(F64, share, output, *inputs)
+    assert len(slopes) == len(inputs)
+    for i, (given, gradient) in enumerate(zip(case.inputs, slopes, strict=True)):
         assert (gradient is not None) == given.differentiable
         if given.differentiable:
             direction = rng.standard_normal(inputs[i].shape)
@@ -151,7 +151,7 @@ def test_an_explanation_of_a_gradient_gives_the_cell_of_the_backward_pass(case, 
     inputs = case.on(F64)
     output = case.op.forward(F64, *inputs)
     gradient = rng.standard_normal(output.shape)
-    found = case.op.backward(F64, gradient, output, *inputs)
+    slopes = case.op.backward(F64, gradient, output, *inputs)
     for toward, given in enumerate(case.inputs):
         if given.differentiable:
             assert case.op.gradient_formula(toward)
@@ -160,7 +160,7 @@ def test_an_explanation_of_a_gradient_gives_the_cell_of_the_backward_pass(case, 
                     explained_backward(case, index, toward, item, gradient, output)
                     for item in items(given, len(output))
                 ]
-                wanted = found[toward][(0, *index) if given.batched else index]
+                wanted = slopes[toward][(0, *index) if given.batched else index]
                 assert sum(working.result for working in workings) == pytest.approx(float(wanted), rel=1e-9, abs=1e-9)
 
 
@@ -201,8 +201,8 @@ def test_float32_stays_float32(case, rng):
     output = case.op.forward(F32, *inputs)
     assert output.dtype == (np.int64 if case.op.integer else np.float32)
     share = rng.standard_normal(output.shape).astype(np.float32)
-    found = case.op.backward(F32, share, output, *inputs)
-    assert {gradient.dtype for gradient in found if gradient is not None} <= {np.dtype(np.float32)}
+    slopes = case.op.backward(F32, share, output, *inputs)
+    assert {gradient.dtype for gradient in slopes if gradient is not None} <= {np.dtype(np.float32)}
 
 
 def test_float32_is_near_float64(case):
@@ -212,8 +212,8 @@ def test_float32_is_near_float64(case):
 def test_gradients_have_the_shape_of_their_inputs(case, rng):
     inputs = case.on(F64)
     output = case.op.forward(F64, *inputs)
-    found = case.op.backward(F64, rng.standard_normal(output.shape), output, *inputs)
-    for gradient, given in zip(found, inputs, strict=True):
+    slopes = case.op.backward(F64, rng.standard_normal(output.shape), output, *inputs)
+    for gradient, given in zip(slopes, inputs, strict=True):
         assert gradient is None or gradient.shape == given.shape
 
 
@@ -268,9 +268,13 @@ def test_grouped_heads_are_as_key_heads_repeated(kind, rng):
     single = type(case.op)()
     np.testing.assert_allclose(result_of(case), single.forward(F64, first, repeated), rtol=1e-12)
     share = rng.standard_normal(result_of(case).shape)
-    found, wanted = (op.backward(F64, share, None, first, keys) for op, keys in ((case.op, second), (single, repeated)))
-    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-12)
-    np.testing.assert_allclose(found[1], wanted[1].reshape(BATCH, 2, SHARE, *second.shape[2:]).sum(axis=2), rtol=1e-12)
+    grouped, wanted = (
+        op.backward(F64, share, None, first, keys) for op, keys in ((case.op, second), (single, repeated))
+    )
+    np.testing.assert_allclose(grouped[0], wanted[0], rtol=1e-12)
+    np.testing.assert_allclose(
+        grouped[1], wanted[1].reshape(BATCH, 2, SHARE, *second.shape[2:]).sum(axis=2), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("kind", ["scores", "context"])
@@ -340,8 +344,8 @@ def test_sines_and_cosines_in_halves_are_the_interleaved_ones(width):
 
 @pytest.mark.parametrize(("op", "at_1"), [(ops.Silu(), 0.7310585786), (ops.GeluTanh(), 0.8411919906)])
 def test_activations_at_0_at_1_and_far_out(op, at_1):
-    found = op.forward(F64, np.array([[[0.0, 1.0, 1e50, -1e50]]]))[0, 0]
-    np.testing.assert_allclose(found, [0.0, at_1, 1e50, 0.0], rtol=1e-9)
+    values = op.forward(F64, np.array([[[0.0, 1.0, 1e50, -1e50]]]))[0, 0]
+    np.testing.assert_allclose(values, [0.0, at_1, 1e50, 0.0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("op", [ops.Silu(), ops.GeluTanh(), ops.Gelu()])

@@ -82,9 +82,9 @@ def test_explanations_are_as_on_the_cpu(model):
     cpu, device = traces(model)
     for name in cpu:
         index = tuple(size - 1 for size in cpu.program.shape(name))
-        wanted, found = cpu.explain_cell(name, index), device.explain_cell(name, index)
-        assert found.recomputed == pytest.approx(wanted.recomputed, rel=1e-12), name
-        assert found.stored == pytest.approx(wanted.stored, rel=1e-12, abs=1e-14), name
+        wanted, there = cpu.explain_cell(name, index), device.explain_cell(name, index)
+        assert there.recomputed == pytest.approx(wanted.recomputed, rel=1e-12), name
+        assert there.stored == pytest.approx(wanted.stored, rel=1e-12, abs=1e-14), name
 
 
 def test_edits_are_as_on_the_cpu(model):
@@ -107,8 +107,8 @@ def test_gradients_are_as_on_the_cpu(model):
 @pytest.mark.parametrize("name", CASES)
 def test_every_operation_is_as_on_the_cpu(name):
     case = CASES[name](np.random.default_rng(3))
-    for found, wanted in zip(run(case, strict_backend()), run(case, numpy_backend("float64")), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
+    for array, wanted in zip(run(case, strict_backend()), run(case, numpy_backend("float64")), strict=True):
+        np.testing.assert_allclose(array, wanted, rtol=1e-12, atol=1e-14)
 
 
 def run(case, backend):
@@ -116,8 +116,8 @@ def run(case, backend):
     inputs = case.on(backend)
     output = case.op.forward(backend, *inputs)
     share = backend.floats(np.random.default_rng(4).standard_normal(output.shape))
-    found = case.op.backward(backend, share, output, *inputs)
-    return [backend.to_host(array) for array in (output, *found) if array is not None]
+    slopes = case.op.backward(backend, share, output, *inputs)
+    return [backend.to_host(array) for array in (output, *slopes) if array is not None]
 
 
 def test_rows_that_are_looked_up_in_a_file_are_put_on_the_device(tmp_path):

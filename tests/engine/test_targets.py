@@ -1,4 +1,4 @@
-"""What is ablated, by name: which cells are set, and what does not exist."""
+"""Ablation by name: which cells are set, and which targets do not exist."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def test_every_target_can_be_ablated_and_its_text_reads_back(name, kind):
 
 def test_every_neuron_of_one_layer():
     trace = post_norm(d_ff=6)
-    found = every(trace.program, "neuron:encoder.1.feed_forward")
-    assert found == tuple(Target("neuron", "encoder.1.feed_forward", i) for i in range(6))
+    neurons = every(trace.program, "neuron:encoder.1.feed_forward")
+    assert neurons == tuple(Target("neuron", "encoder.1.feed_forward", i) for i in range(6))
 
 
 @pytest.mark.parametrize(

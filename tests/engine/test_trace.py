@@ -1,4 +1,4 @@
-"""What a trace gives: names, values on demand, read-only arrays, batches, masks, windows and explanations."""
+"""A trace: names, values on demand, read-only arrays, batches, masks, windows and explanations."""
 
 from __future__ import annotations
 

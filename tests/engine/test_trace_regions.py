@@ -193,23 +193,23 @@ def test_a_batch_is_patched_item_by_item(model):
 
 def test_explain_says_which_cells_are_edited(trace):
     edited = trace.edited([CASES["a head set to 0"][0]])
-    found = edited.explain(CONTEXT, head=2, row=3, column=1)
-    assert (found.edited, found.stored) == (True, 0.0)
-    assert found.recomputed == pytest.approx(trace[CONTEXT][2, 3, 1])
+    explained = edited.explain(CONTEXT, head=2, row=3, column=1)
+    assert (explained.edited, explained.stored) == (True, 0.0)
+    assert explained.recomputed == pytest.approx(trace[CONTEXT][2, 3, 1])
     assert not edited.explain(CONTEXT, head=1, row=3, column=1).edited
 
 
 def test_changed_cells_pass_no_gradient_on(model, trace):
     every = tuple(range(size) for size in trace.program.shape(CONTEXT))
-    found = gradients(trace.edited([Ablate(CONTEXT, every)]), [3, -1, 2, 5, 7]).values
-    assert not found[f"{SCOPE}.weights"].any()
-    assert not found[f"{SCOPE}.value"].any()
-    assert found[CONTEXT].any()
+    computed = gradients(trace.edited([Ablate(CONTEXT, every)]), [3, -1, 2, 5, 7]).values
+    assert not computed[f"{SCOPE}.weights"].any()
+    assert not computed[f"{SCOPE}.value"].any()
+    assert computed[CONTEXT].any()
 
 
 def test_changes_on_a_device_are_as_on_the_cpu(model):
     on_device = Model(model.name, model.family, model.config, Weights(strict_backend(), model.weights.read), None)
-    cpu, device = (found.trace(ids=[IDS, IDS[::-1]]) for found in (model, on_device))
+    cpu, device = (each.trace(ids=[IDS, IDS[::-1]]) for each in (model, on_device))
     for case, (change, _) in CASES.items():
         np.testing.assert_allclose(
             device.edited([change])["output.logits"], cpu.edited([change])["output.logits"], rtol=1e-12, err_msg=case

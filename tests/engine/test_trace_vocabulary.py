@@ -146,8 +146,8 @@ def test_a_large_vocabulary_is_not_refused_for_its_logits(monkeypatch):
 def test_an_edited_logit_is_in_windows_and_changes_its_row_of_probabilities():
     kept, dropped = traces(Model.load("decoder", device="cpu", dtype="float64"))
     edits = [Edit(LOGITS, (2, 3), 5.0)]
-    wanted, found = kept.edited(edits), dropped.edited(edits)
+    wanted, changed = kept.edited(edits), dropped.edited(edits)
     region = (range(1, 4), range(2, 6))
-    assert found.window(LOGITS, region)[1, 1] == 5.0
-    np.testing.assert_allclose(found.window(PROBABILITIES, region), wanted[PROBABILITIES][1:4, 2:6], rtol=1e-12)
-    assert found.explain(LOGITS, row=2, column=3).edited
+    assert changed.window(LOGITS, region)[1, 1] == 5.0
+    np.testing.assert_allclose(changed.window(PROBABILITIES, region), wanted[PROBABILITIES][1:4, 2:6], rtol=1e-12)
+    assert changed.explain(LOGITS, row=2, column=3).edited

@@ -47,7 +47,7 @@ def sentence_pieces(kind: str, size: int):
 
 
 def entries_of(pieces) -> dict[str, Any]:
-    """What llama.cpp's converter says of a SentencePiece model."""
+    """The entries that llama.cpp's converter writes for a SentencePiece model."""
     count = range(pieces.get_piece_size())
     types = [2 if pieces.is_unknown(i) else 3 if pieces.is_control(i) else 6 if pieces.is_byte(i) else 1 for i in count]
     return {
@@ -82,8 +82,8 @@ def test_word_pieces_are_those_of_bert():
     types = [3 if word[0] == "[" else 1 for word in words]
     ids = {"cls_token_id": 2, "seperator_token_id": 3, "unknown_token_id": 1}
     tokenizer = tokenizer_for(load_gguf_vocabulary(file_of("bert", marked, token_type=types, **ids)))
-    found = [words[token.id] for token in tokenizer.encode("The cats sat, SAT xyz").tokens]
-    assert found == ["[CLS]", "the", "cat", "##s", "sat", ",", "sat", "[UNK]", "[SEP]"]
+    words_of_text = [words[token.id] for token in tokenizer.encode("The cats sat, SAT xyz").tokens]
+    assert words_of_text == ["[CLS]", "the", "cat", "##s", "sat", ",", "sat", "[UNK]", "[SEP]"]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,5 @@ def test_vocabularies_of_llama_cpp_are_cut_as_there(path):
     tokenizer = tokenizer_for(load_vocabulary(path.with_suffix("")))
     lines = path.with_suffix(".out").read_text().split("\n")
     for text, line in zip(path.read_bytes().decode().split(MARKER), lines, strict=False):
-        found = [
-            token.id for token in tokenizer.encode(text).tokens if not (token.special and token.start == token.end)
-        ]
-        assert found == [int(each) for each in line.split()], text
+        ids = [token.id for token in tokenizer.encode(text).tokens if not (token.special and token.start == token.end)]
+        assert ids == [int(each) for each in line.split()], text

@@ -17,11 +17,11 @@ WORDS = ["[CLS]", "the", "wave", "##s", "[SEP]", "a", "zoo", "[SEP]"]
 
 
 def test_word_pieces_stand_in_two_segments_between_their_marks() -> None:
-    found = encode_pair(tokenizer_for(parse_vocabulary(PIECES, "pieces")), "The waves", "a zoo", 512)
-    assert [token.text for token in found.tokens] == WORDS
-    assert found.segments == (0, 0, 0, 0, 0, 1, 1, 1)
-    assert found.text == "The waves a zoo"
-    assert [found.text[token.start : token.end] for token in found.tokens] == [
+    pair = encode_pair(tokenizer_for(parse_vocabulary(PIECES, "pieces")), "The waves", "a zoo", 512)
+    assert [token.text for token in pair.tokens] == WORDS
+    assert pair.segments == (0, 0, 0, 0, 0, 1, 1, 1)
+    assert pair.text == "The waves a zoo"
+    assert [pair.text[token.start : token.end] for token in pair.tokens] == [
         "",
         "The",
         "wave",
@@ -31,7 +31,7 @@ def test_word_pieces_stand_in_two_segments_between_their_marks() -> None:
         "zoo",
         "",
     ]
-    assert [(token.special, token.unknown) for token in found.tokens][4:7] == [
+    assert [(token.special, token.unknown) for token in pair.tokens][4:7] == [
         (True, False),
         (False, False),
         (False, True),
@@ -39,8 +39,8 @@ def test_word_pieces_stand_in_two_segments_between_their_marks() -> None:
 
 
 def test_what_is_added_to_a_pair_lies_where_the_text_before_it_ends() -> None:
-    found = encode_pair(tokenizer_for(parse_vocabulary(PIECES, "pieces")), "The waves ", " a zoo", 512)
-    assert [(token.start, token.end) for token in found.tokens if token.text in ("[CLS]", "[SEP]")] == [
+    pair = encode_pair(tokenizer_for(parse_vocabulary(PIECES, "pieces")), "The waves ", " a zoo", 512)
+    assert [(token.start, token.end) for token in pair.tokens if token.text in ("[CLS]", "[SEP]")] == [
         (0, 0),
         (9, 9),
         (17, 17),
@@ -50,10 +50,10 @@ def test_what_is_added_to_a_pair_lies_where_the_text_before_it_ends() -> None:
 @pytest.mark.parametrize("family", ["bert", "distilbert"])
 def test_a_published_tokenizer_puts_a_pair_together_as_its_file_says(family: str) -> None:
     words = load_vocabulary(REFERENCES / family / "tokenizer.json")
-    found = encode_pair(tokenizer_for(words), "the waves", "a shore", 512)
+    pair = encode_pair(tokenizer_for(words), "the waves", "a shore", 512)
     expected = words.rust.encode("the waves", "a shore")
-    assert (list(found.ids), list(found.segments)) == (expected.ids, expected.type_ids)
-    assert found.text[slice(found.tokens[5].start, None)].startswith("a shore")
+    assert (list(pair.ids), list(pair.segments)) == (expected.ids, expected.type_ids)
+    assert pair.text[slice(pair.tokens[5].start, None)].startswith("a shore")
 
 
 def test_the_segments_of_a_pair_reach_the_model() -> None:

@@ -111,9 +111,9 @@ def test_t5_ends_with_its_end_and_has_sentinels_past_the_table(trained: dict[str
     path = tmp_path / "spiece.model"
     path.write_bytes(trained["spiece.model"])
     words = load_vocabulary(path)
-    found = tokenizer_for(words).encode("The waves <extra_id_0> shore")
+    encoding = tokenizer_for(words).encode("The waves <extra_id_0> shore")
     middle = [words.size - 1]
-    assert list(found.ids) == [
+    assert list(encoding.ids) == [
         *own_ids(trained["spiece.model"], "The waves "),
         *middle,
         *own_ids(trained["spiece.model"], " shore"),
@@ -226,8 +226,8 @@ def test_such_a_model_is_saved_with_both_tables(two_sided: Path, tmp_path: Path)
     model.save(tmp_path / "saved")
     again = Model.load(tmp_path / "saved", device="cpu")
     assert again.config == model.config
-    found = [each.trace("the wave", decoder_text="die Welle")["output.logits"] for each in (model, again)]
-    assert np.array_equal(*found)
+    logits = [each.trace("the wave", decoder_text="die Welle")["output.logits"] for each in (model, again)]
+    assert np.array_equal(*logits)
 
 
 def test_a_missing_table_of_the_target_is_named(two_sided: Path) -> None:

@@ -88,12 +88,12 @@ def test_a_published_tokenizer_gives_the_same_ids_as_elsewhere(family):
     with np.load(REFERENCES / family / "expected.npz") as expected:
         text, ids = expected["text"].tobytes().decode(), expected["input_ids"].tolist()
     tokenizer = opened(REFERENCES / family / "tokenizer.json")
-    found = tokenizer.encode(text)
-    assert list(found.ids) == ids
-    ends = [token.end for token in found.tokens if not token.special]
+    encoding = tokenizer.encode(text)
+    assert list(encoding.ids) == ids
+    ends = [token.end for token in encoding.tokens if not token.special]
     assert ends == sorted(ends)
     assert ends[-1] == len(text)
-    own = [token.id for token in found.tokens if not token.special]
+    own = [token.id for token in encoding.tokens if not token.special]
     assert tokenizer.decode(own).lower() == text.lower()
 
 
@@ -110,17 +110,17 @@ def test_word_pieces_have_places_in_the_text(word_pieces):
 
 
 def test_unigrams_ignore_the_truncation_and_padding_of_the_file(unigram):
-    found = rows(opened(unigram), "the waves ж")
-    assert [row[1] for row in found] == ["▁the", "▁", "wave", "s", "▁", "ж", "</s>"]
-    assert found[-2:] == [(2, "ж", 10, 11, True, False), (1, "</s>", 11, 11, False, True)]
+    pieces = rows(opened(unigram), "the waves ж")
+    assert [row[1] for row in pieces] == ["▁the", "▁", "wave", "s", "▁", "ж", "</s>"]
+    assert pieces[-2:] == [(2, "ж", 10, 11, True, False), (1, "</s>", 11, 11, False, True)]
 
 
 def test_the_bytes_of_an_emoji_share_its_place(byte_level):
     tokenizer = opened(byte_level)
-    found = rows(tokenizer, EMOJI)
-    assert [row[1] for row in found] == ["<s>", "wave", *byte_letters(" 😊 "), "wave", "</s>"]
-    assert {row[2:4] for row in found[3:7]} == {(5, 6)}
-    assert tokenizer.decode([row[0] for row in found]) == f"<s>{EMOJI}</s>"
+    pieces = rows(tokenizer, EMOJI)
+    assert [row[1] for row in pieces] == ["<s>", "wave", *byte_letters(" 😊 "), "wave", "</s>"]
+    assert {row[2:4] for row in pieces[3:7]} == {(5, 6)}
+    assert tokenizer.decode([row[0] for row in pieces]) == f"<s>{EMOJI}</s>"
 
 
 def test_special_tokens_that_are_written_are_special(word_pieces):
@@ -132,10 +132,10 @@ def test_a_cut_text_keeps_what_is_added(fixture, request):
     tokenizer = opened(request.getfixturevalue(fixture))
     whole = tokenizer.encode("the wave waves the wave")
     limit = len(whole.tokens) - 2
-    found = tokenizer.encode("the wave waves the wave", max_tokens=limit, cut=True)
-    assert found.cut == 2
-    assert found.ids == (*whole.ids[: limit - 1], whole.ids[-1])
-    assert found.tokens[-1].special
+    encoding = tokenizer.encode("the wave waves the wave", max_tokens=limit, cut=True)
+    assert encoding.cut == 2
+    assert encoding.ids == (*whole.ids[: limit - 1], whole.ids[-1])
+    assert encoding.tokens[-1].special
     with pytest.raises(InputError, match=rf"{len(whole.tokens)} tokens, the limit is {limit}: use a shorter one"):
         tokenizer.encode("the wave waves the wave", max_tokens=limit)
 

@@ -110,7 +110,7 @@ def test_an_id_outside_is_refused(token_id: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "wanted"),
     [
         ("art", ["art", "artist", "Art2", "start", "party", "##art"]),
         (" ART ", ["art", "artist", "Art2", "start", "party", "##art"]),
@@ -120,9 +120,9 @@ def test_an_id_outside_is_refused(token_id: int) -> None:
         ("zebra", []),
     ],
 )
-def test_search_puts_the_word_first_then_beginnings(query: str, found: list[str]) -> None:
+def test_search_puts_the_word_first_then_beginnings(query: str, wanted: list[str]) -> None:
     made = parse_vocabulary("[UNK]\nstart\nartist\n[PAD]\nparty\nart\n##art\nArt2\nshore", "pieces")
-    assert [made.word(token_id) for token_id in made.search(query)] == found
+    assert [made.word(token_id) for token_id in made.search(query)] == wanted
 
 
 def test_an_empty_query_finds_everything() -> None:

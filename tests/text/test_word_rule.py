@@ -1,4 +1,4 @@
-"""What a word is: by runs, apostrophes or spaces, in small letters or as written, and as the file says."""
+"""Words by runs, apostrophes or spaces, in small letters or as written, and as the file says."""
 
 from __future__ import annotations
 

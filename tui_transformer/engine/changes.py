@@ -297,5 +297,5 @@ def places(changes: tuple[Change, ...], program: Program) -> tuple[tuple[Change,
 
 def of_pass(changes: tuple[Change, ...], program: Program, past: int) -> tuple[Change, ...]:
     """Changes as they are made in one pass of a text that grows, of whose tokens `past` are kept from before."""
-    found = (place.changed(change, program.shape(place.name), past) for change, place in places(changes, program))
-    return tuple(change for change in found if change is not None)
+    moved = (place.changed(change, program.shape(place.name), past) for change, place in places(changes, program))
+    return tuple(change for change in moved if change is not None)

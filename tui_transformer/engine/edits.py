@@ -276,10 +276,10 @@ def widened(changes: Iterable[Change], name: str, region: Region) -> Region:
 
 def changed(changes: Iterable[Change], name: str, backend: Backend, array: Array, region: Region) -> Array:
     """The array of a (widened) region with the changes of that name made in order; a copy where there are any."""
-    found = changes_of(changes, name, region)
-    if found:
+    made = changes_of(changes, name, region)
+    if made:
         array = array.copy()
-    for change in found:
+    for change in made:
         change.apply(backend, array, region)
     return array
 
@@ -297,8 +297,8 @@ def covers(region: Region, index: Index) -> bool:
 
 def how_set(changes: Sequence[Change], name: str, index: Index) -> str:
     """How a cell was set last; "" where it was computed."""
-    found = (change.how for change in reversed(changes) if change.name == name and covers(change.region, index))
-    return next(found, "")
+    ways = (change.how for change in reversed(changes) if change.name == name and covers(change.region, index))
+    return next(ways, "")
 
 
 def check_index(program: Program, name: str, index: Index) -> None:

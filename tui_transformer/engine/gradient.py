@@ -75,13 +75,13 @@ def gradients(trace: Trace, targets: Sequence[Any] | Host, smoothing: float = 0.
     Raises:
         InputError: No logits, or targets that do not fit them.
     """
-    found: dict[str, Host] = {}
+    by_name: dict[str, Host] = {}
 
     def visit(name: str, gradient: Array) -> None:
-        found[name] = trace.hand_out(name, gradient)
+        by_name[name] = trace.hand_out(name, gradient)
 
     loss = backward(trace, targets, visit, smoothing=smoothing)
-    return Gradients(loss.mean, MappingProxyType(found))
+    return Gradients(loss.mean, MappingProxyType(by_name))
 
 
 def weight_gradients(
@@ -91,24 +91,24 @@ def weight_gradients(
 
     A trace whose budget is 0 then takes the least memory: only what the backward pass reads is kept until it has.
     """
-    found: dict[str, Array] = {}
+    by_name: dict[str, Array] = {}
 
     def visit(name: str, gradient: Array) -> None:
         if name in trace.program.weights:
-            found[name] = gradient
+            by_name[name] = gradient
 
-    return backward(trace, targets, visit, smoothing=smoothing, total=total), found
+    return backward(trace, targets, visit, smoothing=smoothing, total=total), by_name
 
 
 def gradient_norms(trace: Trace, targets: Sequence[Any] | Host, smoothing: float = 0.0) -> dict[str, float]:
     """The length (Euclidean norm) of the gradient of every step and weight, by name; no gradient is kept."""
-    found: dict[str, float] = {}
+    norms: dict[str, float] = {}
 
     def visit(name: str, gradient: Array) -> None:
-        found[name] = math.sqrt(float((gradient * gradient).sum()))
+        norms[name] = math.sqrt(float((gradient * gradient).sum()))
 
     backward(trace, targets, visit, smoothing=smoothing)
-    return found
+    return norms
 
 
 @np.errstate(all="ignore")
@@ -152,13 +152,13 @@ def gradients_from(trace: Trace, value: float, start: Start, item: int = 0) -> G
     Raises:
         InputError: The step is an input, or depends on no weight.
     """
-    found: dict[str, Host] = {}
+    by_name: dict[str, Host] = {}
 
     def visit(name: str, gradient: Array) -> None:
-        found[name] = trace.hand_out(name, gradient)
+        by_name[name] = trace.hand_out(name, gradient)
 
     backward_from(trace, start, visit, item)
-    return Gradients(value, MappingProxyType(found), start)
+    return Gradients(value, MappingProxyType(by_name), start)
 
 
 @np.errstate(all="ignore")
@@ -261,8 +261,8 @@ def _toward_inputs(
         output, gradient = step.op.forward(trace.backend, *inputs), gradient.copy()
     for change in reversed(by_hand):
         change.pass_back(trace.backend, gradient, whole(step.shape))
-    found = step.op.backward(trace.backend, gradient, output, *inputs)
-    return ((source, part) for source, part in zip(step.inputs, found, strict=True) if part is not None)
+    parts = step.op.backward(trace.backend, gradient, output, *inputs)
+    return ((source, part) for source, part in zip(step.inputs, parts, strict=True) if part is not None)
 
 
 def _inputs(trace: Trace, step: Step, values: Mapping[str, Array]) -> list[Array | None]:

@@ -27,13 +27,13 @@ NO_READER = "no step that the loss depends on reads it: 0"
 
 @np.errstate(all="ignore")
 def explain_gradient(
-    trace: Trace, found: Gradients, targets: Sequence[int], name: str, index: Index, item: int = 0
+    trace: Trace, gradients: Gradients, targets: Sequence[int], name: str, index: Index, item: int = 0
 ) -> Explanation:
     """The terms of one cell of ∂loss/∂name, worked out again in float64 from the values and gradients that are held.
 
     Args:
         trace: The forward pass.
-        found: Its gradients.
+        gradients: Its gradients.
         targets: The token ID that is right at every position, of this item of the batch; −1 = not counted. Of another
             scalar than the loss they do not matter.
         name: A step or weight that has a gradient.
@@ -44,19 +44,22 @@ def explain_gradient(
         InputError: There is no such gradient or cell.
     """
     name = trace.program.named(name)
-    if name not in found.values:
+    if name not in gradients.values:
         raise InputError(f"{name} has no gradient: the loss does not depend on it, or it depends on no weight")
     check_index(trace.program, name, index)
     shared = name in trace.program.weights
-    stored = float(_item(trace, name, found.values[name], item)[index])
-    if found.start is not None and name == trace.program.step(found.start.name).name:
-        slope = float(found.start.slope[index])
-        working, formula = Working((Value("∂", slope, note=f"of {found.start.said}"),), slope), found.start.formula
-    elif found.start is None and name == trace.program.logits:
+    stored = float(_item(trace, name, gradients.values[name], item)[index])
+    if gradients.start is not None and name == trace.program.step(gradients.start.name).name:
+        slope = float(gradients.start.slope[index])
+        working, formula = (
+            Working((Value("∂", slope, note=f"of {gradients.start.said}"),), slope),
+            gradients.start.formula,
+        )
+    elif gradients.start is None and name == trace.program.logits:
         working, formula = _from_loss(trace, targets, index, item), AT_LOGITS
     else:
         items = range(trace.batch) if shared else (item,)
-        terms = [term for each in items for term in _terms(trace, found.values, name, index, each)]
+        terms = [term for each in items for term in _terms(trace, gradients.values, name, index, each)]
         working, formula = _together(terms)
     return Explanation(
         f"{GRADIENT}{name}", index, formula, working.items, working.result, stored, equation=equation_of(working)
@@ -83,14 +86,14 @@ def _from_loss(trace: Trace, targets: Sequence[int], index: Index, item: int) ->
     return Working(items, (share - here) / count)
 
 
-def gradient_formula(trace: Trace, found: Gradients, name: str) -> str:
+def gradient_formula(trace: Trace, gradients: Gradients, name: str) -> str:
     """How the gradient of a step or weight is made from those of the steps that read it."""
     name = trace.program.named(name)
-    if found.start is not None and name == trace.program.step(found.start.name).name:
-        return found.start.formula
-    if found.start is None and name == trace.program.logits:
+    if gradients.start is not None and name == trace.program.step(gradients.start.name).name:
+        return gradients.start.formula
+    if gradients.start is None and name == trace.program.logits:
         return AT_LOGITS
-    formulas = [step.op.gradient_formula(toward) for step, toward in _readers(trace, found.values, name)]
+    formulas = [step.op.gradient_formula(toward) for step, toward in _readers(trace, gradients.values, name)]
     return formulas[0] if len(formulas) == 1 else SEVERAL if formulas else "0"
 
 
@@ -155,10 +158,10 @@ def _by_backward(trace: Trace, step: Step, toward: int, index: Index, gradient: 
     named = zip((step.name, *step.inputs), arrays, strict=True)
     output, *inputs = (array if name in weights else array[item : item + 1] for name, array in named)
     start = trace.backend.floats(gradient.read(whole(gradient.shape)))[None]
-    found = step.op.backward(trace.backend, start, output, *inputs)[toward]
-    if found is None:
+    toward_input = step.op.backward(trace.backend, start, output, *inputs)[toward]
+    if toward_input is None:
         raise ValueError(f"{step.name} passes no gradient to {step.inputs[toward]}")
-    cell = float(found[index if step.inputs[toward] in weights else (0, *index)])
+    cell = float(toward_input[index if step.inputs[toward] in weights else (0, *index)])
     return Working((Value("∂", cell, note=f"by {step.name}"),), cell)
 
 

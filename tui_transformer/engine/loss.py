@@ -76,5 +76,5 @@ def cross_entropy(
         gradient -= share * (smoothing / words)
     gradient[place] -= share[:, 0] * (1.0 - smoothing)
     mean = float((losses * share[:, 0]).sum())
-    found = Loss(mean, int(float(right.sum())), counted(targets), int(float(whole.sum())))
-    return found, gradient.reshape(logits.shape)
+    loss = Loss(mean, int(float(right.sum())), counted(targets), int(float(whole.sum())))
+    return loss, gradient.reshape(logits.shape)

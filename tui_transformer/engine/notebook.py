@@ -21,7 +21,7 @@ BLUE, RED, MASKED = (33, 102, 172), (178, 24, 43), "#9a9a9a"
 
 
 class Shown(Protocol):
-    """What is shown of a trace."""
+    """The parts of a trace that a notebook shows."""
 
     @property
     def program(self) -> Program:

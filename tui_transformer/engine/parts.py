@@ -60,10 +60,10 @@ class Parts:
 
     def sources(self, step: Step) -> list[str]:
         """Steps that have to be there whole before parts of a step can be made."""
-        found: list[str] = []
+        names: list[str] = []
         for source in step.inputs:
-            found += self.sources(self.program.step(source)) if self.dropped(source) else [source]
-        return found
+            names += self.sources(self.program.step(source)) if self.dropped(source) else [source]
+        return names
 
     def make(self, step: Step, region: Region, values: Values, before: Callable[[Step], None] | None = None) -> Array:
         """A region of a step, piece by piece, from the values of its `sources`; `before` is called with each piece."""
@@ -96,7 +96,7 @@ class Parts:
         """Cells a row of the region takes, in the step or in what it is made from that comes back in windows."""
         wide, reads = self._reads(step, region)
         steps = map(self.program.by_name.get, step.inputs)
-        parts = (part for found, part in zip(steps, reads, strict=True) if found is not None and found.windowed)
+        parts = (part for maker, part in zip(steps, reads, strict=True) if maker is not None and maker.windowed)
         return max(len(wide[-1]), *(len(part[-1]) for part in parts), 1)
 
     def _reads(self, step: Step, region: Region) -> tuple[Region, tuple[Region, ...]]:

@@ -111,8 +111,8 @@ class Program:
 
         That is `output.logits`, or `output.capped` where logits are capped.
         """
-        found = self.by_name.get(PROBABILITIES)
-        return "" if found is None or found.axes[-1].name == LABEL else found.inputs[0]
+        probabilities = self.by_name.get(PROBABILITIES)
+        return "" if probabilities is None or probabilities.axes[-1].name == LABEL else probabilities.inputs[0]
 
     @cached_property
     def places(self) -> Mapping[str, int]:
@@ -125,8 +125,8 @@ class Program:
         Raises:
             InputError: No such step, or several.
         """
-        found = self.by_name.get(self.aliases.get(name, name))
-        return self.by_name[self._own(one(self.names, name))] if found is None else found
+        step = self.by_name.get(self.aliases.get(name, name))
+        return self.by_name[self._own(one(self.names, name))] if step is None else step
 
     def named(self, name: str) -> str:
         """The own name of a step, weight or input, whose whole name, alias or end (of a single one) this is.

@@ -15,7 +15,7 @@ def spoken(value: float, digits: int = DIGITS) -> str:
     if math.isinf(value):
         return "−∞" if value < 0 else "∞"
     text = re.sub(
-        r"e([+-])0*(\d)", lambda found: f"e{found[1]}{found[2]}".replace("+", ""), f"{value + 0.0:.{digits}g}"
+        r"e([+-])0*(\d)", lambda exponent: f"e{exponent[1]}{exponent[2]}".replace("+", ""), f"{value + 0.0:.{digits}g}"
     )
     return f"−{text[1:]}" if text.startswith("-") else text
 

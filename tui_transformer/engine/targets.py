@@ -57,8 +57,8 @@ class Target:
         Raises:
             InputError: The program has no such target, or no mean of its step is given.
         """
-        found = tuple(self._ablation(program, name, mean=mean) for name in self.steps(program))
-        return found if means is None else tuple(_to_mean(change, means) for change in found)
+        changes = tuple(self._ablation(program, name, mean=mean) for name in self.steps(program))
+        return changes if means is None else tuple(_to_mean(change, means) for change in changes)
 
     def steps(self, program: Program) -> Sequence[str]:
         """The own names of the steps that are set.
@@ -137,7 +137,7 @@ def every(program: Program, scope: str = "head") -> tuple[Target, ...]:
     name, _, place = scope.partition(":")
     kind = _kind(name)
     places = list(kind.places(program)) if not place and name != "position" else []
-    return tuple(target for found in places or [place] for target in _targets(program, kind, found))
+    return tuple(target for each in places or [place] for target in _targets(program, kind, each))
 
 
 def _targets(program: Program, kind: Kind, place: str) -> Iterator[Target]:
@@ -177,21 +177,21 @@ def _attentions(program: Program) -> Mapping[str, Sequence[str]]:
 
 def _layers(program: Program) -> Mapping[str, Sequence[str]]:
     """Layer → what its sublayers add to the residual stream."""
-    found: dict[str, list[str]] = {}
+    added: dict[str, list[str]] = {}
     for step in program.steps:
         if step.role == "residual":
-            found.setdefault(step.layer, []).extend(step.inputs[1:])
-    return found
+            added.setdefault(step.layer, []).extend(step.inputs[1:])
+    return added
 
 
 def _streams(program: Program) -> Mapping[str, Sequence[str]]:
     """Layer → the residual stream that enters it; "" → the first of the model."""
-    found: dict[str, Sequence[str]] = {"": (START,)} if START in program.names else {}
+    streams: dict[str, Sequence[str]] = {"": (START,)} if START in program.names else {}
     for layer in _layers(program):
         stack, _, number = layer.partition(".")
         first = f"{stack}.{START}" if f"{stack}.{START}" in program.names else START
-        found[layer] = (first if number == "0" else f"{stack}.{int(number) - 1}.output",)
-    return found
+        streams[layer] = (first if number == "0" else f"{stack}.{int(number) - 1}.output",)
+    return streams
 
 
 def _neurons(program: Program) -> Mapping[str, Sequence[str]]:

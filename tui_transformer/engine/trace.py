@@ -249,8 +249,8 @@ class Trace(Mapping[str, Host]):
         stored = self.source(name, item).cell(*index)
         edited = any(edit.name == name and covers(edit.region, index) for edit in self.edits)
         if name in self.program.weights or name in self.givens:
-            found = self.weights.explain(name, index) if name in self.program.weights and not edited else None
-            formula, working = found or ("given", Working((Value("value", stored),), stored))
+            explained = self.weights.explain(name, index) if name in self.program.weights and not edited else None
+            formula, working = explained or ("given", Working((Value("value", stored),), stored))
         else:
             step = self.program.step(name)
             working = step.op.explain(index, *(self.source(source, item) for source in step.inputs))

@@ -116,10 +116,10 @@ def words_of(
             words = _words(without_surrogates(text), specials, special, rule)
             too_long += sum(words.pop(word) for word in [*words] if len(word) > MAX_ENTRY_LENGTH)
             counts.add(words)
-        found = counts.most_common(words_at_most, min_frequency)
-    _check_found(found.distinct, "words")
-    _check_frequent(len(found.words), min_frequency, "word")
-    return _built("words", specials, special, replace(found, tokens=found.tokens + too_long), rule)
+        counted = counts.most_common(words_at_most, min_frequency)
+    _check_any(counted.distinct, "words")
+    _check_frequent(len(counted.words), min_frequency, "word")
+    return _built("words", specials, special, replace(counted, tokens=counted.tokens + too_long), rule)
 
 
 def _words(text: str, specials: Specials, special: Counter[str], rule: WordRule) -> Counter[str]:
@@ -142,18 +142,20 @@ def characters_of(lines: Iterable[str], size: int, min_frequency: int, specials:
     counts: Counter[str] = Counter()
     for line in lines:
         counts.update(without_surrogates(line))
-    _check_found(len(counts), "characters")
+    _check_any(len(counts), "characters")
     frequent = ((character, count) for character, count in counts.most_common() if count >= min_frequency)
-    found = Counted(tuple(islice(frequent, room)), counts.total(), len(counts))
-    _check_frequent(len(found.words), min_frequency, "character")
-    return _built("characters", specials, {}, found)
+    counted = Counted(tuple(islice(frequent, room)), counts.total(), len(counts))
+    _check_frequent(len(counted.words), min_frequency, "character")
+    return _built("characters", specials, {}, counted)
 
 
-def _built(kind: Kind, specials: Specials, special: Mapping[str, int], found: Counted, rule: WordRule = RULE) -> Built:
-    words = (*specials.names, *(word for word, _ in found.words))
-    counts = (*(special.get(name, 0) for name in specials.names), *(count for _, count in found.words))
+def _built(
+    kind: Kind, specials: Specials, special: Mapping[str, int], counted: Counted, rule: WordRule = RULE
+) -> Built:
+    words = (*specials.names, *(word for word, _ in counted.words))
+    counts = (*(special.get(name, 0) for name in specials.names), *(count for _, count in counted.words))
     vocabulary = Vocabulary(NAME, words, 0, kind, None, specials=specials, rule=rule)
-    return Built(vocabulary, counts, found.tokens + sum(special.values()), found.distinct)
+    return Built(vocabulary, counts, counted.tokens + sum(special.values()), counted.distinct)
 
 
 def byte_pairs_of(lines: Iterable[str], size: int, min_frequency: int, specials: Specials) -> Built:
@@ -170,7 +172,7 @@ def byte_pairs_of(lines: Iterable[str], size: int, min_frequency: int, specials:
             yield without_surrogates(line)
 
     vocabulary = learn(read(), size, min_frequency, specials)
-    _check_found(characters, "characters")
+    _check_any(characters, "characters")
     return Built(vocabulary, None, characters, vocabulary.size)
 
 
@@ -183,13 +185,13 @@ def _room(size: int, min_frequency: int, fixed: int) -> int:
     return size - fixed
 
 
-def _check_found(found: int, what: str) -> None:
-    if not found:
+def _check_any(count: int, what: str) -> None:
+    if not count:
         raise InputError(f"the text has no {what}: there is nothing to build a vocabulary from")
 
 
-def _check_frequent(found: int, min_frequency: int, what: str) -> None:
-    if not found:
+def _check_frequent(count: int, min_frequency: int, what: str) -> None:
+    if not count:
         raise InputError(f"no {what} of the text comes {min_frequency:,} times: use a smaller minimum")
 
 

@@ -45,9 +45,9 @@ def _parts(line: str) -> Iterator[str]:
     """The line, cut inside the words that are too long."""
     start = 0
     if len(line) > LONGEST_WORD:
-        for found in _LONG.finditer(line):
-            yield line[start : found.end()]
-            start = found.end()
+        for match in _LONG.finditer(line):
+            yield line[start : match.end()]
+            start = match.end()
     yield line[start:]
 
 

@@ -27,11 +27,11 @@ class CharacterTokenizer:
         return "".join(map(self.vocabulary.word, ids))
 
     def _token(self, match: re.Match[str]) -> Token:
-        found, words = match[0], self.vocabulary
-        token_id = words.ids.get(found)
+        character, words = match[0], self.vocabulary
+        token_id = words.ids.get(character)
         if token_id is None:
-            return Token(words.ids[words.specials.unknown], found, *match.span(), unknown=True)
-        return Token(token_id, found, *match.span(), special=len(found) > 1)
+            return Token(words.ids[words.specials.unknown], character, *match.span(), unknown=True)
+        return Token(token_id, character, *match.span(), special=len(character) > 1)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:

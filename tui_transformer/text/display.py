@@ -35,7 +35,7 @@ _WIDE = frozenset(
 
 
 class _Shown:
-    """What `str.translate` asks for each code point."""
+    """The table of `str.translate`: how each code point is shown."""
 
     def __getitem__(self, code: int) -> str:
         return _shown(code)

@@ -46,8 +46,8 @@ def load_gguf_vocabulary(file: GgufFile) -> PieceVocabulary:
         rust = _MODELS[kind](file, words)
         _add(rust, words, _types(file))
         _frame(rust, file, words)
-    found = vocabulary_of(rust, file.path, _id(file, "unknown_token_id", len(words)))
-    return replace(found, specials=_specials(file, words))
+    vocabulary = vocabulary_of(rust, file.path, _id(file, "unknown_token_id", len(words)))
+    return replace(vocabulary, specials=_specials(file, words))
 
 
 _ROLES = {"end": "eos", "begin": "bos", "padding": "padding"}
@@ -55,29 +55,29 @@ _ROLES = {"end": "eos", "begin": "bos", "padding": "padding"}
 
 def _specials(file: GgufFile, words: Sequence[str]) -> Specials:
     """The names of special pieces; of one that has two parts to play, only the first counts."""
-    found = Specials()
+    specials = Specials()
     for role, key in _ROLES.items():
         name = _named(file, words, f"{key}_token_id")
         with contextlib.suppress(UsageError):
-            found = replace(found, **{role: name}) if name else found
-    return found
+            specials = replace(specials, **{role: name}) if name else specials
+    return specials
 
 
 def _words(file: GgufFile) -> Sequence[str]:
-    found = file.metadata.get(f"{KEY}tokens")
-    if not isinstance(found, list) or not found or not all(isinstance(word, str) for word in found):
+    words = file.metadata.get(f"{KEY}tokens")
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
         raise InputError(f"{shown_path(file.path)} has no list of tokens: copy it again")
-    return found
+    return words
 
 
 def _types(file: GgufFile) -> Sequence[int]:
-    found = file.metadata.get(f"{KEY}token_type")
-    return [] if found is None else [int(each) for each in found]
+    types = file.metadata.get(f"{KEY}token_type")
+    return [] if types is None else [int(each) for each in types]
 
 
 def _id(file: GgufFile, key: str, size: int) -> int | None:
-    found = file.metadata.get(f"{KEY}{key}", USUAL.get((file.metadata[f"{KEY}model"], key)))
-    return found if isinstance(found, int) and 0 <= found < size else None
+    number = file.metadata.get(f"{KEY}{key}", USUAL.get((file.metadata[f"{KEY}model"], key)))
+    return number if isinstance(number, int) and 0 <= number < size else None
 
 
 USUAL: Mapping[tuple[str, str], int] = {
@@ -94,8 +94,8 @@ USUAL: Mapping[tuple[str, str], int] = {
 
 
 def _named(file: GgufFile, words: Sequence[str], key: str) -> str:
-    found = _id(file, key, len(words))
-    return "" if found is None else words[found]
+    number = _id(file, key, len(words))
+    return "" if number is None else words[number]
 
 
 def _ids(words: Sequence[str]) -> dict[str, int]:
@@ -157,14 +157,14 @@ def _merges(
     words: Sequence[str], scores: Sequence[float], ids: Mapping[str, int], types: Sequence[int]
 ) -> list[tuple[str, str]]:
     """Every way to put a piece together from two, the pieces of the highest score first."""
-    found = []
+    ranked = []
     for number, word in enumerate(words):
         if types and types[number] not in (NORMAL, USER_DEFINED):
             continue
         cuts = [(word[:at], word[at:]) for at in range(1, len(word))]
         pairs = [(first, last) for first, last in cuts if first in ids and last in ids]
-        found += [(-float(scores[number]), number, ids[first], ids[last], (first, last)) for first, last in pairs]
-    return [each[-1] for each in sorted(found, key=lambda each: each[:-1])]
+        ranked += [(-float(scores[number]), number, ids[first], ids[last], (first, last)) for first, last in pairs]
+    return [each[-1] for each in sorted(ranked, key=lambda each: each[:-1])]
 
 
 def _unigram(file: GgufFile, words: Sequence[str]) -> tokenizers.Tokenizer:
@@ -222,8 +222,8 @@ def _add(rust: tokenizers.Tokenizer, words: Sequence[str], types: Sequence[int])
     from tokenizers import AddedToken
 
     for kind, add in ((CONTROL, rust.add_special_tokens), (USER_DEFINED, rust.add_tokens)):
-        found = [word for word, each in zip(words, types, strict=False) if each == kind and word]
-        add([AddedToken(word, normalized=False, special=kind == CONTROL) for word in found])
+        pieces = [word for word, each in zip(words, types, strict=False) if each == kind and word]
+        add([AddedToken(word, normalized=False, special=kind == CONTROL) for word in pieces])
 
 
 def _frame(rust: tokenizers.Tokenizer, file: GgufFile, words: Sequence[str]) -> None:

@@ -34,10 +34,10 @@ def read_ids(path: Path) -> dict[str, int]:
     return ids
 
 
-def options_beside(path: Path, name: str = OPTIONS) -> dict[str, Any]:
+def sibling_options(path: Path, name: str = OPTIONS) -> dict[str, Any]:
     """The object in the file of this name beside another; nothing where there is none."""
-    beside = path.with_name(name)
-    return read_json(beside, MAX_BYTES) if beside.exists() else {}
+    sibling = path.with_name(name)
+    return read_json(sibling, MAX_BYTES) if sibling.exists() else {}
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Added:
         return (*self.roles.values(), *self.more)
 
 
-def added_beside(path: Path) -> Added:
+def sibling_tokens(path: Path) -> Added:
     """Contents of the two files beside a vocabulary.
 
     Raises:
@@ -80,12 +80,12 @@ def added_beside(path: Path) -> Added:
     """
     added = path.with_name(ADDED)
     ids = read_ids(added) if added.exists() else {}
-    found = options_beside(path, SPECIAL_MAP)
+    options = sibling_options(path, SPECIAL_MAP)
     where = shown_path(path.with_name(SPECIAL_MAP))
-    more = found.pop("additional_special_tokens", None) or []
+    more = options.pop("additional_special_tokens", None) or []
     if not isinstance(more, list):
         raise InputError(f"{where}: additional_special_tokens is no list: copy the file again")
-    roles = {role: _special(value, where) for role, value in found.items() if value is not None}
+    roles = {role: _special(value, where) for role, value in options.items() if value is not None}
     return Added(ids, roles, tuple(_special(value, where) for value in more))
 
 

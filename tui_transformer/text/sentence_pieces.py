@@ -17,7 +17,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import Encoding, Token, check_length, too_many, without_surrogates
 from tui_transformer.text.files import shown_path
-from tui_transformer.text.json_files import added_beside, options_beside, read_ids
+from tui_transformer.text.json_files import sibling_tokens, sibling_options, read_ids
 from tui_transformer.text.specials import Specials
 from tui_transformer.text.vocabulary import MAX_ENTRIES, Vocabulary
 
@@ -71,8 +71,8 @@ class SentencePieceVocabulary(Vocabulary):
         """With the file that cuts what the decoder writes, and its pieces."""
         if self.target is None:
             return self
-        found = replace(self, model=self.target, target=None, target_words=())
-        return replace(found, name=TARGET_TABLE, words=self.target_words) if self.target_words else found
+        target = replace(self, model=self.target, target=None, target_words=())
+        return replace(target, name=TARGET_TABLE, words=self.target_words) if self.target_words else target
 
     @property
     def rows(self) -> int:
@@ -81,7 +81,7 @@ class SentencePieceVocabulary(Vocabulary):
 
     def files(self) -> Mapping[str, bytes]:
         """The model's files as they are."""
-        paths = [self.model, *([self.target] if self.target else []), *self._beside()]
+        paths = [self.model, *([self.target] if self.target else []), *self._siblings()]
         try:
             return {path.name: path.read_bytes() for path in paths}
         except OSError as error:
@@ -89,7 +89,7 @@ class SentencePieceVocabulary(Vocabulary):
                 f"{shown_path(self.model)} cannot be read again ({error.strerror}): copy it back"
             ) from error
 
-    def _beside(self) -> list[Path]:
+    def _siblings(self) -> list[Path]:
         names = (TABLE, TARGET_TABLE, "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json")
         return [path for path in map(self.model.with_name, names) if path.exists()]
 
@@ -136,8 +136,8 @@ class SentencePieceTokenizer:
         """The pieces of a part of the text without special tokens."""
         if not text[start:end].strip():
             return
-        found = _cut_by(self.vocabulary.model, text[start:end])
-        for piece, (first, last) in found:
+        pieces = _cut_by(self.vocabulary.model, text[start:end])
+        for piece, (first, last) in pieces:
             yield self._token(piece, written, start + first, start + last)
 
     def _token(self, piece: str, written: str, start: int, end: int) -> Token:
@@ -187,14 +187,14 @@ def _damaged(path: Path, error: Exception) -> InputError:
 def _cut_by(path: Path, text: str) -> list[tuple[str, tuple[int, int]]]:
     """Pieces with their places; the bytes of a character all have its place."""
     try:
-        found = _processor(path).encode(text, return_type="offset_mapping")
+        cut = _processor(path).encode(text, return_type="offset_mapping")
     except UnicodeDecodeError as error:
         raise _damaged(path, error) from error
     except (TypeError, ValueError) as error:
         raise InputError(f"{shown_path(path)} needs a newer sentencepiece: {INSTALL}") from error
     except RuntimeError as error:
         raise _damaged(path, error) from error
-    pieces, places = found["pieces"], list(found["offsets"])
+    pieces, places = cut["pieces"], list(cut["offsets"])
     for later, earlier in pairwise(reversed(range(len(pieces)))):
         if _BYTE.fullmatch(pieces[earlier]) and places[earlier][0] == places[earlier][1] == places[later][0]:
             places[earlier] = places[later]
@@ -212,7 +212,7 @@ def load_sentence_pieces(path: Path) -> SentencePieceVocabulary:
     """
     if not path.is_file():
         raise InputError(f"{shown_path(path)} does not exist: check the path")
-    kind = str(options_beside(path).get("tokenizer_class") or _KINDS.get(path.name, "")).removesuffix("Fast")
+    kind = str(sibling_options(path).get("tokenizer_class") or _KINDS.get(path.name, "")).removesuffix("Fast")
     if kind not in _OPENERS:
         raise InputError(
             f"{shown_path(path)} is not the whole of a {visible(kind[:60]) or 'tokenizer'}: a tokenizer.json is needed"
@@ -237,7 +237,7 @@ def _marian(path: Path) -> SentencePieceVocabulary:
 
 def _target_words(path: Path) -> tuple[str, ...]:
     """The pieces of `target_vocab.json`, where the options say that the sides have vocabularies of their own."""
-    if options_beside(path).get("separate_vocabs") is not True:
+    if sibling_options(path).get("separate_vocabs") is not True:
         return ()
     table = path.with_name(TARGET_TABLE)
     if not table.exists():
@@ -248,14 +248,14 @@ def _target_words(path: Path) -> tuple[str, ...]:
 def _t5(path: Path) -> SentencePieceVocabulary:
     """`</s>` ends a text; past the model's pieces are sentinels, the last one first."""
     words = _pieces(path)
-    count = options_beside(path).get("extra_ids", EXTRA_IDS)
+    count = sibling_options(path).get("extra_ids", EXTRA_IDS)
     sentinels = tuple(f"<extra_id_{i}>" for i in reversed(range(count if type(count) is int else EXTRA_IDS)))
     return _opened(path, words, tuple(word for word in sentinels if word not in words), last=_present(words, "</s>"))
 
 
 def _llama(path: Path) -> SentencePieceVocabulary:
     """`<s>` begins a text, unless the options say otherwise."""
-    words, options = _pieces(path), options_beside(path)
+    words, options = _pieces(path), sibling_options(path)
     first = _present(words, "<s>") if options.get("add_bos_token", True) else ()
     last = _present(words, "</s>") if options.get("add_eos_token", False) else ()
     return _opened(path, words, (), first, last)
@@ -265,7 +265,7 @@ def _opened(
     path: Path, words: tuple[str, ...], more: tuple[str, ...], first: tuple[str, ...] = (), last: tuple[str, ...] = ()
 ) -> SentencePieceVocabulary:
     """With the tokens that the files beside the model add."""
-    added = added_beside(path)
+    added = sibling_tokens(path)
     whole = _by_id({**{word: i for i, word in enumerate((*words, *more))}, **added.ids}, path)
     control = (words[i] for i in range(len(words)) if _processor(path).is_control(i))
     special = frozenset((*more, *control, *(each.content for each in added.special if each.content in whole)))

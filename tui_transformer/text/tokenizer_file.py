@@ -99,8 +99,8 @@ class PieceTokenizer:
         """Split a text into pieces; see `Tokenizer.encode`. A cut text keeps the tokens that are added at its end."""
         check_length(text)
         with refused("the text cannot be split by this tokenizer"):
-            found = self.vocabulary.rust.encode(without_surrogates(text))
-        added = found.special_tokens_mask
+            cut_text = self.vocabulary.rust.encode(without_surrogates(text))
+        added = cut_text.special_tokens_mask
         own = [i for i, mark in enumerate(added) if not mark]
         left = 0 if max_tokens is None else max(0, len(added) - max_tokens)
         if left and (not cut or left > len(own)):
@@ -108,17 +108,17 @@ class PieceTokenizer:
         first, dropped = own[0] if own else len(added), frozenset(own[len(own) - left :])
         places = [
             ((0, 0) if i < first else (len(text), len(text))) if mark else offset
-            for i, (mark, offset) in enumerate(zip(added, found.offsets, strict=True))
+            for i, (mark, offset) in enumerate(zip(added, cut_text.offsets, strict=True))
         ]
-        ids = found.ids  # the library makes a new list each time that it is asked
+        ids = cut_text.ids  # the library makes a new list each time that it is asked
         kept = (i for i in range(len(added)) if i not in dropped)
         return Encoding(text, tuple(self._token(text, ids[i], places[i]) for i in kept), left)
 
     def pair(self, first: str, second: str) -> Sequence[Piece]:
         """Two sentences as the post-processor puts them together; see `encoding.Pairs`."""
         with refused("the sentences cannot be split by this tokenizer"):
-            found = self.vocabulary.rust.encode(without_surrogates(first), without_surrogates(second))
-        places = zip(found.ids, found.sequence_ids, found.offsets, found.type_ids, strict=True)
+            pair = self.vocabulary.rust.encode(without_surrogates(first), without_surrogates(second))
+        places = zip(pair.ids, pair.sequence_ids, pair.offsets, pair.type_ids, strict=True)
         return [Piece(token_id, sentence, *place, segment) for token_id, sentence, place, segment in places]
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -154,8 +154,8 @@ def _unknown(rust: tokenizers.Tokenizer, text: str) -> int | None:
     from tokenizers.models import Unigram
 
     if isinstance(rust.model, Unigram):
-        found = json.loads(text)["model"].get("unk_id")
-        return found if isinstance(found, int) else None
+        unknown = json.loads(text)["model"].get("unk_id")
+        return unknown if isinstance(unknown, int) else None
     word = getattr(rust.model, "unk_token", None)
     return None if word is None else rust.token_to_id(word)
 
@@ -213,7 +213,7 @@ def _parts(component: Any) -> Iterator[Mapping[str, Any]]:
     while waiting:
         part = waiting.pop()
         yield part
-        inside = (found for key in ("processors", "pretokenizers", "decoders") for found in part.get(key, ()))
+        inside = (inner for key in ("processors", "pretokenizers", "decoders") for inner in part.get(key, ()))
         waiting.extend(inside)
 
 

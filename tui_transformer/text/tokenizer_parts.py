@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tui_transformer.errors import InputError
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import read_text, shown_path
-from tui_transformer.text.json_files import ADDED, Added, Special, added_beside, options_beside, read_ids
+from tui_transformer.text.json_files import ADDED, Added, Special, sibling_tokens, sibling_options, read_ids
 from tui_transformer.text.tokenizer_file import PieceVocabulary, refused, vocabulary_of
 from tui_transformer.text.vocabulary import Vocabulary, has_capitals
 
@@ -21,7 +21,7 @@ FRAMES: Mapping[str, tuple[str, ...]] = {
     "RobertaTokenizer": ("<s>", "</s>"),
     "BartTokenizer": ("<s>", "</s>"),
 }
-"""What stands around a text, for each `tokenizer_class` that is whole in `vocab.json` and `merges.txt`."""
+"""The tokens around a text, for each `tokenizer_class` that is whole in `vocab.json` and `merges.txt`."""
 
 _SPECIAL_PIECES = ("<|endoftext|>", "<s>", "</s>", "<unk>", "<pad>", "<mask>")
 _ENDS = ("cls_token", "sep_token")
@@ -36,7 +36,7 @@ def byte_pairs(path: Path, merges: Path) -> PieceVocabulary:
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-    ids, pairs, options, added = read_ids(path), _pairs(merges), options_beside(path), added_beside(path)
+    ids, pairs, options, added = read_ids(path), _pairs(merges), sibling_options(path), sibling_tokens(path)
     unknown = added.named("unk_token", "<unk>")
     with refused(f"{shown_path(path)} and {merges.name} do not fit each other"):
         rust = Tokenizer(models.BPE(vocab=ids, merges=pairs, unk_token=unknown if unknown in ids else None))
@@ -56,7 +56,7 @@ def word_pieces(path: Path, words: Vocabulary) -> PieceVocabulary:
     """
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-    added, options = added_beside(path), options_beside(path)
+    added, options = sibling_tokens(path), sibling_options(path)
     unknown = added.named("unk_token", "[UNK]")
     if unknown not in words.ids:
         raise InputError(

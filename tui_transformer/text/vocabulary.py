@@ -168,8 +168,8 @@ class Vocabulary:
         if not wanted:
             return tuple(range(self.size))
         keys = self._search_keys
-        found = [token_id for token_id, key in enumerate(keys) if wanted in key]
-        return tuple(sorted(found, key=lambda token_id: _rank(keys[token_id], wanted)))
+        matching = [token_id for token_id, key in enumerate(keys) if wanted in key]
+        return tuple(sorted(matching, key=lambda token_id: _rank(keys[token_id], wanted)))
 
     @cached_property
     def _search_keys(self) -> list[str]:

@@ -52,8 +52,10 @@ class WordPieceTokenizer:
         if "[CLS]" not in ids or "[SEP]" not in ids:
             return ()
         pieces = [Piece(ids["[CLS]"], None, 0, 0, 0)]
-        for number, found in enumerate(cut):
-            pieces += [Piece(i, number, *place, number) for i, place in zip(found.ids, found.offsets, strict=True)]
+        for number, sentence in enumerate(cut):
+            pieces += [
+                Piece(i, number, *place, number) for i, place in zip(sentence.ids, sentence.offsets, strict=True)
+            ]
             pieces.append(Piece(ids["[SEP]"], None, 0, 0, number))
         return pieces
 

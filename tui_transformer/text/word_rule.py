@@ -73,7 +73,7 @@ class WordRule:
         return CASES[self.case](word)
 
     def to_options(self) -> Mapping[str, str]:
-        """What is not as by default, by name."""
+        """The settings that are not the default, by name."""
         return {name: value for name, value in dataclasses.asdict(self).items() if value != getattr(RULE, name)}
 
 

@@ -90,8 +90,8 @@ class Disentangle(Op):
         """The scores, and those of the distances between query and key."""
         xp, rows = backend.xp, self._rows(backend, *inputs[-2:])
         result = backend.like(inputs[0]) if out is None else out
-        found = [self._at(xp, side, scores, rows) for side, scores in zip(self.sides, inputs[1:-2], strict=True)]
-        return xp.add(inputs[0], sum(found[1:], found[0]) * self.factor, out=result)
+        relative = [self._at(xp, side, scores, rows) for side, scores in zip(self.sides, inputs[1:-2], strict=True)]
+        return xp.add(inputs[0], sum(relative[1:], relative[0]) * self.factor, out=result)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = s + (a[query, δ] + b[key, δ]) · factor; a row collects the gradients of all its cells."""
@@ -117,8 +117,8 @@ class Disentangle(Op):
         if side == KEY_TO_DISTANCE:
             rows = rows.swapaxes(1, 2)
         shape = (*scores.shape[:3], rows.shape[-1])
-        found = xp.take_along_axis(scores, xp.broadcast_to(rows[:, None], shape), axis=3)
-        return found.swapaxes(2, 3) if side == KEY_TO_DISTANCE else found
+        at_distances = xp.take_along_axis(scores, xp.broadcast_to(rows[:, None], shape), axis=3)
+        return at_distances.swapaxes(2, 3) if side == KEY_TO_DISTANCE else at_distances
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         """The same scores, all distances of their queries and keys, and the places of those."""

@@ -94,9 +94,9 @@ class NormOfSum(Op):
         parts = sources[: self.parts]
         total = Source("sum", parts[0].shape, lambda region: np.sum([part.read(region) for part in parts], axis=0))
         inner = max(toward - self.parts + 1, 0)
-        found = self._norm.explain_backward(index, inner, gradient, output, total, *sources[self.parts :])
-        items = tuple(replace(item, source=None) if _is_of(item, total.name) else item for item in found.items)
-        return Working(items, found.result)
+        working = self._norm.explain_backward(index, inner, gradient, output, total, *sources[self.parts :])
+        items = tuple(replace(item, source=None) if _is_of(item, total.name) else item for item in working.items)
+        return Working(items, working.result)
 
     def flops(self, *inputs: Axes) -> int:
         """The additions and the norm."""

@@ -62,19 +62,19 @@ class OfExpert(Op):
         """forward: y = f(x) in the rows of the expert, else 0."""
         *operands, shares = inputs
         places = self._places(backend, shares)
-        found = [backend.xp.zeros(operand.shape, dtype=gradient.dtype) for operand in operands]
+        slopes = [backend.xp.zeros(operand.shape, dtype=gradient.dtype) for operand in operands]
         if len(places[0]):
             rows = self._gathered(operands, places)
             parts = self.op.backward(backend, gradient[places][None], output[places][None], *rows)
             for place, part in enumerate(parts):
                 if part is not None:
-                    found[place][places if place < self.rows else ...] = part[0] if place < self.rows else part
-        return *found, None
+                    slopes[place][places if place < self.rows else ...] = part[0] if place < self.rows else part
+        return *slopes, None
 
     def _places(self, backend: Backend, shares: Array) -> tuple[Array, ...]:
         """Sentences and tokens that chose the expert."""
-        found: tuple[Array, ...] = backend.xp.nonzero(shares[..., self.expert])
-        return found
+        places: tuple[Array, ...] = backend.xp.nonzero(shares[..., self.expert])
+        return places
 
     def _gathered(self, operands: Sequence[Array], places: tuple[Array, ...]) -> list[Array]:
         """The rows of these places as one sentence; weights as they are."""
@@ -140,10 +140,10 @@ class _Rows(Source):
 
     def factor(self, *index: int | None) -> Factor:
         """As of any input."""
-        found = super().factor(*index)
+        factor = super().factor(*index)
 
         def place(term: int) -> Index:
-            row, *rest = found.place(term)
+            row, *rest = factor.place(term)
             return (self.places[row], *rest)
 
-        return replace(found, place=place)
+        return replace(factor, place=place)

@@ -118,8 +118,8 @@ class Pool(Op):
     def _column(self, column: int, x: Source, visible: Source) -> Any:
         """The shares of one column."""
         rows = x.factor(None, column).values[None, :, None]
-        found = self._shares(np, rows, visible.read((range(visible.shape[0]),))[None])
-        return found[0, :, 0]
+        shares = self._shares(np, rows, visible.read((range(visible.shape[0]),))[None])
+        return shares[0, :, 0]
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source

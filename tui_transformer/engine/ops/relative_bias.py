@@ -110,15 +110,15 @@ class RelativeBias(Op):
             return passed_on(gradient.operand(*index))
         bucket, head = index
         queries, keys = (source.read((range(source.shape[0]),)) for source in sources[2:])
-        found = [
+        places = [
             (head, row, column)
             for row, query in enumerate(queries)
             for column, key in enumerate(keys)
             if self._bucket(int(key - query), sources[1].shape[0]) == bucket
         ]
         cells = gradient.terms(head, None, None).values.reshape(len(queries), len(keys))
-        values = np.array([cells[place[1:]] for place in found], dtype=np.float64)
-        return single(added("Σ ∂y of the bucket", Factor(gradient.name, found.__getitem__, values)))
+        values = np.array([cells[place[1:]] for place in places], dtype=np.float64)
+        return single(added("Σ ∂y of the bucket", Factor(gradient.name, places.__getitem__, values)))
 
     def _bucket(self, relative: int, count: int) -> int:
         """The bucket of one distance."""

@@ -40,7 +40,7 @@ class Scale(Elementwise):
         return Working((Value(self.of, cell.value, cell), self._value()), cell.value * self.factor)
 
     def _value(self) -> Value:
-        """What the cell is divided by or multiplied with, as it is written."""
+        """The number that the cell is divided by or multiplied with, as it is written."""
         if self.expression.startswith("÷") and self.factor:
             return Value(self.expression, 1.0 / self.factor)
         if self.expression.startswith("·"):

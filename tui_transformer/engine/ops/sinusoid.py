@@ -44,7 +44,7 @@ class Sinusoid(Op):
         return "pos ÷ 10000^(i/(d/2 − 1))" if self.last else "pos ÷ 10000^(2i/d)"
 
     def _power(self, pair: Any) -> Any:
-        """What 10000 is raised to, for one pair of columns or all."""
+        """The exponent of 10000, for one pair of columns or all."""
         return pair / (self.width // 2 - 1) if self.last else 2.0 * pair / self.width
 
     def axes(self, *inputs: Axes) -> Axes:

@@ -92,4 +92,4 @@ class WeightedExperts(Op):
 def _chosen(backend: Backend, shares: Array) -> list[tuple[int, tuple[Array, ...]]]:
     """The experts that some token chose, and the sentences and tokens that did."""
     places = ((expert, backend.xp.nonzero(shares[..., expert])) for expert in range(shares.shape[-1]))
-    return [(expert, found) for expert, found in places if len(found[0])]
+    return [(expert, chosen) for expert, chosen in places if len(chosen[0])]
