@@ -17,7 +17,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import Encoding, Token, check_length, too_many, without_surrogates
 from tui_transformer.text.files import shown_path
-from tui_transformer.text.json_files import sibling_tokens, sibling_options, read_ids
+from tui_transformer.text.json_files import read_ids, sibling_options, sibling_tokens
 from tui_transformer.text.specials import Specials
 from tui_transformer.text.vocabulary import MAX_ENTRIES, Vocabulary
 

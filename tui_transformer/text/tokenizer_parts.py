@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tui_transformer.errors import InputError
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import read_text, shown_path
-from tui_transformer.text.json_files import ADDED, Added, Special, sibling_tokens, sibling_options, read_ids
+from tui_transformer.text.json_files import ADDED, Added, Special, read_ids, sibling_options, sibling_tokens
 from tui_transformer.text.tokenizer_file import PieceVocabulary, refused, vocabulary_of
 from tui_transformer.text.vocabulary import Vocabulary, has_capitals
 
