@@ -31,9 +31,9 @@ def main(width: int, heads: int, inner: int, layers: int, tokens: int) -> None:
     with torch.inference_mode():
         for _ in range(PASSES):
             started = time.perf_counter()
-            found = model(ids, output_attentions=True, output_hidden_states=True)
+            output = model(ids, output_attentions=True, output_hidden_states=True)
             taken.append(time.perf_counter() - started)
-    if len(found.attentions) != layers or len(found.hidden_states) != layers + 1:
+    if len(output.attentions) != layers or len(output.hidden_states) != layers + 1:
         raise SystemExit("not everything was recorded")
     print(statistics.median(taken[3:]))
 

@@ -24,7 +24,7 @@ def repetitions(usual: int) -> int:
 
 @dataclass(frozen=True)
 class Promise:
-    """What was measured and what is promised; without a bound it is for information.
+    """A measurement and its promised bound; without a bound it is for information.
 
     Attributes:
         name: What was measured.

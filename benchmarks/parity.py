@@ -35,9 +35,9 @@ def _line(folder: Path, dtype: str) -> str:
     model = Model.load(folder, device="cpu", dtype=dtype)
     trace = model.trace(ids=arrays["input_ids"].tolist(), decoder_ids=None if target is None else target.tolist())
     pairs = [(trace[name], wanted) for name, wanted in _wanted(trace, arrays)]
-    absolute = max(_difference(found, wanted) for found, wanted in pairs)
+    absolute = max(_difference(computed, wanted) for computed, wanted in pairs)
     relative = max(
-        _difference(found, wanted) / (np.abs(wanted[np.isfinite(wanted)]).max() or 1.0) for found, wanted in pairs
+        _difference(computed, wanted) / (np.abs(wanted[np.isfinite(wanted)]).max() or 1.0) for computed, wanted in pairs
     )
     return f"  {dtype} {absolute:.1e} ({relative:.1e}) in {len(pairs)} arrays"
 
@@ -67,9 +67,9 @@ def _step(trace: Trace, key: str, arrays: Mapping[str, Any]) -> str:
     return KINDS[kind].format(stack=stack, i=i, before=i - 1)
 
 
-def _difference(found: Any, wanted: Any) -> float:
+def _difference(computed: Any, wanted: Any) -> float:
     finite = np.isfinite(wanted)
-    return float(np.abs(found[finite] - wanted[finite]).max())
+    return float(np.abs(computed[finite] - wanted[finite]).max())
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from benchmarks.measure import Promise, quick, report
 from tui_transformer.analysis.survey.batch import Asked
 from tui_transformer.analysis.survey.sums import Sums
 from tui_transformer.errors import InputError
-from tui_transformer.model.found import find_model
+from tui_transformer.model.local_models import find_model
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey.on_ray import check_ray, on_ray
 from tui_transformer.survey.processes import in_processes
@@ -119,9 +119,9 @@ def _processor() -> float:
 
 
 def _run(job: Job, spread: Spread) -> tuple[Sums, bool]:
-    found = run(job, spread)
+    sums = run(job, spread)
     state_path(job.out).unlink()
-    return found
+    return sums
 
 
 def _corpus(folder: Path, count: int) -> Path:

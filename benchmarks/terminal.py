@@ -97,7 +97,7 @@ class Terminal:
             pass
 
     def _read(self, wait: float) -> bytes:
-        """What has come, as soon as there is something; nothing where the time is over or the program has ended."""
+        """The output as soon as there is some; nothing where the time is over or the program has ended."""
         ready, _, _ = select.select([self._master], [], [], wait)
         if not ready:
             return b""

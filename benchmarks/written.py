@@ -1,4 +1,4 @@
-"""What a key writes to the terminal, on a model of the size of a small sentence encoder: felt over a slow line."""
+"""Bytes that a key writes to the terminal, on a model of the size of a sentence encoder, felt over a slow line."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ SETTLED = 0.15
 
 @dataclass(frozen=True)
 class Scene:
-    """What is to be seen.
+    """A picture to take.
 
     Attributes:
         stop: Where to step to.

@@ -107,7 +107,7 @@ def add_entry(writer: GGUFWriter, key: str, value: Any) -> None:
 
 
 def entries_of(architecture: str, config: Config) -> Config:
-    """What the converter says of the settings."""
+    """The entries that the converter writes of the settings."""
     entries = {
         entry: next((config[key] for key in keys if config.get(key) is not None), None)
         for entry, keys in ENTRIES.items()
@@ -132,7 +132,7 @@ def entries_of(architecture: str, config: Config) -> Config:
 
 
 def positions_of(config: Config) -> Config:
-    """What the converter says of rotary positions."""
+    """The entries that the converter writes of rotary positions."""
     rope = config.get("rope_parameters") or {}
     full, local = rope.get("full_attention", rope), rope.get("sliding_attention", {})
     if not full:

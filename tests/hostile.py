@@ -31,7 +31,7 @@ NUMBERS = [0, 1, -1, 2, 7, 2**31, 2**63, HUGE, -HUGE, 0.5, -0.0, 1e308, 1e-320, 
 TEXTS = ["", "1", "text", "\x1b[31m\n", chr(0xD800), "x" * 5000]
 LISTS = [[], [1], [[]], {}, {"a": 1}, [None] * 3]
 VALUES = st.sampled_from([None, True, False, *NUMBERS, *TEXTS, *LISTS])
-"""What may stand in a JSON file in place of anything."""
+"""Values that may stand in a JSON file in place of anything."""
 
 
 def hold(count: int, check: Callable[..., None], **strategies: st.SearchStrategy[Any]) -> None:
@@ -49,7 +49,7 @@ def hold(count: int, check: Callable[..., None], **strategies: st.SearchStrategy
 
 
 def read_or_refused(read: Callable[[], Any], *paths: Path) -> Any:
-    """What is read, in bounded memory; None where it is refused, in one line that names one of the files."""
+    """The result of a reader, in bounded memory; None where it refuses, in one line that names one of the files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (_taken() + MOST_MEMORY, hard))
     try:

@@ -17,27 +17,27 @@ def trace():
 
 
 def test_at_1_the_probabilities_are_those_of_the_trace(trace):
-    found = likely_at(trace, 1, 3)
+    words = likely_at(trace, 1, 3)
     shares = trace[PROBABILITIES][1]
-    assert [each.token for each in found] == np.argsort(-shares, kind="stable")[:3].tolist()
-    assert [each.probability for each in found] == shares[[each.token for each in found]].tolist()
-    assert [each.logit for each in found] == trace[LOGITS][1][[each.token for each in found]].tolist()
+    assert [each.token for each in words] == np.argsort(-shares, kind="stable")[:3].tolist()
+    assert [each.probability for each in words] == shares[[each.token for each in words]].tolist()
+    assert [each.logit for each in words] == trace[LOGITS][1][[each.token for each in words]].tolist()
 
 
 @pytest.mark.parametrize("temperature", [0.25, 2.0, 100.0])
 def test_at_any_other_they_are_those_of_the_logits_divided_by_it(trace, temperature):
     scaled = np.exp(trace[LOGITS][2].astype(float) / temperature)
-    found = likely_at(trace, 2, 4, temperature)
+    words = likely_at(trace, 2, 4, temperature)
     np.testing.assert_allclose(
-        [each.probability for each in found], np.sort(scaled / scaled.sum())[::-1][:4], rtol=1e-9
+        [each.probability for each in words], np.sort(scaled / scaled.sum())[::-1][:4], rtol=1e-9
     )
-    assert [each.token for each in found] == [each.token for each in likely_at(trace, 2, 4)]
+    assert [each.token for each in words] == [each.token for each in likely_at(trace, 2, 4)]
 
 
 def test_at_0_the_largest_logit_takes_all_and_the_order_stays(trace):
-    found = likely_at(trace, 0, 3, 0.0)
-    assert [each.probability for each in found] == [1, 0, 0]
-    assert [each.token for each in found] == [each.token for each in likely_at(trace, 0, 3)]
+    words = likely_at(trace, 0, 3, 0.0)
+    assert [each.probability for each in words] == [1, 0, 0]
+    assert [each.token for each in words] == [each.token for each in likely_at(trace, 0, 3)]
 
 
 def test_edited_probabilities_are_seen_at_1(trace):

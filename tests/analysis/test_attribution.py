@@ -24,15 +24,15 @@ def traced(where, dtype="float64"):
 @pytest.mark.parametrize("neurons", [False, True])
 def test_the_terms_sum_to_the_logit(folder, neurons):
     trace = traced(folder)
-    found = attribute(trace, 11, 12, neurons=neurons)
+    attribution = attribute(trace, 11, 12, neurons=neurons)
     logits = trace["output.logits"][-1]
-    assert found.logit == logits[11] - logits[12]
-    assert abs(found.remainder) < 1e-13 * max(1.0, sum(abs(term.value) for term in found.terms))
+    assert attribution.logit == logits[11] - logits[12]
+    assert abs(attribution.remainder) < 1e-13 * max(1.0, sum(abs(term.value) for term in attribution.terms))
 
 
 def test_a_head_counts_what_its_rows_of_the_output_matrix_write():
     trace = traced("story")
-    found = attribute(trace, 11, position=2)
+    attribution = attribute(trace, 11, position=2)
     x = np.array(trace["decoder.2.feed_forward.residual"][2])
     gamma, beta = trace["decoder.norm.weight"], trace["decoder.norm.bias"]
     centred = x - x.mean()
@@ -44,15 +44,15 @@ def test_a_head_counts_what_its_rows_of_the_output_matrix_write():
         width = len(context)
         written = context @ np.array(trace[f"{at}.output.weight"])[head * width : (head + 1) * width]
         expected = ((written - written.mean()) / sigma * gamma) @ table
-        term = next(t for t in found.terms if t.name == f"{at}.context" and t.number == head)
+        term = next(t for t in attribution.terms if t.name == f"{at}.context" and t.number == head)
         assert term.kind == "head"
         assert np.isclose(term.value, expected, atol=1e-12)
-    assert any(term.name == "decoder.norm.bias" and np.isclose(term.value, beta @ table) for term in found.terms)
+    assert any(term.name == "decoder.norm.bias" and np.isclose(term.value, beta @ table) for term in attribution.terms)
 
 
 def test_in_float32_the_remainder_is_rounding():
-    found = attribute(traced("story", "float32"), 11)
-    assert 0 < abs(found.remainder) < 1e-4
+    attribution = attribute(traced("story", "float32"), 11)
+    assert 0 < abs(attribution.remainder) < 1e-4
 
 
 def test_what_cannot_be_attributed_is_refused():

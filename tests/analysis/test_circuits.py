@@ -18,9 +18,9 @@ REFERENCES = Path(__file__).parent.parent / "references"
 def test_what_a_head_writes_is_its_part_of_the_attention(name):
     model = Model.load(REFERENCES / name, dtype="float64", device="cpu")
     trace = model.trace(ids=[5, 6, 7], **({"decoder_ids": [0, 5]} if model.has_decoder else {}))
-    found = list(circuits(trace))
-    assert len(found) == sum(trace.program.shape(each.attention.name)[0] for each in found if each.head == 0)
-    for each in found:
+    every = list(circuits(trace))
+    assert len(every) == sum(trace.program.shape(each.attention.name)[0] for each in every if each.head == 0)
+    for each in every:
         place = each.attention.name.rpartition(".")[0]
         source = trace.program.step(f"{place}.value").inputs[0]
         values = np.array(trace[source]) @ each.value

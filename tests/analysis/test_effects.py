@@ -26,7 +26,7 @@ def trace_of(name: str, **options: object) -> Trace:
 
 def by_hand(trace: Trace, edited: Trace, rows: range) -> tuple[float, float]:
     """Change of the most likely token's log-probability, and divergence, from the shares of two whole runs."""
-    p, q = (found["output.probabilities"][rows.start : rows.stop] for found in (trace, edited))
+    p, q = (run["output.probabilities"][rows.start : rows.stop] for run in (trace, edited))
     likely = p.argmax(axis=1)
     change = sum(np.log(q[i, token]) - np.log(p[i, token]) for i, token in enumerate(likely))
     return change, float((p * np.log(p / q)).sum())
@@ -38,12 +38,12 @@ def test_effects_of_heads_are_those_of_two_full_runs(name, mean):
     trace = trace_of(name)
     last = trace.program.shape("output.logits")[0] - 1
     targets = every(trace.program, "head")[:3] + every(trace.program, "layer")[-1:]
-    for target, found in effects(trace, targets, mean=mean):
+    for target, effect in effects(trace, targets, mean=mean):
         edited = trace.edited(target.edits(trace.program, mean=mean))
         change, divergence = by_hand(trace, edited, range(last, last + 1))
-        assert found.change == pytest.approx(change, rel=1e-7, abs=1e-10), target
-        assert found.divergence == pytest.approx(divergence, rel=1e-7, abs=1e-10), target
-        assert found.relative is None
+        assert effect.change == pytest.approx(change, rel=1e-7, abs=1e-10), target
+        assert effect.divergence == pytest.approx(divergence, rel=1e-7, abs=1e-10), target
+        assert effect.relative is None
 
 
 @pytest.mark.parametrize("block", [1, 1 << 20])
@@ -51,23 +51,23 @@ def test_effects_of_heads_are_those_of_two_full_runs(name, mean):
 def test_effects_at_all_positions_are_sums(block, budget):
     trace, whole = replace(trace_of("gpt2", budget=budget), block=block), trace_of("gpt2")
     targets = every(trace.program, "head")[:2]
-    for target, found in effects(trace, targets, positions=range(5)):
+    for target, effect in effects(trace, targets, positions=range(5)):
         change, divergence = by_hand(whole, whole.edited(target.edits(whole.program)), range(5))
-        assert (found.change, found.divergence) == pytest.approx((change, divergence), rel=1e-7)
+        assert (effect.change, effect.divergence) == pytest.approx((change, divergence), rel=1e-7)
 
 
 def test_a_position_that_the_answer_cannot_see_has_no_effect():
     trace = trace_of("gpt2")
-    found = dict(effects(trace, every(trace.program, "position"), positions=range(2, 3)))
-    sizes = [found[target].size for target in every(trace.program, "position")]
+    by_target = dict(effects(trace, every(trace.program, "position"), positions=range(2, 3)))
+    sizes = [by_target[target].size for target in every(trace.program, "position")]
     assert min(sizes[:3]) > 1e-9
     assert sizes[3:] == pytest.approx([0.0, 0.0], abs=1e-14)
 
 
 def test_without_a_vocabulary_head_the_effect_is_the_relative_change_of_the_last_step():
     trace = Model.load("attention", device="cpu", dtype="float64").trace()
-    ((_, found),) = effects(trace, every(trace.program, "head"))
-    assert (found.change, found.divergence, found.relative, found.size) == (None, None, 1.0, 1.0)
+    ((_, zero),) = effects(trace, every(trace.program, "head"))
+    assert (zero.change, zero.divergence, zero.relative, zero.size) == (None, None, 1.0, 1.0)
     ((_, mean),) = effects(trace, every(trace.program, "head"), mean=True)
     states = trace["encoder.0.self_attention.context"][0]
     wanted = np.linalg.norm(states.mean(axis=0) - states) / np.linalg.norm(states)

@@ -41,26 +41,26 @@ def model(architecture: str, **sizes: object) -> Model:
 def test_every_head_is_the_mean_of_its_rows() -> None:
     trace = model("encoder").trace(ids=[1, 2, 3, 4, 5])
     name = WEIGHTS.format("encoder")
-    found = head_entropy(trace, name)
+    entropy = head_entropy(trace, name)
     weights = trace[name]
-    assert found.bits == pytest.approx((-(weights * np.log2(weights)).sum(axis=-1)).mean(axis=-1))
-    assert found.relative == pytest.approx(np.array(found.bits) / math.log2(5))
-    assert (found.keys, found.most_keys, found.queries, found.real, found.sampled) == (3, 5, 5, 5, False)
+    assert entropy.bits == pytest.approx((-(weights * np.log2(weights)).sum(axis=-1)).mean(axis=-1))
+    assert entropy.relative == pytest.approx(np.array(entropy.bits) / math.log2(5))
+    assert (entropy.keys, entropy.most_keys, entropy.queries, entropy.real, entropy.sampled) == (3, 5, 5, 5, False)
 
 
 def test_causal_queries_that_see_fewer_than_three_keys_are_left_out() -> None:
     trace = model("decoder").trace(ids=[1, 2, 3, 4, 5])
     name = WEIGHTS.format("decoder")
-    found = head_entropy(trace, name)
+    entropy = head_entropy(trace, name)
     rows = row_entropy(trace[name])
-    assert found.bits == pytest.approx(rows[:, 2:].mean(axis=-1))
-    assert found.relative == pytest.approx((rows[:, 2:] / np.log2([3, 4, 5])).mean(axis=-1))
-    assert (found.queries, found.real) == (3, 5)
+    assert entropy.bits == pytest.approx(rows[:, 2:].mean(axis=-1))
+    assert entropy.relative == pytest.approx((rows[:, 2:] / np.log2([3, 4, 5])).mean(axis=-1))
+    assert (entropy.queries, entropy.real) == (3, 5)
 
 
 def test_a_short_sentence_counts_the_queries_that_see_most() -> None:
-    found = head_entropy(model("decoder").trace(ids=[1, 2]), WEIGHTS.format("decoder"))
-    assert (found.keys, found.queries) == (2, 1)
+    entropy = head_entropy(model("decoder").trace(ids=[1, 2]), WEIGHTS.format("decoder"))
+    assert (entropy.keys, entropy.queries) == (2, 1)
     one = head_entropy(model("decoder").trace(ids=[1]), WEIGHTS.format("decoder"))
     assert set(one.bits) == {0.0}
     assert all(map(math.isnan, one.relative))
@@ -86,7 +86,7 @@ def test_the_item_of_a_batch_is_read() -> None:
 def test_many_queries_are_sampled() -> None:
     trace = model("encoder").trace(ids=[1, 2, 3, 4] * 4)
     name = WEIGHTS.format("encoder")
-    found = head_entropy(trace, name, cells=8 * 16 * 4)
-    assert found.sampled
-    assert (found.queries, found.real) == (4, 16)
-    assert found.bits == pytest.approx(row_entropy(trace[name][:, [0, 4, 8, 12]]).mean(axis=-1))
+    entropy = head_entropy(trace, name, cells=8 * 16 * 4)
+    assert entropy.sampled
+    assert (entropy.queries, entropy.real) == (4, 16)
+    assert entropy.bits == pytest.approx(row_entropy(trace[name][:, [0, 4, 8, 12]]).mean(axis=-1))

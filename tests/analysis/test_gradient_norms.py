@@ -17,7 +17,7 @@ def trace():
 
 
 @pytest.fixture(scope="module")
-def found(trace):
+def computed(trace):
     return gradients(trace, [[2, 3, -1]]).values
 
 
@@ -26,29 +26,29 @@ def test_a_norm_is_the_root_of_the_sum_of_squares():
     assert norm(np.full(4, 1e20, dtype=np.float32)) == pytest.approx(2e20)
 
 
-def test_every_weight_has_a_norm_in_the_order_of_the_forward_pass(trace, found):
-    norms = weight_norms(trace.program, found)
+def test_every_weight_has_a_norm_in_the_order_of_the_forward_pass(trace, computed):
+    norms = weight_norms(trace.program, computed)
     assert set(norms) == set(trace.program.weights)
     assert next(iter(norms)) == "embedding.tokens.weight"
     assert list(norms)[-1].startswith("output.logits")
     for name, size in norms.items():
-        assert size == pytest.approx(float(np.linalg.norm(found[name].ravel())))
+        assert size == pytest.approx(float(np.linalg.norm(computed[name].ravel())))
 
 
-def test_a_layer_is_all_its_weights_together(trace, found):
-    norms = layer_norms(trace.program, found)
+def test_a_layer_is_all_its_weights_together(trace, computed):
+    norms = layer_norms(trace.program, computed)
     assert list(norms) == ["embedding", "decoder.0", "decoder.1", "decoder.2", "decoder", "output"]
-    parts = [float((found[name] ** 2).sum()) for name in trace.program.weights if name.startswith("decoder.1.")]
+    parts = [float((computed[name] ** 2).sum()) for name in trace.program.weights if name.startswith("decoder.1.")]
     assert norms["decoder.1"] == pytest.approx(sum(parts) ** 0.5)
     assert sum(size**2 for size in norms.values()) == pytest.approx(
-        sum(size**2 for size in weight_norms(trace.program, found).values())
+        sum(size**2 for size in weight_norms(trace.program, computed).values())
     )
 
 
-def test_the_stream_is_followed_from_the_embedding_on(trace, found):
-    norms = stream_norms(trace.program, found)
+def test_the_stream_is_followed_from_the_embedding_on(trace, computed):
+    norms = stream_norms(trace.program, computed)
     assert next(iter(norms)) == "embedding.output"
-    assert norms["embedding.output"] == pytest.approx(float(np.linalg.norm(found["embedding.output"].ravel())))
+    assert norms["embedding.output"] == pytest.approx(float(np.linalg.norm(computed["embedding.output"].ravel())))
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_a_weight_belongs_to_its_layer(name, group):
 
 
 @pytest.mark.parametrize("kind", GRADIENT_KINDS)
-def test_the_bar_of_the_step_is_marked(kind, trace, found):
+def test_the_bar_of_the_step_is_marked(kind, trace, computed):
     name = "decoder.1.self_attention.residual"
-    chart = gradient_chart(kind, trace.program, found, name)
+    chart = gradient_chart(kind, trace.program, computed, name)
     assert chart.logarithmic
     assert len(chart.labels) == len(chart.values) <= MOST_BARS
     marks = {"by layer": "decoder.1", "along the stream": "1 self_attention.residual"}
@@ -76,10 +76,10 @@ def test_the_bar_of_the_step_is_marked(kind, trace, found):
     assert wanted is None or chart.labels[chart.marked] == wanted
 
 
-def test_of_many_weights_those_around_the_current_one_are_shown(trace, found):
+def test_of_many_weights_those_around_the_current_one_are_shown(trace, computed):
     name = "decoder.2.feed_forward.output.weight"
-    chart = gradient_chart("gradient norms by weight", trace.program, found, name)
+    chart = gradient_chart("gradient norms by weight", trace.program, computed, name)
     assert len(chart.labels) == MOST_BARS
     assert chart.labels[chart.marked] == "2 output.weight"
-    assert chart.values[chart.marked] == pytest.approx(weight_norms(trace.program, found)[name])
+    assert chart.values[chart.marked] == pytest.approx(weight_norms(trace.program, computed)[name])
     assert f"of {len(trace.program.weights)}" in chart.title

@@ -45,21 +45,21 @@ def by_differences(trace, measure, name, step=1e-5):
 @pytest.mark.parametrize("step", [START, "decoder.1.self_attention.weights"])
 def test_the_gradient_of_a_metric_is_how_it_moves(trace, name, step):
     metric = Metric(name, (1, 4)[: METRICS[name].tokens])
-    found = gradients_of(trace, metric, LAST)
-    assert found.loss == metric.measure(trace, trace, LAST)
+    computed = gradients_of(trace, metric, LAST)
+    assert computed.loss == metric.measure(trace, trace, LAST)
     wanted = by_differences(trace, lambda other: metric.measure(other, trace, LAST), step)
-    np.testing.assert_allclose(found.values[step], wanted, atol=1e-8)
+    np.testing.assert_allclose(computed.values[step], wanted, atol=1e-8)
 
 
 def test_the_gradient_of_a_cell_is_how_it_moves(trace):
     name, index = "decoder.1.self_attention.scaled", (1, 3, 2)
-    found = gradients_of_cell(trace, "1.self_attention.scaled", index)
-    assert found.loss == trace[name][index]
+    computed = gradients_of_cell(trace, "1.self_attention.scaled", index)
+    assert computed.loss == trace[name][index]
     np.testing.assert_allclose(
-        found.values[START], by_differences(trace, lambda other: other[name][index], START), atol=1e-8
+        computed.values[START], by_differences(trace, lambda other: other[name][index], START), atol=1e-8
     )
-    assert "output.logits" not in found.values
-    assert found.values[name].sum() == 1
+    assert "output.logits" not in computed.values
+    assert computed.values[name].sum() == 1
     with pytest.raises(InputError, match="has no cell"):
         gradients_of_cell(trace, name, (1, 3, 9))
     with pytest.raises(InputError, match="depends on no weight"):
@@ -68,58 +68,60 @@ def test_the_gradient_of_a_cell_is_how_it_moves(trace):
 
 def test_the_loss_on_targets_has_the_gradients_of_the_loss(trace):
     targets = (5, 3, 6, -1)
-    found, wanted = gradients_of(trace, Metric("loss", (), targets), LAST), gradients(trace, [targets])
-    assert found.loss == pytest.approx(wanted.loss, abs=1e-12)
-    assert found.values.keys() == wanted.values.keys()
+    computed, wanted = gradients_of(trace, Metric("loss", (), targets), LAST), gradients(trace, [targets])
+    assert computed.loss == pytest.approx(wanted.loss, abs=1e-12)
+    assert computed.values.keys() == wanted.values.keys()
     for name, value in wanted.values.items():
-        np.testing.assert_allclose(found.values[name], value, atol=1e-12)
+        np.testing.assert_allclose(computed.values[name], value, atol=1e-12)
 
 
 def test_a_batch_has_the_gradient_of_one_sentence(trace):
     both = Model.load("decoder", device="cpu", dtype="float64", layers=1, d_model=8).trace(ids=[IDS, [1, 2, 3, 4]])
-    found = gradients_of(both, METRIC, LAST, item=1)
-    assert (found.values[START][0] == 0).all()
+    computed = gradients_of(both, METRIC, LAST, item=1)
+    assert (computed.values[START][0] == 0).all()
     alone = Model.load("decoder", device="cpu", dtype="float64", layers=1, d_model=8).trace(ids=[1, 2, 3, 4])
-    np.testing.assert_allclose(found.values[START][1], gradients_of(alone, METRIC, LAST).values[START], atol=1e-12)
+    np.testing.assert_allclose(computed.values[START][1], gradients_of(alone, METRIC, LAST).values[START], atol=1e-12)
 
 
 def test_every_cell_of_the_gradient_of_a_metric_is_explained(trace):
-    found = gradients_of(trace, METRIC, LAST)
-    assert gradient_formula(trace, found, "output.logits") == "1 at the first token, −1 at the second"
+    computed = gradients_of(trace, METRIC, LAST)
+    assert gradient_formula(trace, computed, "output.logits") == "1 at the first token, −1 at the second"
     for name, index in (("output.logits", (3, 4)), ("decoder.1.self_attention.output", (2, 5)), (START, (1, 1))):
-        explained = explain_gradient(trace, found, (), name, index)
+        explained = explain_gradient(trace, computed, (), name, index)
         assert explained.recomputed == pytest.approx(explained.stored, abs=1e-12)
 
 
 def test_gradient_times_input_is_that_product(trace):
-    found = gradient_times_input(trace, METRIC, LAST)
+    attribution = gradient_times_input(trace, METRIC, LAST)
     wanted = by_differences(trace, lambda other: METRIC.measure(other, trace, LAST), START) * trace[START]
-    np.testing.assert_allclose(found.cells, wanted, atol=1e-8)
-    np.testing.assert_allclose(found.rows, wanted.sum(axis=1), atol=1e-7)
-    assert found.remainder is None
+    np.testing.assert_allclose(attribution.cells, wanted, atol=1e-8)
+    np.testing.assert_allclose(attribution.rows, wanted.sum(axis=1), atol=1e-7)
+    assert attribution.remainder is None
 
 
 @pytest.mark.parametrize("baseline", [np.cos(np.arange(8)), np.linspace(-1, 1, 8)])
 def test_integrated_gradients_are_the_mean_gradient_and_complete(trace, baseline):
-    found = integrated_gradients(trace, METRIC, LAST, baseline=baseline, points=128)
+    attribution = integrated_gradients(trace, METRIC, LAST, baseline=baseline, points=128)
     x = trace[START]
     start = np.broadcast_to(baseline, x.shape)
-    assert found.baseline == pytest.approx(METRIC.measure(trace.edited([Set(START, start)]), trace, LAST))
-    assert found.remainder == pytest.approx(0, abs=1e-4)
-    assert found.cells.sum() + found.remainder == pytest.approx(found.value - found.baseline, abs=1e-12)
+    assert attribution.baseline == pytest.approx(METRIC.measure(trace.edited([Set(START, start)]), trace, LAST))
+    assert attribution.remainder == pytest.approx(0, abs=1e-4)
+    assert attribution.cells.sum() + attribution.remainder == pytest.approx(
+        attribution.value - attribution.baseline, abs=1e-12
+    )
     places = (np.arange(200) + 0.5) / 200  # the midpoints of a plain sum in α, crowded near the baseline
     total = np.zeros_like(x)
     for place in places:
         edited = trace.edited([Set(START, start + place**3 * (x - start))])
         total += 3 * place**2 / 200 * gradients_of(edited, METRIC, LAST).values[START]
-    np.testing.assert_allclose(found.cells, (x - start) * total, atol=2e-3)
+    np.testing.assert_allclose(attribution.cells, (x - start) * total, atol=2e-3)
 
 
 def test_the_divergence_is_from_the_sentence_as_it_is(trace):
-    found = integrated_gradients(trace, Metric("divergence"), LAST, baseline=np.linspace(-1, 1, 8), points=128)
-    assert found.value == 0
-    assert found.baseline > 0
-    assert found.remainder == pytest.approx(0, abs=1e-4)
+    attribution = integrated_gradients(trace, Metric("divergence"), LAST, baseline=np.linspace(-1, 1, 8), points=128)
+    assert attribution.value == 0
+    assert attribution.baseline > 0
+    assert attribution.remainder == pytest.approx(0, abs=1e-4)
 
 
 def test_what_is_no_input_is_refused(trace):

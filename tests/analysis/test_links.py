@@ -19,14 +19,14 @@ def load(name: str = "encoder") -> Model:
     return Model.load(name, device="cpu", vocabulary="english", layers=3)
 
 
-def found(trace: Trace, wanted: Wanted, reader: Reader | None = None) -> tuple[Link, ...]:
+def best_links(trace: Trace, wanted: Wanted, reader: Reader | None = None) -> tuple[Link, ...]:
     return list(links(trace, attentions(trace.program), reader or Reader(), wanted))[-1]
 
 
 @pytest.mark.parametrize("budget", [1 << 30, 0])
 def test_they_are_the_largest_weights_of_all_heads_in_order(budget: int) -> None:
     trace = load().trace(ids=IDS, budget=budget)
-    best = found(trace, Wanted(10))
+    best = best_links(trace, Wanted(10))
     everything = np.concatenate([trace[step.name].ravel() for step in attentions(trace.program)])
     assert [link.weight for link in best] == pytest.approx(np.sort(everything)[::-1][:10])
     for link in best:
@@ -34,25 +34,25 @@ def test_they_are_the_largest_weights_of_all_heads_in_order(budget: int) -> None
 
 
 def test_more_than_there_are_gives_all() -> None:
-    assert len(found(load().trace(ids=IDS), Wanted(10_000))) == 3 * 8 * 36
+    assert len(best_links(load().trace(ids=IDS), Wanted(10_000))) == 3 * 8 * 36
 
 
 def test_one_head() -> None:
-    assert {link.head for link in found(load().trace(ids=IDS), Wanted(20, head=2))} == {2}
+    assert {link.head for link in best_links(load().trace(ids=IDS), Wanted(20, head=2))} == {2}
 
 
 def test_links_to_oneself_can_be_left_out() -> None:
-    best = found(load("decoder").trace(ids=IDS), Wanted(30, itself=False))
+    best = best_links(load("decoder").trace(ids=IDS), Wanted(30, itself=False))
     assert all(link.query > link.key for link in best)
 
 
 def test_padding_the_hidden_and_queries_without_a_choice_take_no_part() -> None:
     model = load("decoder")
     trace = model.trace(ids=[*IDS, model.config.pad_id, model.config.pad_id])
-    everything = found(trace, Wanted(10_000))
+    everything = best_links(trace, Wanted(10_000))
     assert {link.query for link in everything} == {1, 2, 3, 4, 5}
     assert all(link.key <= link.query for link in everything)
-    hidden = found(trace, Wanted(10_000), Reader(model.vocabulary, Hidden(first=True)))
+    hidden = best_links(trace, Wanted(10_000), Reader(model.vocabulary, Hidden(first=True)))
     assert {link.key for link in hidden} == {1, 2, 3, 4, 5}
     assert {link.query for link in hidden} == {2, 3, 4, 5}
 

@@ -27,11 +27,11 @@ def trace_of(where: object, dtype: str = "float64", budget: int = 1 << 30) -> Tr
 def test_after_the_last_layer_it_is_the_model_itself(folder: object) -> None:
     trace = trace_of(folder)
     lens = lens_of(trace.program)
-    found = lens.spell(trace, lens.depths[-1], range(lens.tokens), top=5)
+    spelled = lens.spell(trace, lens.depths[-1], range(lens.tokens), top=5)
     expected = trace["output.probabilities"]
-    np.testing.assert_allclose(found.probabilities, np.sort(expected, axis=1)[:, ::-1][:, :5], rtol=1e-9)
+    np.testing.assert_allclose(spelled.probabilities, np.sort(expected, axis=1)[:, ::-1][:, :5], rtol=1e-9)
     for row in range(lens.tokens):
-        for word, probability in words_at(found, row):
+        for word, probability in words_at(spelled, row):
             assert expected[row, word] == pytest.approx(probability)
 
 
@@ -71,8 +71,8 @@ def test_windows_and_blocks_give_the_same() -> None:
 def test_edited_weights_are_used() -> None:
     trace = trace_of(REFERENCES / "gpt2").edited([Edit("decoder.norm.weight", (3,), 50.0)])
     lens = lens_of(trace.program)
-    found = lens.spell(trace, lens.depths[-1], range(5))
-    assert found.probabilities[:, 0] == pytest.approx(trace["output.probabilities"].max(axis=1))
+    spelled = lens.spell(trace, lens.depths[-1], range(5))
+    assert spelled.probabilities[:, 0] == pytest.approx(trace["output.probabilities"].max(axis=1))
 
 
 def test_a_model_without_a_head_spells_nothing() -> None:

@@ -23,24 +23,24 @@ def model() -> Model:
 
 def test_every_real_token_counts_alike_alone_or_in_a_batch(model):
     traces = [model.trace(ids=row) for row in ROWS]
-    found = means(traces, [CONTEXT, "0.output"])
+    of_rows = means(traces, [CONTEXT, "0.output"])
     joined = np.concatenate([trace[CONTEXT] for trace in traces], axis=1)
-    np.testing.assert_allclose(found[CONTEXT], joined.mean(axis=1, keepdims=True), atol=1e-12)
+    np.testing.assert_allclose(of_rows[CONTEXT], joined.mean(axis=1, keepdims=True), atol=1e-12)
     states = np.concatenate([trace[OUTPUT] for trace in traces])
-    np.testing.assert_allclose(found[OUTPUT], states.mean(axis=0, keepdims=True), atol=1e-12)
+    np.testing.assert_allclose(of_rows[OUTPUT], states.mean(axis=0, keepdims=True), atol=1e-12)
     batch = model.trace(ids=[ROWS[0], [*ROWS[1], 0, 0]], mask=[[1] * 4, [1, 1, 0, 0]])
     again = means([batch], [CONTEXT, OUTPUT])
-    assert all(np.allclose(again[name], found[name], atol=1e-12) for name in found)
+    assert all(np.allclose(again[name], of_rows[name], atol=1e-12) for name in of_rows)
 
 
 def test_an_ablation_to_the_mean_of_a_data_set_sets_the_part_to_it(model):
     trace = model.trace(ids=[5, 6, 7, 8, 5])
     heads = every(trace.program, "head")
     names = [name for target in heads for name in target.steps(trace.program)]
-    found = means([model.trace(ids=row) for row in ROWS], names)
-    for target, effect in list(effects(trace, heads, means=found))[::3]:
+    of_rows = means([model.trace(ids=row) for row in ROWS], names)
+    for target, effect in list(effects(trace, heads, means=of_rows))[::3]:
         name, head = target.steps(trace.program)[0], target.number or 0
-        values = np.broadcast_to(found[name][head], trace[name][head].shape)
+        values = np.broadcast_to(of_rows[name][head], trace[name][head].shape)
         region = (range(head, head + 1), *(range(size) for size in values.shape))
         edited = trace.edited([Patch.of(name, values[None], region)])
         old, new = (

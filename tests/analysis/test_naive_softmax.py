@@ -11,10 +11,10 @@ ROW = np.array([1.0, 2.0, 4.0], np.float32)
 
 
 def test_both_are_the_same_as_long_as_nothing_overflows() -> None:
-    found = softmaxes(ROW, 80.0)
-    assert not found.breaks
-    np.testing.assert_allclose(found.naive, np.exp(ROW) / np.exp(ROW).sum(), rtol=1e-5)
-    np.testing.assert_allclose(found.safe, found.naive, rtol=1e-5)
+    both = softmaxes(ROW, 80.0)
+    assert not both.breaks
+    np.testing.assert_allclose(both.naive, np.exp(ROW) / np.exp(ROW).sum(), rtol=1e-5)
+    np.testing.assert_allclose(both.safe, both.naive, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -28,12 +28,12 @@ def test_the_naive_one_breaks_where_the_exponential_overflows_and_not_before(kin
 
 
 def test_it_breaks_below_too_where_every_exponential_is_zero() -> None:
-    found = softmaxes(ROW, -200.0)
-    assert found.breaks
-    assert not found.powers.any()
-    np.testing.assert_allclose(found.safe, softmaxes(ROW).safe, rtol=1e-4)
+    both = softmaxes(ROW, -200.0)
+    assert both.breaks
+    assert not both.powers.any()
+    np.testing.assert_allclose(both.safe, softmaxes(ROW).safe, rtol=1e-4)
 
 
 def test_masked_scores_stay_without_a_share() -> None:
-    found = softmaxes(np.array([0.0, -np.inf], np.float32), breaking_point(np.array([0.0, -np.inf], np.float32)))
-    assert found.safe.tolist() == [1.0, 0.0]
+    both = softmaxes(np.array([0.0, -np.inf], np.float32), breaking_point(np.array([0.0, -np.inf], np.float32)))
+    assert both.safe.tolist() == [1.0, 0.0]

@@ -21,8 +21,8 @@ def traces():
 
 
 def shares(logits):
-    found = np.exp(logits - logits.max())
-    return found / found.sum()
+    powers = np.exp(logits - logits.max())
+    return powers / powers.sum()
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -74,9 +74,9 @@ def test_every_place_is_patched_alone(traces, kind):
     trace, other = traces
     table = table_of(trace.program, kind)
     metric = Metric("difference", (11, 12))
-    found = list(sweep(trace, other, table, metric, range(4, 5)))
-    assert [each.place for each in found] == list(table.places)
-    for each in found[:: max(len(found) // 5, 1)]:
+    measured = list(sweep(trace, other, table, metric, range(4, 5)))
+    assert [each.place for each in measured] == list(table.places)
+    for each in measured[:: max(len(measured) // 5, 1)]:
         patch = Patch.between(trace, other, each.place.step, each.place.rows, each.place.heads)
         logits = trace.edited([patch])["output.logits"][4]
         assert each.value == pytest.approx(logits[11] - logits[12], abs=1e-12)
@@ -95,15 +95,15 @@ def test_a_table_has_every_layer_and_position_or_head(traces):
 def test_what_enters_the_first_layer_decides_everything_before_the_rest(traces):
     trace, other = traces
     metric = Metric("difference", (11, 12))
-    found = {
+    measured = {
         (each.place.row, each.place.column): each.value
         for each in sweep(trace, other, table_of(trace.program, "position"), metric, range(4, 5))
     }
     whole = metric.measure(other, trace, range(4, 5))
     own = metric.measure(trace, trace, range(4, 5))
-    assert found[-1, 1] == pytest.approx(whole, abs=1e-12)  # only that token differs
-    assert found[-1, 3] == pytest.approx(own, abs=1e-12)
-    assert found[1, 4] == pytest.approx(whole, abs=1e-12)  # the last layer's last position is all that is read
+    assert measured[-1, 1] == pytest.approx(whole, abs=1e-12)  # only that token differs
+    assert measured[-1, 3] == pytest.approx(own, abs=1e-12)
+    assert measured[1, 4] == pytest.approx(whole, abs=1e-12)  # the last layer's last position is all that is read
 
 
 def test_what_cannot_be_measured_is_refused(traces):

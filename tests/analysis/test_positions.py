@@ -46,17 +46,17 @@ def test_likeness_depends_on_the_distance_alone() -> None:
 
 
 def test_facts_are_measured() -> None:
-    found, table = facts(16, 30), encoding(16, 30)
-    assert (found.lowest, found.highest) == (table.min(), table.max())
-    assert -1 <= found.lowest < found.highest <= 1
-    distance, first, second = found.nearest
+    facts_of_table, table = facts(16, 30), encoding(16, 30)
+    assert (facts_of_table.lowest, facts_of_table.highest) == (table.min(), table.max())
+    assert -1 <= facts_of_table.lowest < facts_of_table.highest <= 1
+    distance, first, second = facts_of_table.nearest
     assert distance == pytest.approx(np.linalg.norm(table[first] - table[second]))
     others = [np.linalg.norm(table[a] - table[b]) for a in range(30) for b in range(a)]
     assert distance == pytest.approx(min(others))
-    apart, (a, b), (c, d) = found.sums
+    apart, (a, b), (c, d) = facts_of_table.sums
     assert apart == pytest.approx(np.linalg.norm(table[a] + table[b] - table[c] - table[d]))
     assert apart > 0.01
-    assert found.longer == 0.0
+    assert facts_of_table.longer == 0.0
 
 
 def test_one_position_has_no_other_beside_it() -> None:

@@ -63,10 +63,10 @@ def test_row_norms_are_those_of_pythagoras() -> None:
 
 def test_norms_are_means_over_tokens() -> None:
     trace = Model.load("encoder", device="cpu", dtype="float64", layers=2).trace(ids=[1, 2, 3])
-    (found,) = residual_norms(trace)
-    assert found.stack == "encoder"
-    assert found.norms == pytest.approx([np.linalg.norm(trace[step], axis=1).mean() for step in found.steps])
-    assert found.norms[-1] == pytest.approx(math.sqrt(8), rel=1e-3)  # a fresh layer norm's rows have length √d
+    (stack,) = residual_norms(trace)
+    assert stack.stack == "encoder"
+    assert stack.norms == pytest.approx([np.linalg.norm(trace[step], axis=1).mean() for step in stack.steps])
+    assert stack.norms[-1] == pytest.approx(math.sqrt(8), rel=1e-3)  # a fresh layer norm's rows have length √d
 
 
 def test_padding_is_left_out() -> None:
@@ -76,5 +76,5 @@ def test_padding_is_left_out() -> None:
 
 
 def test_a_sentence_of_nothing_but_padding_still_has_norms() -> None:
-    (found,) = residual_norms(Model.load("encoder", device="cpu", pad_id=0).trace(ids=[0, 0]))
-    assert np.isfinite(found.norms).all()
+    (stack,) = residual_norms(Model.load("encoder", device="cpu", pad_id=0).trace(ids=[0, 0]))
+    assert np.isfinite(stack.norms).all()

@@ -26,20 +26,20 @@ def trace() -> Trace:
 def test_the_mean_is_the_loss_that_training_lessens(trace: Trace, smoothing: float) -> None:
     targets = np.array([TARGETS])
     loss, _ = cross_entropy(numpy_backend("float64"), trace["output.logits"][None].copy(), targets, smoothing)
-    found = score(trace, TARGETS, smoothing=smoothing)
-    assert found.cross_entropy == pytest.approx(loss.mean, abs=1e-12)
+    scored = score(trace, TARGETS, smoothing=smoothing)
+    assert scored.cross_entropy == pytest.approx(loss.mean, abs=1e-12)
 
 
 def test_every_token_by_hand(trace: Trace) -> None:
-    found = score(trace, TARGETS, temperature=0.5)
+    scored = score(trace, TARGETS, temperature=0.5)
     logits = trace["output.logits"] / 0.5
-    for token, position, target in zip(found.tokens, (0, 1), (2, 3), strict=True):
+    for token, position, target in zip(scored.tokens, (0, 1), (2, 3), strict=True):
         shares = np.exp(logits[position]) / np.exp(logits[position]).sum()
         assert (token.position, token.token) == (position, target)
         assert token.probability == pytest.approx(shares[target])
         assert token.rank == 1 + sum(shares > shares[target])
-    assert found.log_probability == pytest.approx(sum(math.log(token.probability) for token in found.tokens))
-    assert found.perplexity == pytest.approx(math.exp(-found.log_probability / 2))
+    assert scored.log_probability == pytest.approx(sum(math.log(token.probability) for token in scored.tokens))
+    assert scored.perplexity == pytest.approx(math.exp(-scored.log_probability / 2))
 
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan, math.inf])

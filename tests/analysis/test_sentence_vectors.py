@@ -34,51 +34,51 @@ def pooling(folder: Path, mode: str) -> Model:
 
 
 def test_parts_of_tokens_and_of_the_bias_add_up_to_the_vector(model):
-    found = sentence_vector(model.trace(ids=FIRST))
-    assert found.parts.shape == (len(FIRST) + 1, 16)
-    np.testing.assert_allclose(found.parts.sum(axis=0), found.whole, atol=1e-12)
-    assert found.parts[BIAS].any()
-    assert found.length == pytest.approx(1.0)
+    vector = sentence_vector(model.trace(ids=FIRST))
+    assert vector.parts.shape == (len(FIRST) + 1, 16)
+    np.testing.assert_allclose(vector.parts.sum(axis=0), vector.whole, atol=1e-12)
+    assert vector.parts[BIAS].any()
+    assert vector.length == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_shares_of_pairs_of_tokens_add_up_to_the_cosine(tmp_path, mode):
     model = pooling(tmp_path, mode)
     first, second = (sentence_vector(model.trace(ids=ids)) for ids in (FIRST, SECOND))
-    found = together(first, second)
+    pair = together(first, second)
     cosine = first.whole @ second.whole / np.linalg.norm(first.whole) / np.linalg.norm(second.whole)
-    assert found.cosine == pytest.approx(cosine, abs=1e-12)
-    assert found.shares.sum() == pytest.approx(cosine, abs=1e-12)
-    assert found.shares.shape == (len(FIRST) + 1, len(SECOND) + 1)
-    assert not found.shares[BIAS].any()
+    assert pair.cosine == pytest.approx(cosine, abs=1e-12)
+    assert pair.shares.sum() == pytest.approx(cosine, abs=1e-12)
+    assert pair.shares.shape == (len(FIRST) + 1, len(SECOND) + 1)
+    assert not pair.shares[BIAS].any()
 
 
 def test_they_do_behind_a_matrix_and_an_activation_too(model):
-    found = together(*(sentence_vector(model.trace(ids=ids)) for ids in (FIRST, SECOND)))
-    assert found.shares.sum() == pytest.approx(found.cosine, abs=1e-12)
+    pair = together(*(sentence_vector(model.trace(ids=ids)) for ids in (FIRST, SECOND)))
+    assert pair.shares.sum() == pytest.approx(pair.cosine, abs=1e-12)
 
 
 def test_a_sentence_of_a_batch_is_the_sentence_alone_and_padding_has_no_part(model):
     batch = model.trace(ids=[FIRST, [*SECOND, 0, 0]])
-    alone, found = sentence_vector(model.trace(ids=SECOND)), sentence_vector(batch, 1)
-    np.testing.assert_allclose(found.whole, alone.whole, atol=1e-12)
-    assert not found.parts[3:5].any()
+    alone, vector = sentence_vector(model.trace(ids=SECOND)), sentence_vector(batch, 1)
+    np.testing.assert_allclose(vector.whole, alone.whole, atol=1e-12)
+    assert not vector.parts[3:5].any()
 
 
 def test_the_largest_shares_are_named_whatever_their_sign():
     first = SentenceVector(np.array([1.0, 0.0]), np.array([[3.0, 0.0], [-2.0, 0.0], [0.0, 0.0]]))
     second = SentenceVector(np.array([1.0, 1.0]), np.array([[0.5, 1.0], [0.5, 0.0]]))
-    found = together(first, second).largest(3)
+    largest = together(first, second).largest(3)
     scale = np.sqrt(2.0)
-    assert [pair[:2] for pair in found] == [(0, 0), (0, BIAS), (1, 0)]
-    assert [pair[2] for pair in found] == pytest.approx([1.5 / scale, 1.5 / scale, -1.0 / scale])
+    assert [pair[:2] for pair in largest] == [(0, 0), (0, BIAS), (1, 0)]
+    assert [pair[2] for pair in largest] == pytest.approx([1.5 / scale, 1.5 / scale, -1.0 / scale])
 
 
 def test_a_vector_of_nothing_is_like_no_other():
     nothing = SentenceVector(np.zeros(2), np.zeros((2, 2)))
-    found = together(nothing, nothing)
-    assert found.cosine == 0.0
-    assert not found.shares.any()
+    pair = together(nothing, nothing)
+    assert pair.cosine == 0.0
+    assert not pair.shares.any()
 
 
 def test_a_model_without_modules_makes_no_vector():

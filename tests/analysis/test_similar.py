@@ -24,11 +24,11 @@ def royal(tmp_path: Path) -> Model:
 
 
 def test_king_minus_man_plus_woman_is_queen(royal: Model) -> None:
-    found = similar(royal.trace("king"), terms_of(royal, "king - man + woman"), 2)
-    assert royal.word(found[0][0]) == "queen"
+    nearest = similar(royal.trace("king"), terms_of(royal, "king - man + woman"), 2)
+    assert royal.word(nearest[0][0]) == "queen"
     unit = np.array(WORDS["king"]) / np.sqrt(2) - WORDS["man"] + np.array(WORDS["woman"])
     expected = unit @ WORDS["queen"] / (np.linalg.norm(unit) * np.sqrt(2))
-    assert found[0][1] == pytest.approx(expected, abs=1e-6)
+    assert nearest[0][1] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["question", "story", "encoder"])
@@ -38,9 +38,9 @@ def test_the_nearest_words_are_those_of_the_whole_table(name: str) -> None:
     table = trace["embedding.tokens.weight"].astype(float)
     cosines = table @ table[5] / (np.linalg.norm(table, axis=1) * np.linalg.norm(table[5]))
     cosines[5] = -2
-    found = similar(trace, [Term(5, 1)], 3)
-    assert [token for token, _ in found] == np.argsort(-cosines)[:3].tolist()
-    assert [cosine for _, cosine in found] == pytest.approx(np.sort(cosines)[::-1][:3])
+    nearest = similar(trace, [Term(5, 1)], 3)
+    assert [token for token, _ in nearest] == np.argsort(-cosines)[:3].tolist()
+    assert [cosine for _, cosine in nearest] == pytest.approx(np.sort(cosines)[::-1][:3])
 
 
 def test_a_word_of_byte_pairs_is_found_behind_its_space() -> None:
@@ -76,12 +76,12 @@ def test_words_that_a_file_of_vectors_lacks_are_no_neighbours(tmp_path: Path) ->
     words = tmp_path / "words.txt"
     words.write_text("king man woman queen sea")
     model = Model.load("encoder", vocabulary=words, vectors=vectors)
-    found = similar(model.trace("king"), terms_of(model, "king"), 10, among=model.has_vector)
-    assert [model.word(token) for token, _ in found] == ["man", "woman"]
+    nearest = similar(model.trace("king"), terms_of(model, "king"), 10, among=model.has_vector)
+    assert [model.word(token) for token, _ in nearest] == ["man", "woman"]
 
 
 def test_no_word_of_the_sum_is_found(royal: Model) -> None:
     terms = terms_of(royal, "king + man + woman")
-    found = {token for token, _ in similar(royal.trace("king"), terms, 100)}
-    assert found
-    assert found.isdisjoint(term.token for term in terms)
+    nearest = {token for token, _ in similar(royal.trace("king"), terms, 100)}
+    assert nearest
+    assert nearest.isdisjoint(term.token for term in terms)

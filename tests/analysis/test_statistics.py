@@ -12,23 +12,25 @@ from tui_transformer.analysis.statistics import statistics
 
 
 def test_statistics_are_those_of_the_whole_population() -> None:
-    found = statistics(np.array([[0.0, 3.0], [4.0, -3.0]], dtype=np.float32))
-    assert (found.count, found.masked) == (4, 0)
-    assert (found.mean, found.low, found.high) == (1.0, -3.0, 4.0)
-    assert found.deviation == pytest.approx(math.sqrt(30 / 4))
-    assert found.norm == pytest.approx(math.sqrt(34))
-    assert found.zeros == 0.25
+    numbers = statistics(np.array([[0.0, 3.0], [4.0, -3.0]], dtype=np.float32))
+    assert (numbers.count, numbers.masked) == (4, 0)
+    assert (numbers.mean, numbers.low, numbers.high) == (1.0, -3.0, 4.0)
+    assert numbers.deviation == pytest.approx(math.sqrt(30 / 4))
+    assert numbers.norm == pytest.approx(math.sqrt(34))
+    assert numbers.zeros == 0.25
 
 
 def test_masked_cells_are_counted_and_left_out() -> None:
-    found = statistics(np.array([1.0, -math.inf, math.nan, 3.0, math.inf]))
-    assert (found.count, found.masked, found.mean, found.low, found.high) == (2, 3, 2.0, 1.0, 3.0)
+    numbers = statistics(np.array([1.0, -math.inf, math.nan, 3.0, math.inf]))
+    assert (numbers.count, numbers.masked, numbers.mean, numbers.low, numbers.high) == (2, 3, 2.0, 1.0, 3.0)
 
 
 def test_statistics_of_nothing_are_not_numbers() -> None:
-    found = statistics(np.full((2, 2), -np.inf))
-    assert (found.count, found.masked) == (0, 4)
-    assert all(map(math.isnan, (found.mean, found.deviation, found.low, found.high, found.norm, found.zeros)))
+    numbers = statistics(np.full((2, 2), -np.inf))
+    assert (numbers.count, numbers.masked) == (0, 4)
+    assert all(
+        map(math.isnan, (numbers.mean, numbers.deviation, numbers.low, numbers.high, numbers.norm, numbers.zeros))
+    )
 
 
 def test_sums_run_in_float64() -> None:
@@ -38,8 +40,8 @@ def test_sums_run_in_float64() -> None:
 
 
 def test_whole_numbers_have_statistics() -> None:
-    found = statistics(np.array([1, 2, 3, 0]))
-    assert (found.mean, found.zeros) == (1.5, 0.25)
+    numbers = statistics(np.array([1, 2, 3, 0]))
+    assert (numbers.mean, numbers.zeros) == (1.5, 0.25)
 
 
 def test_counts_and_edges_of_known_values() -> None:

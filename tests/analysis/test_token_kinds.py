@@ -23,9 +23,9 @@ from tui_transformer.model import Model
 def test_special_and_separating_tokens_of_a_vocabulary(folder: str, special: set[str], separating: set[str]) -> None:
     words = Model.load(REFERENCES / folder, device="cpu").vocabulary
     assert words is not None
-    found = {word for i, word in enumerate(words.words) if is_special(words, i)}
-    assert special <= found
-    assert not found & {"[MASK]", "<mask>", "[UNK]", "<unk>", "the"}
+    marks = {word for i, word in enumerate(words.words) if is_special(words, i)}
+    assert special <= marks
+    assert not marks & {"[MASK]", "<mask>", "[UNK]", "<unk>", "the"}
     parting = {word for i, word in enumerate(words.words) if is_separator(words, i)}
     assert separating & set(words.words) <= parting
     assert not parting & {"[CLS]", "<s>", "[PAD]", "<pad>", "the", "[MASK]", "<mask>"}

@@ -16,7 +16,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from command_line import REFERENCES, Run
 
-from tui_transformer.model.found import find_model
+from tui_transformer.model.local_models import find_model
 
 NAME, COMMIT = "org/tiny", "abc123"
 IN_THE_HUB = ("config.json", "model.safetensors", "tokenizer.json")

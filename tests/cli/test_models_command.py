@@ -11,7 +11,7 @@ from command_line import REFERENCES, Run
 
 from tui_transformer.cli import models
 from tui_transformer.errors import InputError
-from tui_transformer.model.found import TRAINED, find_model, found_models, trained_models
+from tui_transformer.model.local_models import TRAINED, find_model, local_models, trained_models
 
 OWN = "tui_transformer"
 
@@ -104,7 +104,7 @@ def test_whatever_goes_wrong_with_one_the_others_are_listed(
 def test_a_list_of_files_that_cannot_be_decoded_belongs_to_no_model(site: Path) -> None:
     install(site, "odd_package", [])
     (site / "odd_package-1.0.dist-info" / "RECORD").write_bytes(b"\xff.safetensors,sha256=x,1\n")
-    assert {found.source for found in found_models()} == {"trained"}
+    assert {found.source for found in local_models()} == {"trained"}
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="permissions do not bind this user")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from command_line import REFERENCES, Run
 
-from tui_transformer.model import found
+from tui_transformer.model import local_models
 
 FOLDER = Path(__file__).parent.parent / "sentences" / "bert"
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "dog", "cat", "sleeps", "the"]
@@ -67,12 +67,15 @@ def test_a_model_without_vectors_and_options_that_say_other_sentences_are_refuse
 
 
 def test_without_a_model_the_first_on_this_computer_is_taken(run: Run, folder: Path, monkeypatch) -> None:
-    places = (found.Found("other", "folder", REFERENCES / "bert"), found.Found(str(folder), "folder", folder))
-    monkeypatch.setattr(found, "found_models", lambda: places)
+    places = (
+        local_models.LocalModel("other", "folder", REFERENCES / "bert"),
+        local_models.LocalModel(str(folder), "folder", folder),
+    )
+    monkeypatch.setattr(local_models, "local_models", lambda: places)
     ended = run("similar", "a dog", "a cat")
     assert ended.code == 0
     assert ended.err.splitlines()[-1] == "vectors by small"
-    monkeypatch.setattr(found, "found_models", tuple)
+    monkeypatch.setattr(local_models, "local_models", tuple)
     none = run("similar", "a dog", "a cat")
     assert (none.code, "--model" in none.err) == (1, True)
 

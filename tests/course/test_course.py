@@ -42,8 +42,8 @@ def test_texts_are_translated_and_what_is_left_out_is_english(tmp_path: Path) ->
     assert german.task == english.task
     assert german.model == english.model
     assert german.mistakes["in_bits"] == english.mistakes["in_bits"]
-    found = check(german, german.wrong, function="summed")
-    assert (found.cause, found.says) == ("loss-sum", "Teile durch die Anzahl.")
+    verdict = check(german, german.wrong, function="summed")
+    assert (verdict.cause, verdict.says) == ("loss-sum", "Teile durch die Anzahl.")
 
 
 BROKEN = {

@@ -36,9 +36,9 @@ def read(path):
 names = {}
 exec(Path(sys.argv[1]).read_text(encoding="utf-8"), names)
 inputs = {each.stem: read(each) for each in Path(sys.argv[-1]).iterdir()}
-found = names[sys.argv[2]](**inputs)
+result = names[sys.argv[2]](**inputs)
 answers = sys.argv[3].split(",")
-for name, array in zip(answers, [found] if len(answers) == 1 else found):
+for name, array in zip(answers, [result] if len(answers) == 1 else result):
     print(f"{name}:")
     array = np.asarray(array)
     for row in array.reshape(-1, array.shape[-1] if array.ndim else 1):
@@ -59,33 +59,33 @@ def test_there_are_fifteen() -> None:
 
 @pytest.mark.parametrize("name", EXERCISES)
 def test_the_solution_is_right(name: str) -> None:
-    found = check(EXERCISES[name], EXERCISES[name].solution)
-    assert found.passed, found.says
+    verdict = check(EXERCISES[name], EXERCISES[name].solution)
+    assert verdict.passed, verdict.says
 
 
 @pytest.mark.parametrize(("name", "function"), MISTAKES)
 def test_the_planted_mistake_is_named(name: str, function: str) -> None:
     exercise = EXERCISES[name]
-    found = check(exercise, exercise.wrong, function=function)
-    assert not found.passed
-    assert found.cause == exercise.mistakes[function].cause, found.says
-    assert "It matches" in found.says
-    assert found.place
+    verdict = check(exercise, exercise.wrong, function=function)
+    assert not verdict.passed
+    assert verdict.cause == exercise.mistakes[function].cause, verdict.says
+    assert "It matches" in verdict.says
+    assert verdict.place
 
 
 @pytest.mark.parametrize("name", EXERCISES)
 def test_the_solution_is_right_as_text_of_six_digits(tmp_path: Path, name: str) -> None:
     exercise = EXERCISES[name]
-    found = check_command(exercise, command(tmp_path, exercise, exercise.solution, exercise.function))
-    assert found.passed, (found.says, found.printed)
+    verdict = check_command(exercise, command(tmp_path, exercise, exercise.solution, exercise.function))
+    assert verdict.passed, (verdict.says, verdict.printed)
 
 
 @pytest.mark.parametrize(("name", "function"), MISTAKES)
 def test_the_planted_mistake_is_named_from_text_of_six_digits(tmp_path: Path, name: str, function: str) -> None:
     exercise = EXERCISES[name]
-    found = check_command(exercise, command(tmp_path, exercise, exercise.wrong, function))
-    assert not found.passed
-    assert found.cause == exercise.mistakes[function].cause, found.says
+    verdict = check_command(exercise, command(tmp_path, exercise, exercise.wrong, function))
+    assert not verdict.passed
+    assert verdict.cause == exercise.mistakes[function].cause, verdict.says
 
 
 @pytest.mark.parametrize("name", EXERCISES)

@@ -18,8 +18,8 @@ def test_broken_exercises(tmp_path, count):
 
     def check(data: bytes) -> None:
         path.write_bytes(data)
-        found = read_or_refused(lambda: read_exercise(tmp_path), path)
-        assert found is None or (found.inputs and found.answers and found.function.isidentifier())
+        exercise = read_or_refused(lambda: read_exercise(tmp_path), path)
+        assert exercise is None or (exercise.inputs and exercise.answers and exercise.function.isidentifier())
 
     hold(count, check, data=damaged(WHOLE))
 

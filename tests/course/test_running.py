@@ -42,10 +42,10 @@ SAID = {
 def test_what_is_wrong_is_said(tmp_path: Path, body: str) -> None:
     file = tmp_path / "scores.py"
     file.write_text(SIGNATURE + body + "\n", encoding="utf-8")
-    found = check(SCORES, file, QUICK)
-    assert not found.passed
-    assert SAID[body] in found.says
-    assert len(found.says.splitlines()) == 1
+    verdict = check(SCORES, file, QUICK)
+    assert not verdict.passed
+    assert SAID[body] in verdict.says
+    assert len(verdict.says.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_a_right_answer_may_be_returned_in_many_ways(tmp_path: Path, answer: str
     file = tmp_path / "scores.py"
     right = "query @ key.swapaxes(-1, -2) / np.sqrt(8)"
     file.write_text(SIGNATURE + f"    return {answer % right}\n", encoding="utf-8")
-    found = check(SCORES, file, QUICK)
-    assert found.passed, found.says
+    verdict = check(SCORES, file, QUICK)
+    assert verdict.passed, verdict.says
 
 
 def test_keys_before_queries_are_named_and_so_is_an_answer_that_is_left_out(tmp_path: Path) -> None:
@@ -70,8 +70,8 @@ def test_keys_before_queries_are_named_and_so_is_an_answer_that_is_left_out(tmp_
 def test_an_endless_loop_is_ended(tmp_path: Path) -> None:
     file = tmp_path / "scores.py"
     file.write_text(SIGNATURE + "    while True: pass\n", encoding="utf-8")
-    found = check(SCORES, file, Limits(seconds=1.0))
-    assert found.says == "scores.py: does not end within 1 s: is there an endless loop?"
+    verdict = check(SCORES, file, Limits(seconds=1.0))
+    assert verdict.says == "scores.py: does not end within 1 s: is there an endless loop?"
 
 
 def test_a_missing_function_is_said_with_its_signature(tmp_path: Path) -> None:
@@ -83,9 +83,9 @@ def test_a_missing_function_is_said_with_its_signature(tmp_path: Path) -> None:
 def test_what_is_printed_is_kept_and_not_taken_for_the_answer(tmp_path: Path) -> None:
     file = tmp_path / "scores.py"
     file.write_text("print('\\x1b[31mred')\n" + SCORES.solution.read_text(encoding="utf-8"), encoding="utf-8")
-    found = check(SCORES, file, QUICK)
-    assert found.passed
-    assert found.printed == "\x1b[31mred\n"
+    verdict = check(SCORES, file, QUICK)
+    assert verdict.passed
+    assert verdict.printed == "\x1b[31mred\n"
 
 
 def test_a_file_beside_the_answer_can_be_imported(tmp_path: Path) -> None:
@@ -120,9 +120,9 @@ COMMANDS = {
 
 @pytest.mark.parametrize("program", COMMANDS)
 def test_what_is_wrong_with_a_program_is_said(program: str) -> None:
-    found = check_command(SCORES, [sys.executable, "-c", program], QUICK)
-    assert not found.passed
-    assert COMMANDS[program] in found.says
+    verdict = check_command(SCORES, [sys.executable, "-c", program], QUICK)
+    assert not verdict.passed
+    assert COMMANDS[program] in verdict.says
 
 
 def test_a_program_that_is_not_there_is_said() -> None:
@@ -170,6 +170,6 @@ def test_a_program_in_c_is_told_what_it_divides_by(tmp_path: Path, by: str, caus
     subprocess.run(
         [compiler, f"-DDIVIDED_BY={by}", "-o", program, str(tmp_path / "scores.c"), "-lm"], check=True, timeout=60
     )
-    found = check_command(SCORES, [program], QUICK)
-    assert found.passed == (cause is None), found.says
-    assert found.cause == cause
+    verdict = check_command(SCORES, [program], QUICK)
+    assert verdict.passed == (cause is None), verdict.says
+    assert verdict.cause == cause

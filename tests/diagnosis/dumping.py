@@ -59,23 +59,23 @@ def dumped(arrays: Mapping[str, np.ndarray], precision: Precision = FLOAT32) -> 
 
 
 def hidden_states(arrays: Arrays) -> Arrays:
-    """What `output_hidden_states` gives: what enters each layer, and what leaves the last."""
+    """The arrays of `output_hidden_states`: the input of each layer, and the output of the last."""
     outputs = [name for name in arrays if name.endswith(".output") and name.count(".") == 2]
     entrance = "embedding.output" if "embedding.output" in arrays else "embedding.tokens"
-    found = {"hidden_states_0": arrays[entrance]}
+    states = {"hidden_states_0": arrays[entrance]}
     for i, name in enumerate(outputs, 1):
-        found[f"hidden_states_{i}"] = arrays[name]
+        states[f"hidden_states_{i}"] = arrays[name]
     last = next((name for name in arrays if name in ("encoder.norm", "decoder.norm")), None)
-    return found | ({f"hidden_states_{len(outputs)}": arrays[last]} if last else {})
+    return states | ({f"hidden_states_{len(outputs)}": arrays[last]} if last else {})
 
 
 HOOKED = (".query", ".key", ".value", "self_attention.output", ".hidden", "feed_forward.output", ".gate")
 
 
 def projections(arrays: Arrays) -> Arrays:
-    """What hooks on the linear modules give."""
-    beside = ("embedding.output", "embedding.tokens")
-    return {name: array for name, array in arrays.items() if name.endswith((*HOOKED, *beside))}
+    """The arrays that hooks on the linear modules give."""
+    others = ("embedding.output", "embedding.tokens")
+    return {name: array for name, array in arrays.items() if name.endswith((*HOOKED, *others))}
 
 
 def logits(arrays: Arrays) -> Arrays:
@@ -150,12 +150,12 @@ MODULES = {
 
 def renamed(arrays: Arrays, names: Mapping[str, str]) -> Arrays:
     """The arrays that have a name in a convention, under it."""
-    found = {}
+    by_name = {}
     for ours, theirs in names.items():
         for i in range(2 if "{}" in ours else 1):
             if ours.format(i) in arrays:
-                found[theirs.format(i)] = arrays[ours.format(i)]
-    return found
+                by_name[theirs.format(i)] = arrays[ours.format(i)]
+    return by_name
 
 
 def coarse_bits(array: np.ndarray) -> np.ndarray:

@@ -108,7 +108,7 @@ OF = {
     ),
 }
 SAID = {"heads-read": "heads-order", "softmax-heads": "softmax-axis", "mask-on-itself": "mask-shifted"}
-"""What is called the same as another mistake."""
+"""Mistakes that have the same name as another."""
 
 UNSEEN = {("llama", "position-off-by-one")}
 """Scores depend on the distance alone: where all places are one more, only what is turned is another."""
@@ -121,13 +121,13 @@ CASES = [
 ]
 
 
-def found(name: str, fault: str, part: str) -> Diagnosis:
+def diagnosed(name: str, fault: str, part: str) -> Diagnosis:
     return diagnose(dumped(PARTS[part](computed(name, fault))), model_of(name))
 
 
 @pytest.mark.parametrize(("name", "fault", "part"), CASES)
 def test_the_planted_mistake_is_named(name: str, fault: str, part: str) -> None:
-    first = found(name, fault, part).first
+    first = diagnosed(name, fault, part).first
     assert first is not None
     assert first.cause == SAID.get(fault, fault), first.says
 
@@ -135,7 +135,7 @@ def test_the_planted_mistake_is_named(name: str, fault: str, part: str) -> None:
 @pytest.mark.parametrize("name", OF)
 @pytest.mark.parametrize("part", PARTS)
 def test_a_right_dump_gives_nothing(name: str, part: str) -> None:
-    diagnosis = found(name, "", part)
+    diagnosis = diagnosed(name, "", part)
     assert diagnosis.first is None, diagnosis.first
     assert all(step.verdict == "agrees" for step in diagnosis.steps)
 
@@ -182,8 +182,8 @@ def test_padding_is_masked_and_its_rows_are_not_compared(fault: str, key: str) -
     if key == "attention_mask":
         model = model_of("post")
         ids[key] = held(key, np.array([[1, 1, 1, 1, 1, 0, 0]]), FLOAT32)
-    found = diagnose(Dump(dump.path, {**dump.tensors, **ids}), model).first
-    assert (found and found.cause) == (fault or None), found
+    first = diagnose(Dump(dump.path, {**dump.tensors, **ids}), model).first
+    assert (first and first.cause) == (fault or None), first
 
 
 def test_a_causal_mask_where_all_keys_are_visible_is_seen() -> None:
@@ -227,7 +227,7 @@ def test_what_follows_from_a_mistake_is_not_blamed() -> None:
 
 
 def test_the_sentence_says_what_to_mend() -> None:
-    first = found("post", "scale-d_model", "every step").first
+    first = diagnosed("post", "scale-d_model", "every step").first
     assert first is not None
     assert first.says.startswith("encoder.0.self_attention.scaled differs first (relative ")
     assert first.says.endswith("It matches when divided by √d_model: divide by √d_k = √8 instead of √16.")
@@ -274,8 +274,8 @@ def buckets(n: int, *, both: bool, count: int = 8, limit: int = 16, sign: int = 
     distance = np.abs(relative) if both else np.maximum(-relative, 0)
     exact = side // 2
     far = exact + (np.log(np.maximum(distance, 1) / exact) / np.log(limit / exact) * (side - exact)).astype(int)
-    found = np.where(distance < exact, distance, np.minimum(far, side - 1))
-    return found + side * (relative > 0) if both else found
+    numbers = np.where(distance < exact, distance, np.minimum(far, side - 1))
+    return numbers + side * (relative > 0) if both else numbers
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_its_log_is_read_and_its_mistake_is_named(program: Path, model: Model, f
     run = subprocess.run([program / "encoder", fault], cwd=program, capture_output=True, text=True, check=True)
     log = program / f"{fault}.log"
     log.write_text(run.stdout)
-    found = diagnose(open_dump(log), model, Input(np.array([IDS])))
-    assert (found.first and found.first.cause) == cause, found.first
-    assert len(found.steps) > 20
-    assert not found.unmatched
+    diagnosis = diagnose(open_dump(log), model, Input(np.array([IDS])))
+    assert (diagnosis.first and diagnosis.first.cause) == cause, diagnosis.first
+    assert len(diagnosis.steps) > 20
+    assert not diagnosis.unmatched

@@ -99,8 +99,8 @@ def test_broken_maps_of_names(tmp_path, name, count):
 
     def check(content: bytes) -> None:
         path.write_bytes(content)
-        found = read_or_refused(lambda: read_map(path), path)
-        assert all(isinstance(step, str) for step in (found or {}).values()), found
+        names = read_or_refused(lambda: read_map(path), path)
+        assert all(isinstance(step, str) for step in (names or {}).values()), names
 
     broken = damaged(as_json(names) if path.suffix == ".json" else lines)
     hold(count, check, content=st.one_of(broken, changed(names).map(as_json)) if path.suffix == ".json" else broken)

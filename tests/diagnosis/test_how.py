@@ -1,4 +1,4 @@
-"""What `diff --how` prints is run as it stands, and what it writes is read and agrees with the model."""
+"""Code that `diff --how` prints is run as it stands, and its dump is read and agrees with the model."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = snippet("numpy").replace('["encoder.0.output"] = x', '["encoder.0.output"] = leaves')
     exec(text, given | {"leaves": trace["encoder.0.output"]})  # noqa: S102 - the project's own text
     dump = open_dump(tmp_path / "dump.npz")
-    found = diagnose(dump, model, Input(dump.ids))
-    assert found.first is None
-    assert len(found.steps) == 6
+    diagnosis = diagnose(dump, model, Input(dump.ids))
+    assert diagnosis.first is None
+    assert len(diagnosis.steps) == 6
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
@@ -52,9 +52,9 @@ def test_cpp(tmp_path: Path) -> None:
     subprocess.run(["g++", "-o", tmp_path / "a.out", tmp_path / "a.cpp"], check=True)
     log = subprocess.run([tmp_path / "a.out"], capture_output=True, text=True, check=True).stdout
     (tmp_path / "run.log").write_text(log, encoding="utf-8")
-    found = diagnose(open_dump(tmp_path / "run.log"), model, Input(np.array([IDS])))
-    assert found.first is None
-    assert {each.step for each in found.steps} == set(headings.values())
+    diagnosis = diagnose(open_dump(tmp_path / "run.log"), model, Input(np.array([IDS])))
+    assert diagnosis.first is None
+    assert {each.step for each in diagnosis.steps} == set(headings.values())
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "gemma2", "mixtral"])
@@ -73,6 +73,6 @@ def test_hooks_on_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         text = text.replace(', "logits": out.logits.float().numpy()', "")
     exec(text, given | {"input_ids": ids})  # noqa: S102 - the project's own text
     dump = open_dump(next(tmp_path.glob("dump.*")))
-    found = diagnose(dump, Model.load(folder, device="cpu"), Input(dump.ids))
-    assert found.first is None, found.first
-    assert len(found.steps) >= 5
+    diagnosis = diagnose(dump, Model.load(folder, device="cpu"), Input(dump.ids))
+    assert diagnosis.first is None, diagnosis.first
+    assert len(diagnosis.steps) >= 5

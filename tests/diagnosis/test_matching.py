@@ -43,16 +43,16 @@ def with_shape(step: str, change: Callable[[np.ndarray], np.ndarray], fault: str
     ],
 )
 def test_an_array_in_another_order_is_recognised_and_that_is_said(step: str, change, assumed: str) -> None:
-    found = with_shape(step, change)
-    assert found.first is None, found.first
-    assert len(found.steps) == len(computed("post"))
-    assert any(assumed in each and step in each for each in found.assumed) if assumed else not found.assumed
+    diagnosis = with_shape(step, change)
+    assert diagnosis.first is None, diagnosis.first
+    assert len(diagnosis.steps) == len(computed("post"))
+    assert any(assumed in each and step in each for each in diagnosis.assumed) if assumed else not diagnosis.assumed
 
 
 def test_an_array_in_another_order_is_still_blamed_for_a_mistake() -> None:
-    found = with_shape(f"{AT}.scaled", lambda x: x[None], "scale-d_k")
-    assert found.first is not None
-    assert found.first.cause == "scale-d_k"
+    diagnosis = with_shape(f"{AT}.scaled", lambda x: x[None], "scale-d_k")
+    assert diagnosis.first is not None
+    assert diagnosis.first.cause == "scale-d_k"
 
 
 def test_scores_may_be_those_after_dividing_and_masking() -> None:
@@ -60,10 +60,10 @@ def test_scores_may_be_those_after_dividing_and_masking() -> None:
     at = "decoder.0.self_attention"
     del arrays[f"{at}.scaled"]
     later = np.where(np.isneginf(arrays[f"{at}.masked"]), -1e9, arrays[f"{at}.masked"])
-    found = diagnose(dumped(arrays | {f"{at}.scores": later}), model_of("pre"))
-    assert found.first is None
-    assert any("masked, not scores" in each for each in found.assumed)
-    assert any("-1e+09 stands for −∞" in each for each in found.assumed)
+    diagnosis = diagnose(dumped(arrays | {f"{at}.scores": later}), model_of("pre"))
+    assert diagnosis.first is None
+    assert any("masked, not scores" in each for each in diagnosis.assumed)
+    assert any("-1e+09 stands for −∞" in each for each in diagnosis.assumed)
 
 
 @pytest.mark.parametrize("number", [-1e4, -1e9, float(np.finfo(np.float32).min)])
@@ -93,9 +93,9 @@ def test_fused_matrices_are_taken_apart(tmp_path: Path) -> None:
     trace = model.trace(ids=IDS)
     at = "decoder.0.self_attention"
     fused = np.concatenate([merged(trace[f"{at}.{name}"]) for name in ("query", "key", "value")], axis=-1)
-    found = diagnose(dumped({"transformer.h.0.attn.c_attn": fused[None]}), model)
-    assert [each.step for each in found.steps] == [f"{at}.query", f"{at}.key", f"{at}.value"]
-    assert found.first is None
+    diagnosis = diagnose(dumped({"transformer.h.0.attn.c_attn": fused[None]}), model)
+    assert [each.step for each in diagnosis.steps] == [f"{at}.query", f"{at}.key", f"{at}.value"]
+    assert diagnosis.first is None
     wrong = fused.copy()
     wrong[:, -1] += 1
     first = diagnose(dumped({"h.0.attn.c_attn": wrong}), model).first
@@ -106,9 +106,9 @@ def test_fused_matrices_are_taken_apart(tmp_path: Path) -> None:
 def test_the_first_axis_may_count_layers() -> None:
     arrays = computed("post")
     states = [arrays["embedding.output"], arrays["encoder.0.output"], arrays["encoder.1.output"]]
-    found = diagnose(dumped({"hidden_states": np.stack(states)[:, None]}), model_of("post"))
-    assert [each.theirs for each in found.steps] == ["hidden_states[0]", "hidden_states[1]", "hidden_states[2]"]
-    assert found.first is None
+    diagnosis = diagnose(dumped({"hidden_states": np.stack(states)[:, None]}), model_of("post"))
+    assert [each.theirs for each in diagnosis.steps] == ["hidden_states[0]", "hidden_states[1]", "hidden_states[2]"]
+    assert diagnosis.first is None
 
 
 def test_ggml_sizes_name_the_fastest_axis_first() -> None:
@@ -126,9 +126,9 @@ def test_rows_in_the_order_of_gguf_files_are_recognised() -> None:
     query = np.array(model.trace(ids=IDS)["decoder.0.self_attention.query"])
     half = query.shape[-1] // 2
     paired = np.stack([query[..., :half], query[..., half:]], -1).reshape(query.shape)
-    found = diagnose(dumped({"Qcur-0": merged(paired)}), model)
-    assert found.first is None
-    assert any("GGUF" in each for each in found.assumed)
+    diagnosis = diagnose(dumped({"Qcur-0": merged(paired)}), model)
+    assert diagnosis.first is None
+    assert any("GGUF" in each for each in diagnosis.assumed)
 
 
 @pytest.mark.parametrize(
@@ -182,9 +182,9 @@ NAMED = {
 def test_names_of_every_habit_are_understood() -> None:
     model = model_of("post")
     names = names_for(model, model.program(7))
-    found = {name.strip(): step for step, many in NAMED.items() for name in many.split(";")}
-    steps = {name: {step for target in names.find(name) for step in target.steps} for name in found}
-    assert {name: wanted for name, wanted in found.items() if wanted not in steps[name]} == {}
+    habits = {name.strip(): step for step, many in NAMED.items() for name in many.split(";")}
+    steps = {name: {step for target in names.find(name) for step in target.steps} for name in habits}
+    assert {name: wanted for name, wanted in habits.items() if wanted not in steps[name]} == {}
 
 
 def test_what_a_name_leaves_open_its_shape_and_its_values_say() -> None:
@@ -195,14 +195,14 @@ def test_what_a_name_leaves_open_its_shape_and_its_values_say() -> None:
         "x1": arrays["encoder.0.output"],
         "output": arrays["output.logits"],
     }
-    found = diagnose(dumped(parts), model_of("post"))
-    assert {each.theirs: each.step for each in found.steps} == {
+    diagnosis = diagnose(dumped(parts), model_of("post"))
+    assert {each.theirs: each.step for each in diagnosis.steps} == {
         "ffn_1": f"{at}.feed_forward.output",
         "l1_attn": f"{at}.self_attention.weights",
         "x1": "encoder.0.feed_forward.norm",
         "output": "output.logits",
     }
-    assert found.first is None
+    assert diagnosis.first is None
 
 
 def test_norms_of_a_decoder_beside_an_encoder_are_counted_by_their_sublayers() -> None:
@@ -232,10 +232,10 @@ def test_what_is_no_step_is_taken_for_none(name: str) -> None:
 def test_heads_that_are_printed_alone_are_put_together() -> None:
     arrays = computed("post", "scale-missing")
     parts = {f"head {i} {name}": arrays[f"{AT}.{name}"][i] for i in range(2) for name in ("scores", "scaled")}
-    found = diagnose(dumped(parts), model_of("post"))
-    assert [each.step for each in found.steps] == [SCORES, f"{AT}.scaled"]
-    assert found.first is not None
-    assert found.first.cause == "scale-missing"
+    diagnosis = diagnose(dumped(parts), model_of("post"))
+    assert [each.step for each in diagnosis.steps] == [SCORES, f"{AT}.scaled"]
+    assert diagnosis.first is not None
+    assert diagnosis.first.cause == "scale-missing"
 
 
 def test_a_heading_that_comes_once_a_layer_and_head_is_of_each_in_turn(tmp_path: Path) -> None:
@@ -246,9 +246,9 @@ def test_a_heading_that_comes_once_a_layer_and_head_is_of_each_in_turn(tmp_path:
             rows = arrays[f"encoder.{layer}.self_attention.scores"][head]
             blocks.append("Scores:\n" + "\n".join(" ".join(f"{x:.8g}" for x in row) for row in rows))
     (tmp_path / "run.log").write_text("\n".join(blocks))
-    found = diagnose(open_dump(tmp_path / "run.log"), model_of("post"), Input(np.array([IDS])))
-    assert [each.step for each in found.steps] == [SCORES, "encoder.1.self_attention.scores"]
-    assert found.first is None
+    diagnosis = diagnose(open_dump(tmp_path / "run.log"), model_of("post"), Input(np.array([IDS])))
+    assert [each.step for each in diagnosis.steps] == [SCORES, "encoder.1.self_attention.scores"]
+    assert diagnosis.first is None
 
 
 def test_a_log_with_sizes_and_heads_in_its_headings_is_read_whole(tmp_path: Path) -> None:
@@ -264,14 +264,14 @@ def test_a_log_with_sizes_and_heads_in_its_headings_is_read_whole(tmp_path: Path
         rows = "\n".join(" ".join(f"{x:.8g}" for x in row) for row in arrays[f"{at}.concat"])
         blocks.append(f"--- Concatenated heads (7x16) ---\n{rows}\n")
     (tmp_path / "run.log").write_text("\n".join(blocks))
-    found = diagnose(open_dump(tmp_path / "run.log"), model_of("post"), Input(np.array([IDS])))
+    diagnosis = diagnose(open_dump(tmp_path / "run.log"), model_of("post"), Input(np.array([IDS])))
     parts = ("scores", "scaled", "weights", "concat")
-    assert [each.step for each in found.steps] == [
+    assert [each.step for each in diagnosis.steps] == [
         f"encoder.{i}.self_attention.{part}" for i in (0, 1) for part in parts
     ]
-    assert found.unmatched == ()
-    assert found.first is not None
-    assert (found.first.step, found.first.cause) == (f"{AT}.scaled", "scale-d_model")
+    assert diagnosis.unmatched == ()
+    assert diagnosis.first is not None
+    assert (diagnosis.first.step, diagnosis.first.cause) == (f"{AT}.scaled", "scale-d_model")
 
 
 def test_own_names_are_said_in_a_file(tmp_path: Path) -> None:
@@ -279,9 +279,9 @@ def test_own_names_are_said_in_a_file(tmp_path: Path) -> None:
     path.write_text(f"# mine\nmy_first = {QUERY}\nmy_second = {SCORES}  # of all heads\n")
     arrays = computed("post")
     dump = dumped({"my_first": arrays[QUERY], "my_second": arrays[SCORES], "my_third": arrays[QUERY]})
-    found = diagnose(dump, model_of("post"), own=read_map(path))
-    assert [each.theirs for each in found.steps] == ["my_first", "my_second"]
-    assert found.unmatched == ("my_third",)
+    diagnosis = diagnose(dump, model_of("post"), own=read_map(path))
+    assert [each.theirs for each in diagnosis.steps] == ["my_first", "my_second"]
+    assert diagnosis.unmatched == ("my_third",)
 
 
 @pytest.mark.parametrize("text", ["my_first", "a = \n", '{"a": 3}'])
@@ -299,10 +299,10 @@ def test_nothing_in_common_lists_both_sides_and_guesses() -> None:
 
 def test_an_array_of_another_size_is_said() -> None:
     arrays = computed("post")
-    found = diagnose(dumped(arrays | {QUERY: np.zeros((3, 5))}), model_of("post"))
-    assert any("3 × 5 does not fit 2 × 7 × 8" in each for each in found.unmatched)
-    assert found.first is not None
-    assert found.first.step == QUERY
+    diagnosis = diagnose(dumped(arrays | {QUERY: np.zeros((3, 5))}), model_of("post"))
+    assert any("3 × 5 does not fit 2 × 7 × 8" in each for each in diagnosis.unmatched)
+    assert diagnosis.first is not None
+    assert diagnosis.first.step == QUERY
 
 
 def test_a_dump_without_token_ids_asks_for_them() -> None:
@@ -315,6 +315,6 @@ def test_a_dump_without_token_ids_asks_for_them() -> None:
 )
 def test_published_values_of_every_family_agree(family: str) -> None:
     folder = REFERENCES / family
-    found = diagnose(open_dump(folder / "expected.npz"), Model.load(folder))
-    assert found.first is None, found.first
-    assert len(found.steps) >= 5
+    diagnosis = diagnose(open_dump(folder / "expected.npz"), Model.load(folder))
+    assert diagnosis.first is None, diagnosis.first
+    assert len(diagnosis.steps) >= 5

@@ -30,9 +30,9 @@ def changed(family: str, folder: Path, hook: str) -> Path:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_cache_of_the_library_agrees_from_embedding_to_logits(family: str) -> None:
-    found = diagnosed(HERE / "transformer_lens" / f"{family}.npz", family)
-    assert found.first is None
-    compared = {each.step for each in found.steps}
+    diagnosis = diagnosed(HERE / "transformer_lens" / f"{family}.npz", family)
+    assert diagnosis.first is None
+    compared = {each.step for each in diagnosis.steps}
     layers = {"self_attention.weights", "self_attention.masked", "self_attention.context", "feed_forward.output"}
     assert {f"decoder.{i}.{step}" for i in (0, 1) for step in layers} <= compared
     assert "decoder.norm" in compared
@@ -41,8 +41,8 @@ def test_a_cache_of_the_library_agrees_from_embedding_to_logits(family: str) -> 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_hook_is_of_the_layer_in_its_name(family: str) -> None:
-    found = diagnosed(HERE / "transformer_lens" / f"{family}.npz", family)
-    for each in found.steps:
+    diagnosis = diagnosed(HERE / "transformer_lens" / f"{family}.npz", family)
+    for each in diagnosis.steps:
         number = each.theirs.removeprefix("blocks.").partition(".")[0]
         if each.theirs.startswith("blocks.") and ".hook_resid_pre" not in each.theirs:
             assert each.step.startswith(f"decoder.{number}."), each.theirs

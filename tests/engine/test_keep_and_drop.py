@@ -21,7 +21,7 @@ IDS = [2, 5, 3, 6, 4, 7, 1]
 SIZES = {"layers": 3, "heads": 4, "d_ff": 12, "causal": True}
 NO_WINDOWS = 12
 CONTEXT = ("weights", "context")
-"""The stage that keeps all but what comes back in windows."""
+"""The level that keeps all but what comes back in windows."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def in_blocks(trace: Trace) -> Trace:
 
 
 def budgets(model: Model) -> list[int]:
-    """Nothing, each stage of dropping with a byte less than the next, and everything."""
+    """Nothing, each level of dropping with a byte less than the next, and everything."""
     program = model.program(len(IDS))
     layers = [program.step(f"encoder.{i}.output") for i in range(SIZES["layers"])]
     stages = [
@@ -53,7 +53,7 @@ def budgets(model: Model) -> list[int]:
     return sorted({0, *sizes, *(size - 1 for size in sizes)})
 
 
-def test_the_stages_of_dropping(model):
+def test_the_levels_of_dropping(model):
     program = model.program(len(IDS))
     kept = [keep_plan(program, 8, budget) for budget in budgets(model)]
     assert [len(plan.names) for plan in kept] == sorted(len(plan.names) for plan in kept)
@@ -63,16 +63,16 @@ def test_the_stages_of_dropping(model):
     assert [plan.everything for plan in kept] == [False] * (len(kept) - 1) + [True]
 
 
-@pytest.mark.parametrize("stage", range(19))
-def test_dropped_equals_kept(model, stage):
-    kept, dropped = model.trace(ids=IDS), in_blocks(model.trace(ids=IDS, budget=budgets(model)[stage]))
+@pytest.mark.parametrize("level", range(19))
+def test_dropped_equals_kept(model, level):
+    kept, dropped = model.trace(ids=IDS), in_blocks(model.trace(ids=IDS, budget=budgets(model)[level]))
     for name in kept:
         np.testing.assert_allclose(dropped[name], kept[name], rtol=1e-12, atol=1e-14, err_msg=name)
 
 
-@pytest.mark.parametrize("stage", range(19))
-def test_a_run_keeps_exactly_what_the_plan_says(model, stage):
-    trace = in_blocks(model.trace(ids=IDS, budget=budgets(model)[stage]))
+@pytest.mark.parametrize("level", range(19))
+def test_a_run_keeps_exactly_what_the_plan_says(model, level):
+    trace = in_blocks(model.trace(ids=IDS, budget=budgets(model)[level]))
     trace.compute()
     assert trace.held == trace.plan.names
     assert trace.held_bytes <= max(trace.plan.bytes, trace.budget)
@@ -154,14 +154,14 @@ def test_a_window_of_a_dropped_step_computes_its_sources_once(model, runs):
     assert (runs["Embed"], runs["Project"], runs["Scores"], runs["Softmax"]) == (1, 2, 1, 1)
 
 
-@pytest.mark.parametrize(("stage", "projections"), [(0, 8), (4, 5), (6, 2), (8, 0)])
-def test_a_window_is_computed_from_the_nearest_layer_that_is_kept(model, runs, stage, projections):
-    trace = model.trace(ids=IDS, budget=budgets(model)[stage])
+@pytest.mark.parametrize(("level", "projections"), [(0, 8), (4, 5), (6, 2), (8, 0)])
+def test_a_window_is_computed_from_the_nearest_layer_that_is_kept(model, runs, level, projections):
+    trace = model.trace(ids=IDS, budget=budgets(model)[level])
     trace.compute()
     runs.clear()
     trace.window("encoder.2.self_attention.weights", (range(1), range(2), range(3)))
     assert runs["Project"] == projections
-    assert runs["Embed"] == (stage == 0)
+    assert runs["Embed"] == (level == 0)
 
 
 def test_the_last_layer_of_both_stacks_is_kept_longest():

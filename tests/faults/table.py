@@ -78,7 +78,7 @@ FAULTS = (
     Fault(
         "a special word between characters is taken for text",
         "text/characters.py",
-        "special=len(found) > 1)",
+        "special=len(character) > 1)",
         "special=False)",
         "tests/text/test_characters.py::test_special_words_are_told_from_characters",
     ),
@@ -126,7 +126,7 @@ FAULTS = (
     ),
     Fault(
         "the installed program takes itself for a model",
-        "model/found.py",
+        "model/local_models.py",
         "if place.resolve() != PROGRAM]",
         "]",
         "tests/cli/test_models_command.py::test_the_installed_program_does_not_list_itself_as_a_package",

@@ -1,4 +1,4 @@
-"""What a model's folder says about generation is read, and what is not done is said."""
+"""Settings of generation in a model's folder are read, and those that are not followed are named."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_config_json_says_it_where_there_is_no_other_file(tmp_path: Path) -> Non
 
 
 def test_generation_config_stands_alone_but_for_token_ids(tmp_path: Path) -> None:
-    found = defaults("bart", tmp_path, {"forced_bos_token_id": 0, "forced_eos_token_id": None}, min_length=3)
-    assert found.rules == Rules((2,), 2, 0)
+    read = defaults("bart", tmp_path, {"forced_bos_token_id": 0, "forced_eos_token_id": None}, min_length=3)
+    assert read.rules == Rules((2,), 2, 0)
     assert defaults("bart", tmp_path, {"eos_token_id": [2, 7]}).rules.stop_ids == (2, 7)
 
 
@@ -59,8 +59,8 @@ def test_drawing_is_read_with_its_numbers(tmp_path: Path) -> None:
 
 
 def test_what_is_not_done_is_said(tmp_path: Path) -> None:
-    found = defaults("marian", tmp_path, {"num_beams": 4, "typical_p": 1.0, "guidance_scale": None, "min_p": 0.1})
-    assert found.note.startswith("generation_config.json asks for num_beams 4, min_p 0.1, which is not done")
+    read = defaults("marian", tmp_path, {"num_beams": 4, "typical_p": 1.0, "guidance_scale": None, "min_p": 0.1})
+    assert read.note.startswith("generation_config.json asks for num_beams 4, min_p 0.1, which is not done")
     assert defaults("marian", tmp_path, {"num_beams": 1}).note == ""
 
 

@@ -30,9 +30,9 @@ def texts(model: Model) -> list[State]:
 def assert_same(family: str, backend: Backend, tolerance: float) -> None:
     model = Model.load(REFERENCES / family, device="cpu", dtype=str(backend.dtype))
     there = dataclasses.replace(model, weights=Weights(backend, model.weights.read))
-    for found, wanted in zip(texts(there), texts(model), strict=True):
-        assert found.ids == wanted.ids
-        np.testing.assert_allclose(found.logits, wanted.logits, rtol=tolerance, atol=tolerance)
+    for text, wanted in zip(texts(there), texts(model), strict=True):
+        assert text.ids == wanted.ids
+        np.testing.assert_allclose(text.logits, wanted.logits, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

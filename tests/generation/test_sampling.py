@@ -95,10 +95,10 @@ def test_a_draw_at_the_edge_of_a_share_is_of_the_next_one_that_is_not_empty(numb
 def test_a_draw_tells_the_number_and_the_cumulative_sums_that_it_fell_between() -> None:
     shares = np.array([0.1, 0.4, 0.3, 0.2])
     for place in range(50):
-        found = draw(shares, 7, place)
-        assert found.low <= found.number < found.high
-        assert found.low == pytest.approx(shares[: found.token].sum())
-        assert found.high == pytest.approx(shares[: found.token + 1].sum())
+        drawn = draw(shares, 7, place)
+        assert drawn.low <= drawn.number < drawn.high
+        assert drawn.low == pytest.approx(shares[: drawn.token].sum())
+        assert drawn.high == pytest.approx(shares[: drawn.token + 1].sum())
 
 
 def test_a_draw_depends_on_seed_and_place_alone() -> None:

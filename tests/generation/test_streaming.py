@@ -9,7 +9,7 @@ from tui_transformer.model import Model
 
 
 def pieces(model: Model, text: str) -> list[str]:
-    """What every token of a text adds, and what is left at the end."""
+    """The text that every token adds, and the text that is left at the end."""
     stream = TextStream(model)
     assert model.tokenizer is not None
     return [*map(stream.add, model.tokenizer.encode(text).ids), stream.end()]

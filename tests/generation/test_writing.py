@@ -164,7 +164,7 @@ def test_likely_tokens_are_in_order_and_have_both_probabilities() -> None:
 
 
 class EndedError(Exception):
-    """What a watch raises to end a pass."""
+    """Raised by a watch to end a pass."""
 
 
 def test_a_pass_can_be_ended_before_any_step_and_nothing_of_it_stays(model: Model) -> None:

@@ -26,8 +26,8 @@ from tui_transformer.guide.texts import (
     tours,
 )
 from tui_transformer.model import Model
-from tui_transformer.model.found import trained_models
 from tui_transformer.model.loading import BUILT_IN
+from tui_transformer.model.local_models import trained_models
 from tui_transformer.trained import about
 
 ATTENTION = (

@@ -64,7 +64,7 @@ def test_the_model_is_as_large_as_it_says():
     program = model().program(1)
     assert f"{program.weight_count():,} weights in 30 layers" in STOPS["model"].text
     assert f"{model().config.vocab_size:,} tokens" in FRANCE.text
-    kinds = {tensor.kind for name, tensor in model().weights.file.tensors.found.items() if "_proj" in name}
+    kinds = {tensor.kind for name, tensor in model().weights.file.tensors.by_name.items() if "_proj" in name}
     assert "Q4_1" in kinds
 
 

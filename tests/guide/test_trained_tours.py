@@ -16,7 +16,7 @@ from tui_transformer.engine.targets import parse
 from tui_transformer.engine.trace import Trace
 from tui_transformer.guide.texts import Stop, tour
 from tui_transformer.model import Model
-from tui_transformer.model.found import trained_models
+from tui_transformer.model.local_models import trained_models
 
 STOPS = {(name, stop.name): stop for name in trained_models() for stop in tour(name)}
 NUMBER = re.compile(r"\b[01]\.\d\d\b")

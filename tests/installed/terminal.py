@@ -38,7 +38,7 @@ def explore(command: Sequence[str], size: tuple[int, int], keys: Sequence[bytes]
 
 
 def _read(master: int, mark: bytes = b"") -> bytes:
-    """What is written until it is quiet, the mark among it; whatever has come where the program has ended."""
+    """The output until it is quiet, the mark among it; whatever has come where the program has ended."""
     seen, end = b"", time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if not select.select([master], [], [], QUIET)[0]:

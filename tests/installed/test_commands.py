@@ -29,7 +29,7 @@ SIZES = ((160, 45), (100, 30), (80, 24))
 
 
 def program(*words: str) -> str:
-    """What the program says."""
+    """The output of the program."""
     done = subprocess.run([SCRIPTS / "tui-transformer", *words], capture_output=True, text=True, check=True)
     return done.stdout
 
@@ -44,11 +44,11 @@ def calls() -> Iterator[tuple[str, ...]]:
 
 def shown() -> dict[str, str]:
     """Every command that is shown, and where."""
-    found = dict.fromkeys(of_readme(README), "README")
+    places = dict.fromkeys(of_readme(README), "README")
     for call in calls():
         for command in of_help(program(*call, "--help")):
-            found.setdefault(command, f"{' '.join(call)} --help")
-    return found
+            places.setdefault(command, f"{' '.join(call)} --help")
+    return places
 
 
 SHOWN = shown() if (SCRIPTS / "tui-transformer").exists() else {}

@@ -1,4 +1,4 @@
-"""What the tests of runs share: short texts, small models."""
+"""Shared by the tests of runs: short texts, small models."""
 
 from __future__ import annotations
 

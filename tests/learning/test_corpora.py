@@ -39,10 +39,10 @@ def test_questions_and_statements_are_about_as_many():
 
 
 def test_no_single_sign_tells_a_question():
-    found = pairs("question")
-    unmarked = [label for sentence, label in found if sentence[-1] not in "?.!"]
+    labelled = pairs("question")
+    unmarked = [label for sentence, label in labelled if sentence[-1] not in "?.!"]
     assert {"question", "statement"} == set(unmarked)
-    with_question_word = [label for sentence, label in found if " where " in f" {sentence} "]
+    with_question_word = [label for sentence, label in labelled if " where " in f" {sentence} "]
     assert {"question", "statement"} == set(with_question_word)
 
 

@@ -26,8 +26,8 @@ def test_what_is_kept_is_scaled_so_that_the_mean_stays():
 
 def test_dropout_stands_behind_the_embedding_and_every_sublayer():
     program = inserted(model("encoder-decoder").program(3, 3), 0.1)
-    found = [step.name for step in program.steps if step.name.endswith("dropout")]
-    assert found == [
+    names = [step.name for step in program.steps if step.name.endswith("dropout")]
+    assert names == [
         "embedding.dropout",
         "encoder.0.self_attention.dropout",
         "encoder.0.feed_forward.dropout",
@@ -76,10 +76,10 @@ def test_what_is_kept_is_divided_by_its_share():
 
 def test_a_gradient_through_dropout_is_the_slope_of_the_loss():
     trace = with_dropout(model().trace(ids=IDS), 0.3, 1, 1)
-    found = gradients(trace, TARGETS).values
+    computed = gradients(trace, TARGETS).values
     for name, index in (("decoder.0.self_attention.query.weight", (3, 5)), ("embedding.tokens.weight", (3, 2))):
         value, width = float(trace[name][index]), 1e-5
         low, high = (
             gradients(trace.edited([Edit(name, index, value + move)]), TARGETS).loss for move in (-width, width)
         )
-        assert found[name][index] == pytest.approx((high - low) / (2 * width), rel=1e-5)
+        assert computed[name][index] == pytest.approx((high - low) / (2 * width), rel=1e-5)

@@ -20,9 +20,9 @@ STEPS = [replace(RECORD, step=i, epoch=i / 3, loss=6.0 - i, accuracy=i / 10) for
 
 def test_an_epoch_has_the_means_of_its_steps() -> None:
     epochs = Epochs()
-    found = [epochs.add(step.epoch, step.loss, step.accuracy) for step in STEPS]
-    assert [epoch for epoch in found if epoch] == [Epoch(1, 4.0, pytest.approx(0.2)), Epoch(2, 1.0, pytest.approx(0.5))]
-    assert [place for place, epoch in enumerate(found) if epoch] == [2, 5]
+    ended = [epochs.add(step.epoch, step.loss, step.accuracy) for step in STEPS]
+    assert [epoch for epoch in ended if epoch] == [Epoch(1, 4.0, pytest.approx(0.2)), Epoch(2, 1.0, pytest.approx(0.5))]
+    assert [place for place, epoch in enumerate(ended) if epoch] == [2, 5]
 
 
 def test_a_step_of_several_epochs_ends_the_last_of_them() -> None:

@@ -43,8 +43,8 @@ def test_broken_files_of_a_run(run, name, count):
 
     def check(data: bytes) -> None:
         path.write_bytes(data)
-        beside = [path, run, newest, newest / STATE, newest / ARRAYS, newest / "config.json", text]
-        read_or_refused(lambda: resume(run), *beside, Path("--"))  # a setting is named as its option is
+        files = [path, run, newest, newest / STATE, newest / ARRAYS, newest / "config.json", text]
+        read_or_refused(lambda: resume(run), *files, Path("--"))  # a setting is named as its option is
         answers_first(run)
 
     documents = damaged(whole) if name == ARRAYS else st.one_of(changed(json.loads(whole)).map(as_json), damaged(whole))

@@ -36,9 +36,9 @@ def test_json_lines_have_the_norms_of_the_layers(tmp_path):
     log = Log(path, 0)
     log.write(record(1), None)
     log.close()
-    found = json.loads(path.read_text())
-    assert found["norms"] == {"decoder.0": 1.5}
-    assert found["validation_loss"] is None
+    line = json.loads(path.read_text())
+    assert line["norms"] == {"decoder.0": 1.5}
+    assert line["validation_loss"] is None
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])

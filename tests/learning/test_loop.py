@@ -50,9 +50,9 @@ def test_a_seed_makes_the_same_run_bit_for_bit(tmp_path, task):
 def test_a_toy_is_learned(tmp_path, task, more, bound):
     made = trainer(tmp_path, task, count=300, dropout=0.0, learning_rate=2e-2, **more)
     before = made.validate()
-    found = losses(made)
+    course = losses(made)
     after = made.validate()
-    assert sum(found[-5:]) / 5 < bound < found[0]
+    assert sum(course[-5:]) / 5 < bound < course[0]
     assert after.loss < before.loss
     assert after.accuracy > before.accuracy
     assert after.perplexity == pytest.approx(math.exp(after.loss))
@@ -130,9 +130,9 @@ def test_a_gradient_that_is_none_is_named(tmp_path, monkeypatch):
     backward = loop.weight_gradients
 
     def spoiled(*args, **more):
-        loss, found = backward(*args, **more)
-        found["output.logits.bias"][0] = np.inf
-        return loss, found
+        loss, slopes = backward(*args, **more)
+        slopes["output.logits.bias"][0] = np.inf
+        return loss, slopes
 
     monkeypatch.setattr(loop, "weight_gradients", spoiled)
     before = made.weights["output.logits.bias"].copy()

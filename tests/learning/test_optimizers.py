@@ -19,24 +19,24 @@ def moved(optimizer: Optimizer, decay: float) -> list[float]:
     """The weight after each gradient."""
     weight = np.array([START])
     state = {slot: np.zeros(1) for slot in optimizer.slots}
-    found = []
+    weights = []
     for step, gradient in enumerate(GRADIENTS, 1):
         optimizer.update(F64, weight, np.array([gradient]), state, RATE, step, decay)
-        found.append(float(weight[0]))
-    return found
+        weights.append(float(weight[0]))
+    return weights
 
 
 def sgd(decay: float) -> list[float]:
-    weight, velocity, found = START, 0.0, []
+    weight, velocity, weights = START, 0.0, []
     for gradient in GRADIENTS:
         velocity = 0.9 * velocity + (gradient + decay * weight)
         weight -= RATE * velocity
-        found.append(weight)
-    return found
+        weights.append(weight)
+    return weights
 
 
 def adam(decay: float, *, decoupled: bool) -> list[float]:
-    weight, mean, square, found = START, 0.0, 0.0, []
+    weight, mean, square, weights = START, 0.0, 0.0, []
     for t, gradient in enumerate(GRADIENTS, 1):
         if decoupled:
             weight -= RATE * decay * weight
@@ -46,8 +46,8 @@ def adam(decay: float, *, decoupled: bool) -> list[float]:
         square = 0.999 * square + 0.001 * gradient**2
         unbiased, spread = mean / (1 - 0.9**t), square / (1 - 0.999**t)
         weight -= RATE * unbiased / (math.sqrt(spread) + 1e-8)
-        found.append(weight)
-    return found
+        weights.append(weight)
+    return weights
 
 
 @pytest.mark.parametrize("decay", [0.0, DECAY])

@@ -20,11 +20,11 @@ FEW = {"lines": 300, "batch": 4}
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_begins_a_run(name, tmp_path):
-    found = recipe(name)
-    found = replace(found, lines=FEW["lines"], settings={**found.settings, "batch": FEW["batch"]})
-    text = found.write_text(tmp_path)
-    assert text.read_text().count("\n") == found.lines
-    run = Run.start(tmp_path, Settings(**found.settings, file=str(text)))
+    small = recipe(name)
+    small = replace(small, lines=FEW["lines"], settings={**small.settings, "batch": FEW["batch"]})
+    text = small.write_text(tmp_path)
+    assert text.read_text().count("\n") == small.lines
+    run = Run.start(tmp_path, Settings(**small.settings, file=str(text)))
     first = run.trainer.advance()
     run.close()
     assert np.isfinite(first.loss)
@@ -38,5 +38,5 @@ def test_an_unknown_recipe_is_refused():
 def test_a_sequence_is_right_as_a_whole_or_not():
     targets = np.array([[0, 1, -1], [1, 1, 0], [-1, -1, -1], [2, -1, 2]])
     logits = np.eye(3)[[[0, 1, 2], [1, 0, 0], [0, 1, 2], [2, 0, 2]]]
-    found, _ = cross_entropy(numpy_backend("float64"), logits, targets)
-    assert (found.right, found.counted, found.whole) == (6, 7, 2)
+    loss, _ = cross_entropy(numpy_backend("float64"), logits, targets)
+    assert (loss.right, loss.counted, loss.whole) == (6, 7, 2)

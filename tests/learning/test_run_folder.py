@@ -32,12 +32,12 @@ def test_a_resumed_run_goes_on_bit_for_bit(tmp_path, task, optimizer):
     whole = Run.start(tmp_path / "whole", settings)
     wanted = losses(whole, 8)
     first = Run.start(tmp_path / "run", settings)
-    found = losses(first, 3)
+    before = losses(first, 3)
     first.save()
     losses(first, 2)  # lost
     first.close()
     second = Run.resume(tmp_path / "run", {})
-    assert found + losses(second, 5) == wanted
+    assert before + losses(second, 5) == wanted
     for name, weight in whole.trainer.weights.items():
         assert np.array_equal(second.trainer.weights[name], weight), name
 
@@ -83,15 +83,15 @@ def test_checkpoints_stay_as_models_and_two_can_be_gone_on_from(tmp_path):
     for _ in range(3):
         run.trainer.advance()
         run.save()
-    found = checkpoints(tmp_path / "run")
-    assert [path.name for path in found] == ["000000", "000001", "000002", "000003"]
-    assert [(path / "state.safetensors").exists() for path in found] == [False, False, True, True]
-    assert all(Model.load(path, device="cpu").config == run.trainer.model.config for path in found)
-    assert newest_checkpoint(tmp_path / "run") == found[-1]
+    folders = checkpoints(tmp_path / "run")
+    assert [path.name for path in folders] == ["000000", "000001", "000002", "000003"]
+    assert [(path / "state.safetensors").exists() for path in folders] == [False, False, True, True]
+    assert all(Model.load(path, device="cpu").config == run.trainer.model.config for path in folders)
+    assert newest_checkpoint(tmp_path / "run") == folders[-1]
 
 
 def refused(run: Run) -> str | None:
-    """What is said where a checkpoint cannot be written."""
+    """The message where a checkpoint cannot be written."""
     try:
         run.save()
     except InputError as error:

@@ -56,16 +56,16 @@ def test_layers_have_norms_of_their_own():
 
 
 def test_long_gradients_are_scaled_to_the_longest_allowed():
-    found = gradients()
-    clipping.clip(found, 5.0, 1.0)
-    assert clipping.norm(clipping.squares(found)) == pytest.approx(1, rel=1e-5)
-    assert found["decoder.0.a.weight"][0, 0] / found["decoder.1.b.bias"][0] == pytest.approx(3 / 4)
+    slopes = gradients()
+    clipping.clip(slopes, 5.0, 1.0)
+    assert clipping.norm(clipping.squares(slopes)) == pytest.approx(1, rel=1e-5)
+    assert slopes["decoder.0.a.weight"][0, 0] / slopes["decoder.1.b.bias"][0] == pytest.approx(3 / 4)
 
 
 def test_short_gradients_stay_as_they_are():
-    found = gradients()
-    clipping.clip(found, 5.0, 5.1)
-    assert all(np.array_equal(found[name], gradients()[name]) for name in found)
+    slopes = gradients()
+    clipping.clip(slopes, 5.0, 5.1)
+    assert all(np.array_equal(slopes[name], gradients()[name]) for name in slopes)
 
 
 @pytest.mark.parametrize(

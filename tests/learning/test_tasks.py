@@ -1,4 +1,4 @@
-"""What each task makes of a text."""
+"""Examples that each task makes of a text."""
 
 from __future__ import annotations
 

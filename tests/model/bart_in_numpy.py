@@ -19,25 +19,25 @@ ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
 def shapes(config: Mapping[str, Any], prefix: str, *, learned: bool) -> dict[str, tuple[int, ...]]:
     """The tensors of a file and their shapes, without the bias of the logits."""
     d = config["d_model"]
-    found = {f"{prefix}shared.weight": (config["vocab_size"], d)}
+    table = {f"{prefix}shared.weight": (config["vocab_size"], d)}
     for stack in ("encoder", "decoder"):
         base = f"{prefix}{stack}"
         if learned:
-            found[f"{base}.embed_positions.weight"] = (config["max_position_embeddings"] + 2, d)
-            found |= pair(f"{base}.layernorm_embedding", (d,))
+            table[f"{base}.embed_positions.weight"] = (config["max_position_embeddings"] + 2, d)
+            table |= pair(f"{base}.layernorm_embedding", (d,))
         for i in range(config[f"{stack}_layers"]):
-            found |= layer_shapes(f"{base}.layers.{i}", stack, d, config[f"{stack}_ffn_dim"])
-    return found
+            table |= layer_shapes(f"{base}.layers.{i}", stack, d, config[f"{stack}_ffn_dim"])
+    return table
 
 
 def layer_shapes(base: str, stack: str, d: int, inner: int) -> dict[str, tuple[int, ...]]:
-    found = {}
+    table = {}
     for name in ("self_attn", "encoder_attn")[: 2 if stack == "decoder" else 1]:
         for projection in ("q_proj", "k_proj", "v_proj", "out_proj"):
-            found |= pair(f"{base}.{name}.{projection}", (d, d))
-        found |= pair(f"{base}.{name}_layer_norm", (d,))
+            table |= pair(f"{base}.{name}.{projection}", (d, d))
+        table |= pair(f"{base}.{name}_layer_norm", (d,))
     return (
-        found
+        table
         | pair(f"{base}.fc1", (inner, d))
         | pair(f"{base}.fc2", (d, inner))
         | pair(f"{base}.final_layer_norm", (d,))

@@ -69,9 +69,9 @@ def neox_tensors(config: Mapping[str, Any]) -> Tensors:
     for i in range(config["num_hidden_layers"]):
         layer = f"gpt_neox.layers.{i}"
         norms += [f"{layer}.input_layernorm", f"{layer}.post_attention_layernorm"]
-        matrices = {"mlp.dense_h_to_4h": (f, d), "mlp.dense_4h_to_h": (d, f)}
-        matrices |= {"attention.query_key_value": (3 * d, d), "attention.dense": (d, d)}
-        for name, shape in matrices.items():
+        of_layer = {"mlp.dense_h_to_4h": (f, d), "mlp.dense_4h_to_h": (d, f)}
+        of_layer |= {"attention.query_key_value": (3 * d, d), "attention.dense": (d, d)}
+        for name, shape in of_layer.items():
             shapes[f"{layer}.{name}.weight"] = shape
             if config.get("attention_bias", True) or name.startswith("mlp"):
                 shapes[f"{layer}.{name}.bias"] = shape[:1]
@@ -87,13 +87,13 @@ def llama_tensors(config: Mapping[str, Any], *, biased: tuple[str, ...] = (), he
     shapes = {"model.embed_tokens.weight": (v, d), "model.norm.weight": (d,)}
     if not config.get("tie_word_embeddings"):
         shapes["lm_head.weight"] = (v, d)
-    matrices = {"self_attn.q": (inner, d), "self_attn.k": (grouped, d), "self_attn.v": (grouped, d)}
-    matrices |= {"self_attn.o": (d, inner), "mlp.gate": (f, d), "mlp.up": (f, d), "mlp.down": (d, f)}
+    of_layer = {"self_attn.q": (inner, d), "self_attn.k": (grouped, d), "self_attn.v": (grouped, d)}
+    of_layer |= {"self_attn.o": (d, inner), "mlp.gate": (f, d), "mlp.up": (f, d), "mlp.down": (d, f)}
     for i in range(config["num_hidden_layers"]):
         layer = f"model.layers.{i}"
         shapes |= {f"{layer}.input_layernorm.weight": (d,), f"{layer}.post_attention_layernorm.weight": (d,)}
         shapes |= {f"{layer}.self_attn.{name}_norm.weight": (k,) for name in "qk" if head_norms}
-        for name, shape in matrices.items():
+        for name, shape in of_layer.items():
             shapes[f"{layer}.{name}_proj.weight"] = shape
             if name.partition(".")[2] in biased:
                 shapes[f"{layer}.{name}_proj.bias"] = shape[:1]
@@ -170,8 +170,8 @@ def gpt2_logits(config, tensors, scale=lambda layer, width: width**-0.5, activat
     for i in range(config["n_layer"]):
         parts = np.split(conv(f"h.{i}.attn.c_attn", norm(f"h.{i}.ln_1", x)), 3, axis=1)
         query, key, value = (heads(part, width) for part in parts)
-        found = [attend(*each, scale(i, width)) for each in zip(query, key, value, strict=True)]
-        x = x + conv(f"h.{i}.attn.c_proj", np.concatenate(found, axis=1))
+        mixed = [attend(*each, scale(i, width)) for each in zip(query, key, value, strict=True)]
+        x = x + conv(f"h.{i}.attn.c_proj", np.concatenate(mixed, axis=1))
         x = x + conv(f"h.{i}.mlp.c_proj", activation(conv(f"h.{i}.mlp.c_fc", norm(f"h.{i}.ln_2", x))))
     return norm("ln_f", x) @ tensors.get("lm_head.weight", tensors["wte.weight"]).T
 
@@ -187,8 +187,8 @@ def neox_logits(config, tensors, turns, *, parallel=True, activation=gelu):
         fused = linear(tensors, f"{layer}.attention.query_key_value", norm(f"{layer}.input_layernorm", x))
         query, key, value = np.split(heads(fused, 3 * width), 3, axis=-1)
         each = zip(turned(query, turns), turned(key, turns), value, strict=True)
-        found = np.concatenate([attend(*head, width**-0.5) for head in each], axis=1)
-        attended = x + linear(tensors, f"{layer}.attention.dense", found)
+        mixed = np.concatenate([attend(*head, width**-0.5) for head in each], axis=1)
+        attended = x + linear(tensors, f"{layer}.attention.dense", mixed)
         states = norm(f"{layer}.post_attention_layernorm", x if parallel else attended)
         hidden = activation(linear(tensors, f"{layer}.mlp.dense_h_to_4h", states))
         x = attended + linear(tensors, f"{layer}.mlp.dense_4h_to_h", hidden)
@@ -213,8 +213,8 @@ def llama_logits(config, tensors, turns, windows=(None, None), factor=1.0):
         query = turned(head_norm(f"{attention}.q_norm", query), turns, factor)
         key = turned(head_norm(f"{attention}.k_norm", key), turns, factor)
         pairs = [(query[h], key[h // share], value[h // share]) for h in range(len(query))]
-        found = [attend(*pair, width**-0.5, windows[i]) for pair in pairs]
-        x = x + linear(tensors, f"{attention}.o_proj", np.concatenate(found, axis=1))
+        mixed = [attend(*pair, width**-0.5, windows[i]) for pair in pairs]
+        x = x + linear(tensors, f"{attention}.o_proj", np.concatenate(mixed, axis=1))
         states = norm(f"{layer}.post_attention_layernorm", x)
         gate = linear(tensors, f"{mlp}.gate_proj", states)
         active = gate / (1.0 + np.exp(-gate)) * linear(tensors, f"{mlp}.up_proj", states)

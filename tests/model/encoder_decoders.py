@@ -1,4 +1,4 @@
-"""What the tests of BART, Marian and T5 share: their references, random checkpoints, and attention in plain NumPy."""
+"""Shared by the tests of BART, Marian and T5: references, random checkpoints, and attention in plain NumPy."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def states(
     segments: bool = True,
     keys: np.ndarray | None = None,
 ) -> np.ndarray:
-    """What leaves the last layer for one sentence; `positions` are rows to add, `keys` are those that may be seen."""
+    """The output of the last layer for one sentence; `positions` are rows to add, `keys` are those that may be seen."""
     keys = np.ones(len(ids), dtype=bool) if keys is None else keys
     x = tensors["embeddings.word_embeddings.weight"][ids] + positions
     x = x + tensors["embeddings.token_type_embeddings.weight"][0] * segments
@@ -173,7 +173,7 @@ def logits(
     activation: Callable[[np.ndarray], np.ndarray] = gelu,
     table: str = "embeddings.word_embeddings.weight",
 ) -> np.ndarray:
-    """What the head makes of the states."""
+    """The output of the head, from the states."""
     x = activation(linear(tensors, "cls.predictions.transform.dense", x))
     x = normed(tensors, "cls.predictions.transform.LayerNorm", x, epsilon)
     return x @ tensors[table].T + tensors["cls.predictions.bias"]

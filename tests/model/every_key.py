@@ -97,7 +97,7 @@ def places(raw: Any, above: Place = ()) -> Iterator[Place]:
 
 
 def values(usual: Any, place: Place) -> Iterator[Any]:
-    """What may stand there instead."""
+    """Values that may stand there instead."""
     others: list[Any] = list(ANY)
     if isinstance(usual, bool):
         pass
@@ -192,8 +192,8 @@ def _theirs(folder: Path, architecture: str, given: Any) -> Any:
         if info["missing_keys"]:
             raise ValueError(f"no tensor for {sorted(info['missing_keys'])[0]}")
         output = model.eval()(**{name: torch.tensor(np.atleast_2d(ids)) for name, ids in given.items()})
-        found = output.logits if "logits" in output else output.last_hidden_state
-        return found.squeeze(0).numpy()
+        array = output.logits if "logits" in output else output.last_hidden_state
+        return array.squeeze(0).numpy()
 
 
 @contextmanager

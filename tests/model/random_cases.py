@@ -79,8 +79,8 @@ def _gpt_neox(draw: random.Random) -> Raw:
     options = {"use_parallel_residual": EITHER, "attention_bias": EITHER, "layer_norm_eps": (1e-3,)}
     width = raw["hidden_size"] // raw["num_attention_heads"]
     part = part if int(width * part) % 2 == 0 and int(width * part) else 1.0
-    found = with_rope(draw, raw, part=part)
-    return found | some(draw, options | {"hidden_act": ACTIVATIONS})
+    settings = with_rope(draw, raw, part=part)
+    return settings | some(draw, options | {"hidden_act": ACTIVATIONS})
 
 
 def _falcon(draw: random.Random) -> Raw:

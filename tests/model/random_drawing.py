@@ -20,21 +20,21 @@ def some(draw: random.Random, options: Raw) -> Raw:
 def rope(draw: random.Random, context: int, kinds: Sequence[str], pairs: int, theta: float = 10000.0) -> Raw:
     """Settings of rotary positions."""
     kind = draw.choice(kinds)
-    found: Raw = {"rope_type": kind, "rope_theta": draw.choice((theta, 100.0, 5e5))}
+    settings: Raw = {"rope_type": kind, "rope_theta": draw.choice((theta, 100.0, 5e5))}
     before = {"original_max_position_embeddings": max(4, context // 2)}
     if kind in ("linear", "dynamic"):
-        found |= {"factor": draw.choice((1.0, 2.0, 3.5))}
+        settings |= {"factor": draw.choice((1.0, 2.0, 3.5))}
     elif kind == "yarn":
         more = {"attention_factor": (1.3,), "beta_fast": (16.0,), "beta_slow": (2.0,), "truncate": EITHER}
-        found |= {"factor": draw.choice((2.0, 4.0)), **before, **some(draw, more)}
+        settings |= {"factor": draw.choice((2.0, 4.0)), **before, **some(draw, more)}
         if draw.random() < 0.3:
-            found |= {"mscale": 0.7, "mscale_all_dim": 0.9}
+            settings |= {"mscale": 0.7, "mscale_all_dim": 0.9}
     elif kind == "llama3":
-        found |= {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, **before}
+        settings |= {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, **before}
     elif kind == "longrope":
         factors = {key: [1 + draw.random() * 2 for _ in range(pairs)] for key in ("short_factor", "long_factor")}
-        found |= {**factors, **before, **some(draw, {"factor": (2.0,), "attention_factor": (1.2,)})}
-    return found
+        settings |= {**factors, **before, **some(draw, {"factor": (2.0,), "attention_factor": (1.2,)})}
+    return settings
 
 
 ROPES = ("default", "default", "linear", "dynamic", "yarn", "llama3", "longrope")
@@ -45,7 +45,7 @@ def rotary(draw: random.Random, *, own_width: bool = True, grouped: bool = True)
     heads, width = draw.choice((1, 2, 4, 6)), draw.choice((4, 6, 8, 10))
     groups = [count for count in (1, 2, 3, heads) if heads % count == 0]
     hidden = heads * (width if not own_width or draw.random() < 0.5 else 2 * draw.randint(2, 5))
-    found: Raw = {
+    settings: Raw = {
         "vocab_size": draw.randint(20, 60),
         "hidden_size": hidden,
         "intermediate_size": draw.randint(3, 24),
@@ -55,18 +55,18 @@ def rotary(draw: random.Random, *, own_width: bool = True, grouped: bool = True)
         **some(draw, {"tie_word_embeddings": EITHER}),
     }
     if grouped:
-        found["num_key_value_heads"] = draw.choice(groups)
+        settings["num_key_value_heads"] = draw.choice(groups)
     if own_width:
-        found["head_dim"] = width
-    return found
+        settings["head_dim"] = width
+    return settings
 
 
 def with_rope(draw: random.Random, raw: Raw, kinds: Sequence[str] = ROPES, part: float | None = None) -> Raw:
     """The same with settings of rotary positions, sometimes."""
     width = int((raw.get("head_dim") or raw["hidden_size"] // raw["num_attention_heads"]) * (part or 1.0))
     if part is not None or draw.random() < 0.7:
-        found = rope(draw, raw["max_position_embeddings"], kinds, width // 2)
-        raw["rope_parameters"] = found | ({} if part is None else {"partial_rotary_factor": part})
+        settings = rope(draw, raw["max_position_embeddings"], kinds, width // 2)
+        raw["rope_parameters"] = settings | ({} if part is None else {"partial_rotary_factor": part})
     return raw
 
 

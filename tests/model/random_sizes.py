@@ -64,11 +64,11 @@ def theirs(case: Case, folder: Path) -> dict[str, Any]:
         places = given["attention_mask"].cumsum(-1) - 1
         given["position_ids"] = places.masked_fill(given["attention_mask"] == 0, 0)
     with torch.no_grad():
-        found = model(**given, output_hidden_states=True)
+        output = model(**given, output_hidden_states=True)
     model.save_pretrained(folder)
     keys = ("logits", "start_logits", "end_logits", "last_hidden_state")
-    arrays = {key: found[key].numpy() for key in keys if key in found and found[key] is not None}
-    hidden = found.get("encoder_hidden_states") or found.get("hidden_states") or ()
+    arrays = {key: output[key].numpy() for key in keys if key in output and output[key] is not None}
+    hidden = output.get("encoder_hidden_states") or output.get("hidden_states") or ()
     return arrays | {f"hidden_{place}": states.numpy() for place, states in enumerate(hidden[:-1])}
 
 
@@ -100,7 +100,7 @@ def in_float64(torch: Any) -> None:
 
 
 def problem(case: Case) -> str:
-    """What is wrong with a case; "" for nothing, and beginning with "refused" where it is refused here."""
+    """The mistake of a case; "" for none, and beginning with "refused" where it is refused here."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         try:
@@ -134,12 +134,12 @@ def _far(case: Case, folder: Path, wanted: dict[str, Any]) -> dict[str, float]:
     far = {}
     for key, array in wanted.items():
         step = _step(key, program)
-        found = trace[step]
+        ours = trace[step]
         if key in ("start_logits", "end_logits"):
-            found = found[..., ("start_logits", "end_logits").index(key)]
-        if key == "logits" and found.ndim == array.ndim + 1:
-            found = found.squeeze(-1)
-        if found.shape != array.shape:
+            ours = ours[..., ("start_logits", "end_logits").index(key)]
+        if key == "logits" and ours.ndim == array.ndim + 1:
+            ours = ours.squeeze(-1)
+        if ours.shape != array.shape:
             far[key] = float("inf")
             continue
         if (
@@ -148,8 +148,8 @@ def _far(case: Case, folder: Path, wanted: dict[str, Any]) -> dict[str, float]:
             and array.shape[:2] == real.shape
             and (target is None or key != "logits")
         ):
-            found, array = found[real], array[real]
-        far[key] = float(np.abs(found - array).max(initial=0.0) / max(1.0, np.abs(array).max(initial=0.0)))
+            ours, array = ours[real], array[real]
+        far[key] = float(np.abs(ours - array).max(initial=0.0) / max(1.0, np.abs(array).max(initial=0.0)))
     if set(model.unread) - UNUSED and "pooler" not in str(model.unread):
         far[f"unread {model.unread[0]}"] = float("inf")
     return far

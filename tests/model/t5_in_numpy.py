@@ -15,30 +15,32 @@ SUBLAYERS = {"encoder": ("SelfAttention", "DenseReluDense"), "decoder": ("SelfAt
 def shapes(config: Mapping[str, Any], *, gated: bool, head: bool) -> dict[str, tuple[int, ...]]:
     """The tensors of a file and their shapes."""
     d, heads = config["d_model"], config["num_heads"]
-    found = {"shared.weight": (config["vocab_size"], d)} | (
+    shapes_by_name = {"shared.weight": (config["vocab_size"], d)} | (
         {"lm_head.weight": (config["vocab_size"], d)} if head else {}
     )
     for stack, layers in (("encoder", config["num_layers"]), ("decoder", config["num_decoder_layers"])):
-        found[f"{stack}.final_layer_norm.weight"] = (d,)
+        shapes_by_name[f"{stack}.final_layer_norm.weight"] = (d,)
         table = f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
-        found[table] = (config["relative_attention_num_buckets"], heads)
+        shapes_by_name[table] = (config["relative_attention_num_buckets"], heads)
         for i in range(layers):
-            found |= block_shapes(f"{stack}.block.{i}.layer", stack, d, heads * config["d_kv"], config["d_ff"], gated)
-    return found
+            shapes_by_name |= block_shapes(
+                f"{stack}.block.{i}.layer", stack, d, heads * config["d_kv"], config["d_ff"], gated
+            )
+    return shapes_by_name
 
 
 def block_shapes(base: str, stack: str, d: int, inner: int, d_ff: int, gated: bool) -> dict[str, tuple[int, ...]]:
     *attentions, _ = SUBLAYERS[stack]
     last = len(attentions)
-    found = {f"{base}.{place}.layer_norm.weight": (d,) for place in range(last + 1)}
+    shapes_by_name = {f"{base}.{place}.layer_norm.weight": (d,) for place in range(last + 1)}
     for place, name in enumerate(attentions):
-        found |= {f"{base}.{place}.{name}.{part}.weight": (inner, d) for part in "qkv"}
-        found[f"{base}.{place}.{name}.o.weight"] = (d, inner)
-    found |= {f"{base}.{last}.DenseReluDense.{name}.weight": (d_ff, d) for name in matrices(gated)}
-    return found | {f"{base}.{last}.DenseReluDense.wo.weight": (d, d_ff)}
+        shapes_by_name |= {f"{base}.{place}.{name}.{part}.weight": (inner, d) for part in "qkv"}
+        shapes_by_name[f"{base}.{place}.{name}.o.weight"] = (d, inner)
+    shapes_by_name |= {f"{base}.{last}.DenseReluDense.{name}.weight": (d_ff, d) for name in weight_names(gated)}
+    return shapes_by_name | {f"{base}.{last}.DenseReluDense.wo.weight": (d, d_ff)}
 
 
-def matrices(gated: bool) -> tuple[str, ...]:
+def weight_names(gated: bool) -> tuple[str, ...]:
     return ("wi_0", "wi_1") if gated else ("wi",)
 
 
@@ -92,7 +94,7 @@ def attend(tensors: Tensors, name: str, x: Array, memory: Array, heads: int, add
 
 
 def feed_forward(tensors: Tensors, name: str, x: Array, kind: str) -> Array:
-    first, *second = (x @ tensors[f"{name}.{part}.weight"].T for part in matrices(kind.startswith("gated")))
+    first, *second = (x @ tensors[f"{name}.{part}.weight"].T for part in weight_names(kind.startswith("gated")))
     hidden = ACTIVATIONS[kind](first)
     for other in second:
         hidden = hidden * other

@@ -58,9 +58,9 @@ def refused(folder, **changes) -> str:
 
 @pytest.mark.parametrize("dtype", TOLERANCES)
 def test_every_array_equals_the_reference(dtype):
-    found = differences("bart", reference_trace("bart", dtype), final_norm=False)
-    assert len(found) == 13
-    assert max(found.values()) <= TOLERANCES[dtype], found
+    far = differences("bart", reference_trace("bart", dtype), final_norm=False)
+    assert len(far) == 13
+    assert max(far.values()) <= TOLERANCES[dtype], far
 
 
 def test_steps_have_their_public_names():

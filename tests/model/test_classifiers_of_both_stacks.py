@@ -25,9 +25,9 @@ def test_labels_of_sentences_with_and_without_padding(name):
     with np.load(FOLDERS / name / "expected.npz") as file:
         ids, mask, wanted = file["ids"].tolist(), file["mask"], file["logits"]
     model = load(name)
-    found = model.trace(ids=ids, mask=mask.tolist())["output.logits"]
+    logits = model.trace(ids=ids, mask=mask.tolist())["output.logits"]
     real = mask.astype(bool) if wanted.ndim == 3 else slice(None)
-    np.testing.assert_allclose(found[real], wanted[real], atol=1e-12)
+    np.testing.assert_allclose(logits[real], wanted[real], atol=1e-12)
     assert model.unread == ()
 
 

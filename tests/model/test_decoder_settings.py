@@ -1,4 +1,4 @@
-"""What the configuration of a decoder may ask for: computed, or refused by name."""
+"""Settings of a decoder: computed, or refused by name."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_names_are_in_the_order_of_computation(norm):
 
 def test_both_stacks_have_layers_of_their_own():
     names = load(layers=3, decoder_layers=2).program(2, 2).names
-    layers = {found[0] for name in names if (found := re.match(r"(en|de)coder\.\d", name))}
+    layers = {match[0] for name in names if (match := re.match(r"(en|de)coder\.\d", name))}
     assert layers == {"encoder.0", "encoder.1", "encoder.2", "decoder.0", "decoder.1"}
 
 

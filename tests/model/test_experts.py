@@ -76,9 +76,9 @@ def test_nothing_kept_gives_the_same(model):
     whole, short = model.trace(ids=ids), model.trace(ids=ids, budget=0)
     for name in (f"{FEED}.experts.1.gated", f"{FEED}.output", whole.program.logits):
         assert np.array_equal(whole[name], short[name])
-    found, again = (gradients(trace, [3, -1, 2, 4, 5, 6]).values for trace in (whole, short))
-    assert found.keys() == again.keys()
-    assert all(np.array_equal(found[name], again[name]) for name in found)
+    once, again = (gradients(trace, [3, -1, 2, 4, 5, 6]).values for trace in (whole, short))
+    assert once.keys() == again.keys()
+    assert all(np.array_equal(once[name], again[name]) for name in once)
 
 
 def test_the_memory_that_is_planned_counts_the_rows_that_are_computed(model):

@@ -20,10 +20,10 @@ def words(model: Model, ids: tuple[int, ...]) -> list[str]:
 
 
 def test_a_sentence_stands_between_begin_and_end(english: Model) -> None:
-    found = bracketed(english, english.encode("the dog"))
-    assert words(english, found.ids) == ["[BOS]", "the", "dog", "[EOS]"]
-    assert [token.special for token in found.tokens] == [True, False, False, True]
-    assert bracketed(english, found) == found
+    encoding = bracketed(english, english.encode("the dog"))
+    assert words(english, encoding.ids) == ["[BOS]", "the", "dog", "[EOS]"]
+    assert [token.special for token in encoding.tokens] == [True, False, False, True]
+    assert bracketed(english, encoding) == encoding
 
 
 def test_a_vocabulary_without_them_has_cls_and_sep() -> None:

@@ -17,9 +17,9 @@ from tui_transformer.errors import InputError
 from tui_transformer.generation.defaults import defaults_of
 from tui_transformer.gguf_file import read_gguf
 from tui_transformer.model import Model
-from tui_transformer.model.found import find_model, found_models
 from tui_transformer.model.gguf_blocks import FORMATS
 from tui_transformer.model.gguf_tensors import KINDS, Placed, open_gguf
+from tui_transformer.model.local_models import find_model, local_models
 
 gguf = pytest.importorskip("gguf")
 from gguf_files import write_gguf  # noqa: E402 - needs the library
@@ -49,8 +49,8 @@ def test_a_gguf_file_gives_the_logits_of_the_checkpoint(family, tmp_path):
     read = Model.load(write_gguf(tmp_path / "m.gguf", family), dtype="float64")
     own = Model.load(as_llama_cpp_has_it(family, tmp_path / "own"), dtype="float64")
     assert read.program(3).weights == own.program(3).weights
-    found, wanted = (model.trace(ids=IDS) for model in (read, own))
-    np.testing.assert_allclose(found[found.program.logits], wanted[wanted.program.logits], atol=2e-6)
+    trace, wanted = (model.trace(ids=IDS) for model in (read, own))
+    np.testing.assert_allclose(trace[trace.program.logits], wanted[wanted.program.logits], atol=2e-6)
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta", "modernbert", "nomic_bert"])
@@ -132,13 +132,13 @@ def test_a_cell_of_blocks_is_its_code_times_the_scale(kind, tmp_path):
     numbers = tensors.read("x", np.asarray)
     for row, column in ((0, 0), (1, blocks.numbers + 7), (3, 3 * blocks.numbers - 1)):
         cell = (slice(row, row + 1), slice(column, column + 1))
-        found = tensors.rounded("x", lambda whole, cell=cell: whole[cell])
-        values = {item.symbol: item.value for item in found.working().items}
-        assert found.working().result == pytest.approx(float(numbers[row, column]), rel=1e-6, abs=1e-12)
-        group = numbers[row].reshape(-1, len(found.codes))[column // len(found.codes)]
-        assert [found.number(code) for code in found.codes] == pytest.approx(group.tolist(), rel=1e-6, abs=1e-12)
-        assert values["rounded from"] <= found.working().result <= values["up to"]
-        assert found.ends[0] <= values["code"] <= found.ends[1]
+        rounded = tensors.rounded("x", lambda whole, cell=cell: whole[cell])
+        values = {item.symbol: item.value for item in rounded.working().items}
+        assert rounded.working().result == pytest.approx(float(numbers[row, column]), rel=1e-6, abs=1e-12)
+        group = numbers[row].reshape(-1, len(rounded.codes))[column // len(rounded.codes)]
+        assert [rounded.number(code) for code in rounded.codes] == pytest.approx(group.tolist(), rel=1e-6, abs=1e-12)
+        assert values["rounded from"] <= rounded.working().result <= values["up to"]
+        assert rounded.ends[0] <= values["code"] <= rounded.ends[1]
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen2_moe", "cohere", "gpt2"])
@@ -147,10 +147,10 @@ def test_a_weight_is_explained_by_its_block_wherever_the_file_has_it(family, tmp
     trace = model.trace(ids=IDS)
     for name, axes in model.program(3).weights.items():
         index = tuple(axis.size - 1 for axis in axes)
-        found = trace.explain_cell(name, index)
-        assert found.recomputed == pytest.approx(found.stored, rel=1e-6)
-        assert (found.formula == "given") == (model.weights.explain(name, index) is None)
-        assert found.formula == "given" or " · " in found.equation
+        explained = trace.explain_cell(name, index)
+        assert explained.recomputed == pytest.approx(explained.stored, rel=1e-6)
+        assert (explained.formula == "given") == (model.weights.explain(name, index) is None)
+        assert explained.formula == "given" or " · " in explained.equation
     assert trace.explain_cell("decoder.0.self_attention.norm.weight", (1,)).formula == "given"
     assert trace.explain_cell("decoder.0.self_attention.output.weight", (1, 2)).formula == "scale · code + minimum"
 
@@ -285,8 +285,8 @@ def test_a_gguf_file_with_other_options_gives_the_logits_of_the_checkpoint(case,
         Model.load(folder, dtype="float64"),
     )
     assert read.program(3).weights == own.program(3).weights
-    found, wanted = (model.trace(ids=IDS * 4) for model in (read, own))
-    np.testing.assert_allclose(found[found.program.logits], wanted[wanted.program.logits], atol=2e-6)
+    trace, wanted = (model.trace(ids=IDS * 4) for model in (read, own))
+    np.testing.assert_allclose(trace[trace.program.logits], wanted[wanted.program.logits], atol=2e-6)
 
 
 def test_a_list_of_divisors_for_short_and_for_long_sentences_is_read(tmp_path):
@@ -357,7 +357,7 @@ def test_models_of_ollama_and_llama_cpp_are_found(tmp_path, monkeypatch):
     (manifest.parent / "outside").write_text(json.dumps({"layers": [layer | {"digest": "sha256:../../x"}]}))
     monkeypatch.setenv("OLLAMA_MODELS", str(store))
     monkeypatch.setenv("LLAMA_CACHE", str(cache))
-    listed = {(each.name, each.source) for each in found_models()}
+    listed = {(each.name, each.source) for each in local_models()}
     assert {("tiny:latest", "ollama"), ("small-Q4", "llama.cpp")} <= listed
     assert not any("outside" in name or "broken" in name for name, _ in listed)
     assert find_model("tiny").folder == blob
@@ -432,5 +432,5 @@ def test_gpt_oss_from_ollama_gives_the_logits_of_the_checkpoint(tmp_path):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    found = Model.load(tmp_path / "ollama.gguf", dtype="float64").trace(ids=IDS)
-    np.testing.assert_allclose(found["output.logits"], own["output.logits"], atol=2e-6)
+    trace = Model.load(tmp_path / "ollama.gguf", dtype="float64").trace(ids=IDS)
+    np.testing.assert_allclose(trace["output.logits"], own["output.logits"], atol=2e-6)

@@ -27,7 +27,7 @@ SMALL = {"first": np.arange(6, dtype="f4").reshape(2, 3), "second": np.ones(4, "
 
 def read_all(tensors: Tensors) -> dict[str, np.ndarray]:
     """Every tensor of a type that is read."""
-    kinds = {name: tensor.kind for name, tensor in tensors.found.items()}
+    kinds = {name: tensor.kind for name, tensor in tensors.by_name.items()}
     return {name: tensors.read(name, np.asarray) for name, kind in kinds.items() if kind in STORED}
 
 
@@ -44,8 +44,8 @@ def test_broken_weights(tmp_path, count):
 
     def check(content: bytes) -> None:
         path.write_bytes(content)
-        found = read_or_refused(lambda: read_all(open_file(path)), path)
-        for name, array in (found or {}).items():
+        arrays = read_or_refused(lambda: read_all(open_file(path)), path)
+        for name, array in (arrays or {}).items():
             assert array.nbytes <= 2 * len(content), name
 
     def with_header(document: Any) -> bytes:
@@ -64,8 +64,8 @@ def test_a_broken_index(tmp_path, count):
 
     def check(content: bytes) -> None:
         path.write_bytes(content)
-        beside = [tmp_path / f"{name}.safetensors" for name in SMALL]
-        for name, array in (read_or_refused(lambda: read_all(open_index(path)), path, *beside) or {}).items():
+        files = [tmp_path / f"{name}.safetensors" for name in SMALL]
+        for name, array in (read_or_refused(lambda: read_all(open_index(path)), path, *files) or {}).items():
             assert np.array_equal(array, SMALL[name])
 
     hold(count, check, content=st.one_of(changed(index).map(as_json), damaged(as_json(index))))
@@ -74,7 +74,7 @@ def test_a_broken_index(tmp_path, count):
 @COUNTS
 @pytest.mark.parametrize("family", FAMILIES)
 def test_broken_configurations(tmp_path, family, count):
-    """What is read although it was changed computes, with weights of the sizes that it says or not at all."""
+    """A changed file that is still read computes, with weights of the sizes that it says or not at all."""
     folder = tmp_path / "model"
     shutil.copytree(REFERENCES / family, folder)
     (folder / "expected.npz").unlink(missing_ok=True)
@@ -169,7 +169,7 @@ OF_LLAMA_CPP = (
 @COUNTS
 @pytest.mark.parametrize("family", OF_LLAMA_CPP)
 def test_broken_metadata_of_gguf_files(tmp_path, monkeypatch, family, count):
-    """What is read although it was changed computes, or is refused."""
+    """A changed file that is still read computes, or is refused."""
     pytest.importorskip("gguf")
     from gguf_files import write_gguf
 

@@ -33,9 +33,9 @@ def test_broken_manifests(tmp_path, monkeypatch, count):
 
     def check(data: bytes) -> None:
         (tags / "broken").write_bytes(data)
-        found = {each.name: each.folder for each in stored_models()}
-        assert found["tiny:whole"] == blob
-        assert set(found) <= {"tiny:whole", "tiny:broken"}
-        assert set(found.values()) == {blob}
+        folders = {each.name: each.folder for each in stored_models()}
+        assert folders["tiny:whole"] == blob
+        assert set(folders) <= {"tiny:whole", "tiny:broken"}
+        assert set(folders.values()) == {blob}
 
     hold(count, check, data=st.one_of(changed(MANIFEST).map(as_json), damaged(as_json(MANIFEST))))

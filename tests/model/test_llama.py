@@ -63,17 +63,17 @@ def test_a_file_of_the_bare_decoder_has_no_prefix(tmp_path):
 
 def llama3(theta, width, factor, low, high, old):
     """The three cases as the published code tells them apart, by wavelength."""
-    found = []
+    turns = []
     for frequency in frequencies(width, theta):
         wavelength = 2.0 * np.pi / frequency
         if wavelength < old / high:
-            found.append(frequency)
+            turns.append(frequency)
         elif wavelength > old / low:
-            found.append(frequency / factor)
+            turns.append(frequency / factor)
         else:
             smooth = (old / wavelength - low) / (high - low)
-            found.append((1.0 - smooth) * frequency / factor + smooth * frequency)
-    return np.array(found)
+            turns.append((1.0 - smooth) * frequency / factor + smooth * frequency)
+    return np.array(turns)
 
 
 SCALED = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}

@@ -23,7 +23,7 @@ from tui_transformer.engine import keep, weights
 from tui_transformer.engine.edits import Edit
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
-from tui_transformer.model.found import Found, cache_folder, find_model, found_models
+from tui_transformer.model.local_models import LocalModel, cache_folder, find_model, local_models
 from tui_transformer.model.tensors import open_file
 
 REFERENCES = Path(__file__).parents[1] / "references"
@@ -209,11 +209,11 @@ ROWS = [3, 700, 3, 12]
 
 def test_of_a_large_table_only_the_rows_that_are_looked_up_are_read(large):
     trace = large.trace(ids=ROWS)
-    found = np.array(trace["embedding.tokens"])
+    whole = np.array(trace["embedding.tokens"])
     seen = trace.explain("embedding.tokens", row=1, column=2)
     rows = trace.window(TABLE, (range(699, 701), range(16)))
     assert TABLE not in large.weights.held
-    assert (seen.stored, rows[1, 2]) == (found[1, 2], found[1, 2])
+    assert (seen.stored, rows[1, 2]) == (whole[1, 2], whole[1, 2])
     with pytest.raises(InputError, match=f"tensor {TABLE} holds NaN or infinity"):
         in_parts(large.folder).trace(ids=[899, 900])["embedding.tokens"]
 
@@ -402,7 +402,7 @@ def test_the_weights_among_pickled_files_are_named_first(folder):
 
 
 def test_a_file_of_a_checkpoint_names_it(folder, sharded):
-    assert find_model(folder / "config.json") == Found(folder.parent.name, "folder", folder)
+    assert find_model(folder / "config.json") == LocalModel(folder.parent.name, "folder", folder)
     for name in ("config.json", INDEX, *SHARDS):
         assert np.array_equal(logits(folder / name), logits("encoder"))
 
@@ -434,7 +434,7 @@ def package(folder, tmp_path, monkeypatch) -> Path:
 
 @pytest.mark.parametrize("name", ["carrying_package", "carrying-package"])
 def test_a_package_carries_a_checkpoint(package, name):
-    assert find_model(name) == Found(name, "package", package / "data" / "small")
+    assert find_model(name) == LocalModel(name, "package", package / "data" / "small")
     model = Model.load(name, device="cpu")
     assert (model.name, model.changed(dtype="float64").name) == (name, name)
     assert np.array_equal(logits(name), logits("encoder"))
@@ -491,7 +491,7 @@ def test_a_folder_comes_before_the_cache(cache, folder, monkeypatch):
 def test_a_cache_that_points_nowhere_has_no_model(cache, content):
     (cache / "models--some-org--some.model" / "refs" / "main").write_text(content, encoding="utf-8")
     assert "`tui-transformer fetch some-org/some.model` downloads one" in refusal("some-org/some.model")
-    assert [found for found in found_models() if found.source == "cache"] == []
+    assert [each for each in local_models() if each.source == "cache"] == []
 
 
 @pytest.mark.parametrize("name", ["../some.model", "some-org/../x", "some-org//some.model", "a/b/c", "/", "org/", ""])
@@ -522,11 +522,11 @@ def test_the_cache_is_where_the_environment_says(monkeypatch, variables, place):
 def test_what_is_found_is_listed(cache, package):
     (cache / "models--some-org--pickled" / "refs").mkdir(parents=True)
     (cache / "datasets--some-org--data").mkdir()
-    found = {each.name: each for each in found_models()}
-    assert found["some-org/some.model"].source == "cache"
-    assert found["carrying_package"].folder == package / "data" / "small"
-    assert "some-org/pickled" not in found
-    assert all(find_model(name) for name in found)
+    listed = {each.name: each for each in local_models()}
+    assert listed["some-org/some.model"].source == "cache"
+    assert listed["carrying_package"].folder == package / "data" / "small"
+    assert "some-org/pickled" not in listed
+    assert all(find_model(name) for name in listed)
 
 
 def test_the_command_lists_models_and_why_one_cannot_be_read(cache, package, capsys):
@@ -544,6 +544,6 @@ def test_the_command_says_where_it_looked(tmp_path, monkeypatch, capsys):
     from tui_transformer.cli import models
 
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "none"))
-    monkeypatch.setattr(models, "found_models", lambda: ())
+    monkeypatch.setattr(models, "local_models", lambda: ())
     models.run()
     assert f"no other model is in {tmp_path / 'none'}" in capsys.readouterr().err

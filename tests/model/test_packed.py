@@ -29,11 +29,11 @@ def words(codes: np.ndarray, bits: int, axis: int, places: tuple[int, ...] | Non
     """Codes packed into numbers of 32 bits, one after the other in Python."""
     codes = np.moveaxis(codes, axis, -1)
     many = 32 // bits
-    found = np.zeros((*codes.shape[:-1], codes.shape[-1] // many), np.int64)
+    packed = np.zeros((*codes.shape[:-1], codes.shape[-1] // many), np.int64)
     for column in range(codes.shape[-1]):
         place = column % many if places is None else places[column % many]
-        found[..., column // many] |= codes[..., column].astype(np.int64) << (bits * place)
-    return np.moveaxis(found.astype(np.uint32).view(np.int32), -1, axis)
+        packed[..., column // many] |= codes[..., column].astype(np.int64) << (bits * place)
+    return np.moveaxis(packed.astype(np.uint32).view(np.int32), -1, axis)
 
 
 def pairs(codes: np.ndarray) -> np.ndarray:
@@ -43,8 +43,8 @@ def pairs(codes: np.ndarray) -> np.ndarray:
 
 def eight(rows: int, columns: int, kind: str = "float8_e4m3fn") -> tuple[np.ndarray, np.ndarray]:
     """Bytes of floats of eight bits, and the floats."""
-    found = RNG.normal(size=(rows, columns)).astype(getattr(ml_dtypes, kind))
-    return found.view(np.uint8), found.astype(np.float32)
+    floats = RNG.normal(size=(rows, columns)).astype(getattr(ml_dtypes, kind))
+    return floats.view(np.uint8), floats.astype(np.float32)
 
 
 def by_blocks(rows: int, columns: int) -> Made:
@@ -207,8 +207,8 @@ def folders(way: str, at: Path) -> tuple[Path, Path]:
 def test_a_quantized_checkpoint_is_the_numbers_of_its_codes(way, tmp_path):
     packed, plain = (Model.load(folder, dtype="float64") for folder in folders(way, tmp_path))
     for name in packed.program(3).weights:
-        found, wanted = (model.weights.file.part(name, ...) for model in (packed, plain))
-        np.testing.assert_allclose(found, wanted, rtol=2e-7, atol=0)
+        numbers, wanted = (model.weights.file.part(name, ...) for model in (packed, plain))
+        np.testing.assert_allclose(numbers, wanted, rtol=2e-7, atol=0)
     one, other = (model.trace(ids=IDS)["output.logits"] for model in (packed, plain))
     np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
 
@@ -235,7 +235,7 @@ def test_experts_of_gpt_oss_in_blocks_are_those_of_the_plain_file(tmp_path):
         stored[f"{name}_scales"] = ("U8", scales)
         numbers = np.array(FOURS, "f4")[codes] * np.repeat(2.0 ** (scales.astype(int) - 127), 32, axis=2)
         wanted[name] = ("F32", numbers.transpose(0, 2, 1).astype("f4"))
-    found = []
+    weights = []
     for kind, tensors in (("packed", stored), ("plain", wanted)):
         shutil.copytree(REFERENCES / "gpt_oss", tmp_path / kind)
         config = json.loads((tmp_path / kind / "config.json").read_text())
@@ -243,8 +243,8 @@ def test_experts_of_gpt_oss_in_blocks_are_those_of_the_plain_file(tmp_path):
         (tmp_path / kind / "config.json").write_text(json.dumps(config | more))
         write(tmp_path / kind / "model.safetensors", tensors)
         model = Model.load(tmp_path / kind)
-        found.append({name: model.weights.file.part(name, ...) for name in model.program(2).weights})
-    assert all(np.array_equal(found[0][name], found[1][name]) for name in found[1])
+        weights.append({name: model.weights.file.part(name, ...) for name in model.program(2).weights})
+    assert all(np.array_equal(weights[0][name], weights[1][name]) for name in weights[1])
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ SCRIPT = random_sizes.__file__
 
 
 def said(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """What the script says, in a process of its own: it makes torch compute in float64 throughout."""
+    """Output of the script, in a process of its own: it makes torch compute in float64 throughout."""
     return subprocess.run(
         [sys.executable, SCRIPT, *arguments], capture_output=True, text=True, timeout=3000, check=False
     )

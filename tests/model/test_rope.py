@@ -79,8 +79,8 @@ def test_gpt_neox_has_heads_as_wide_as_its_states_give(changes):
 
 def test_layers_of_a_kind_may_have_settings_of_their_own():
     kinds = {"full_attention": {"rope_theta": 1e6}, "sliding_attention": {"rope_type": "linear", "factor": 8.0}}
-    found = [read_rope({"rope_parameters": kinds}, layers=kind) for kind in kinds]
-    assert [(rope.rope_theta, rope.factor) for rope in found] == [(1e6, 1.0), (10000.0, 8.0)]
+    ropes = [read_rope({"rope_parameters": kinds}, layers=kind) for kind in kinds]
+    assert [(rope.rope_theta, rope.factor) for rope in ropes] == [(1e6, 1.0), (10000.0, 8.0)]
     with pytest.raises(UsageError, match="not one table"):
         read_rope({"rope_parameters": kinds})
 
@@ -181,7 +181,7 @@ def test_a_sentence_may_be_longer_than_the_model_was_made_for_where_positions_ar
 def test_a_cache_gives_the_same_where_frequencies_change_with_the_length(tmp_path):
     factors = {"short_factor": [1.0] * 4, "long_factor": [3.0] * 4}
     model = model_of(tmp_path, rope_type="longrope", original_max_position_embeddings=4, factor=2.0, **factors)
-    found = []
+    logits = []
     for use_cache in (True, False):
         writer = Writer(model, Settings(max_new_tokens=5, use_cache=use_cache))
         states = [writer.begin((20, 30))]
@@ -189,14 +189,16 @@ def test_a_cache_gives_the_same_where_frequencies_change_with_the_length(tmp_pat
             states.append(writer.next(states[-1], token))
         again = writer.trace(states[1])["output.logits"]
         np.testing.assert_allclose(again[-1], states[1].logits, atol=1e-12)
-        found.append(np.array([state.logits for state in states]))
-    np.testing.assert_allclose(*found, atol=1e-12)
+        logits.append(np.array([state.logits for state in states]))
+    np.testing.assert_allclose(*logits, atol=1e-12)
 
 
 def test_yarn_rounds_the_bounds_of_its_mixture_outward():
     """Pairs that turn 32 and 1 times in 4,096 tokens, by the formula of Peng et al. 2023, §3.2: 20.94 and 45.03."""
     table = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096, "rope_theta": 10_000.0}
-    found = np.array(read_rope({"rope_parameters": table, "max_position_embeddings": 16_384}).rotary(128).frequencies)
-    ratios = found / 10_000.0 ** (-np.arange(64) / 64)
+    frequencies = np.array(
+        read_rope({"rope_parameters": table, "max_position_embeddings": 16_384}).rotary(128).frequencies
+    )
+    ratios = frequencies / 10_000.0 ** (-np.arange(64) / 64)
     shares = np.clip((np.arange(64) - 20) / (46 - 20), 0, 1)
     np.testing.assert_allclose(ratios, 1 - shares + shares / 4, rtol=1e-9)

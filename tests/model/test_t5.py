@@ -62,9 +62,9 @@ def traced(model: Model):
 
 @pytest.mark.parametrize("dtype", TOLERANCES)
 def test_every_array_equals_the_reference(dtype):
-    found = differences("t5", reference_trace("t5", dtype), final_norm=True)
-    assert len(found) == 13
-    assert max(found.values()) <= TOLERANCES[dtype], found
+    far = differences("t5", reference_trace("t5", dtype), final_norm=True)
+    assert len(far) == 13
+    assert max(far.values()) <= TOLERANCES[dtype], far
 
 
 def test_the_reference_is_computed_as_in_numpy():
@@ -155,10 +155,10 @@ def test_sizes_may_have_their_general_names_and_the_decoder_none(tmp_path):
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_buckets_are_exact_and_then_grow_with_the_logarithm(count, farthest, bidirectional):
     side = count // 2 if bidirectional else count
-    found = bucket_of_distance(side, farthest)
+    buckets = bucket_of_distance(side, farthest)
     wanted = [bucket(-i, count, farthest, bidirectional=bidirectional) for i in range(farthest + 1)]
-    assert list(found) == wanted
-    assert found[-1] == side - 1
+    assert list(buckets) == wanted
+    assert buckets[-1] == side - 1
 
 
 def test_a_window_of_a_dropped_array_is_the_part_of_the_whole(tmp_path):
@@ -176,11 +176,11 @@ def test_a_bias_collects_the_gradients_of_all_layers(tmp_path):
     model, _, _ = made(tmp_path)
     trace, step = traced(model), 1e-6
     targets = [*DECODER_IDS[1:], 1]
-    found = gradients(trace, [targets]).values
+    computed = gradients(trace, [targets]).values
     for table in TABLES:
         index, held = (1, 2), trace[table][1, 2]
         ends = [gradients(trace.edited([Edit(table, index, held + move)]), [targets]).loss for move in (step, -step)]
-        assert found[table][index] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5, abs=1e-9)
+        assert computed[table][index] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5, abs=1e-9)
 
 
 def test_padding_at_the_end_changes_nothing_before_it(tmp_path):

@@ -44,9 +44,9 @@ def tensors(request, tmp_path) -> Tensors:
     header = f'{{"table":{{"dtype":"{request.param}","shape":[60,40],"data_offsets":{place}}}}}'.encode()
     header += b" " * (len(header) % 2 == 0)
     (tmp_path / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + data)
-    found = open_file(tmp_path / "model.safetensors")
-    found.found["table"].file.chunk = 300
-    return found
+    opened = open_file(tmp_path / "model.safetensors")
+    opened.by_name["table"].file.chunk = 300
+    return opened
 
 
 def stored_table(tensors: Tensors) -> np.ndarray:
@@ -59,10 +59,10 @@ def stored_table(tensors: Tensors) -> np.ndarray:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_any_view_of_a_tensor_is_what_a_slice_of_it_is(tensors, view):
-    found, wanted = tensors.read("table", VIEWS[view]), VIEWS[view](stored_table(tensors))
-    assert found.dtype == wanted.dtype
-    assert found.flags.aligned
-    np.testing.assert_array_equal(found, wanted)
+    view_of_file, wanted = tensors.read("table", VIEWS[view]), VIEWS[view](stored_table(tensors))
+    assert view_of_file.dtype == wanted.dtype
+    assert view_of_file.flags.aligned
+    np.testing.assert_array_equal(view_of_file, wanted)
 
 
 @pytest.mark.parametrize("rows", [[0, 1, 2, 9, 30, 31, 59], [4], []])
@@ -139,7 +139,7 @@ def test_files_are_closed_with_the_model(folder):
     "family", sorted(path.name for path in REFERENCES.iterdir() if (path / "config.json").exists())
 )
 def test_no_family_reads_the_mapping(family):
-    """What is taken of a tensor is a view of where it lies, so that nothing but `WeightsFile` touches the file."""
+    """A part taken of a tensor is a view of where it lies, so that nothing but `WeightsFile` touches the file."""
     kind, config = read_config(REFERENCES / family)
     config, tensors = fit(kind, config, open_tensors(REFERENCES / family))
     program = kind.program(config, Lengths(1, 1))

@@ -52,12 +52,12 @@ def waves():
 def test_the_words_of_the_vocabulary_get_their_rows(content: bytes, tmp_path: Path, waves) -> None:
     path = tmp_path / "vectors"
     path.write_bytes(content)
-    found = read_vectors(path, waves)
-    assert found.rows.shape == (waves.size, 4)
-    assert [waves.word(int(i)) for i in np.flatnonzero(found.there)] == ["the", "waves", "shore"]
-    np.testing.assert_allclose(found.rows[waves.ids["the"]], ROWS["the"])
-    np.testing.assert_allclose(found.rows[waves.ids["shore"]], ROWS["Shore"])
-    said = found.said(waves)
+    vectors = read_vectors(path, waves)
+    assert vectors.rows.shape == (waves.size, 4)
+    assert [waves.word(int(i)) for i in np.flatnonzero(vectors.there)] == ["the", "waves", "shore"]
+    np.testing.assert_allclose(vectors.rows[waves.ids["the"]], ROWS["the"])
+    np.testing.assert_allclose(vectors.rows[waves.ids["shore"]], ROWS["Shore"])
+    said = vectors.said(waves)
     assert said == "vectors: vectors of 4 numbers for 3 of 8 words; none for [UNK], crashed, forcefully, against, !"
 
 

@@ -14,12 +14,12 @@ TEXTS = [f"The fox found {number} shells ." for number in range(20)]
 
 def test_texts_of_any_iterator_give_rows_and_examples():
     model = Model.load("story", device="cpu")
-    found = measure_texts(model, iter(TEXTS), ["previous", "first"], layers=[1], top=1)
+    measured = measure_texts(model, iter(TEXTS), ["previous", "first"], layers=[1], top=1)
     items = [Item(number, Source("", number + 1, text)) for number, text in enumerate(TEXTS)]
     sums = survey(model, items, Asked(("previous", "first"), frozenset({1}), top=1))
-    assert list(found.rows) == list(rows(sums, "story"))
-    assert {example.text for example in found.examples} <= set(TEXTS)
-    assert {row.layer for row in found.rows} == {1}
+    assert list(measured.rows) == list(rows(sums, "story"))
+    assert {example.text for example in measured.examples} <= set(TEXTS)
+    assert {row.layer for row in measured.rows} == {1}
 
 
 def test_what_cannot_be_is_said():

@@ -42,9 +42,9 @@ def test_windows_hold_so_many_batches_or_so_many_characters(tmp_path: Path, monk
     monkeypatch.setattr(on_ray, "WINDOW", 3)
     assert [len(window) for window in on_ray.windows(read)] == [3, 3, 1]
     monkeypatch.setattr(on_ray, "CHARACTERS", 600)
-    found = list(on_ray.windows(read))
-    assert [len(window) for window in found] == [2, 2, 2, 1]
-    assert [batch for window in found for batch in window] == read
+    windows = list(on_ray.windows(read))
+    assert [len(window) for window in windows] == [2, 2, 2, 1]
+    assert [batch for window in windows for batch in window] == read
     assert list(on_ray.windows([])) == []
 
 
@@ -72,7 +72,7 @@ def test_two_workers_of_ray_give_what_one_process_gives_though_one_is_killed(tmp
 
 def actors_below(pid: int) -> list[int]:
     """The processes of actors whose first ancestors are this process."""
-    found, parents = [], {}
+    actors, parents = [], {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
@@ -80,8 +80,8 @@ def actors_below(pid: int) -> list[int]:
         except (OSError, ValueError):
             continue
         if b"MapWorker" in name:
-            found.append(int(folder.name))
-    return [each for each in found if pid in ancestors(each, parents)]
+            actors.append(int(folder.name))
+    return [each for each in actors if pid in ancestors(each, parents)]
 
 
 def ancestors(pid: int, parents: dict[int, int]) -> Iterator[int]:

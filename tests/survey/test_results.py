@@ -34,9 +34,9 @@ def test_what_is_written_is_read_again(tmp_path: Path, ending: str):
     check_out(out)
     written = write_results(out, RESULTS)
     assert out in written
-    found = read_results(out)
-    assert tuple(found.rows) == ROWS
-    assert tuple(found.examples) == EXAMPLES
+    read = read_results(out)
+    assert tuple(read.rows) == ROWS
+    assert tuple(read.examples) == EXAMPLES
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -20,8 +20,8 @@ def texts(*files: Path | str) -> list[tuple[int, int, str]]:
 def test_a_line_is_a_text_and_blank_lines_are_none(tmp_path: Path):
     (tmp_path / "a.txt").write_bytes("one\r\n\n  \ntwo  words\nthree\\u2028 é".encode())
     (tmp_path / "b.txt").write_text("four", encoding="utf-8")
-    found = texts(tmp_path / "a.txt", tmp_path / "b.txt")
-    assert found == [(0, 1, "one"), (1, 4, "two  words"), (2, 5, "three\\u2028 é"), (3, 1, "four")]
+    lines = texts(tmp_path / "a.txt", tmp_path / "b.txt")
+    assert lines == [(0, 1, "one"), (1, 4, "two  words"), (2, 5, "three\\u2028 é"), (3, 1, "four")]
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson"])

@@ -45,5 +45,5 @@ def likely_at(trace: Trace, row: int, count: int, temperature: float = 1.0) -> t
 
 
 def _row(trace: Trace, name: str, row: int) -> Host:
-    found: Host = trace.window(name, (range(row, row + 1), range(trace.program.shape(name)[1])))[0]
-    return found
+    values: Host = trace.window(name, (range(row, row + 1), range(trace.program.shape(name)[1])))[0]
+    return values

@@ -45,8 +45,8 @@ class Attention:
 
 def attentions(program: Program, group: str | None = None) -> tuple[Attention, ...]:
     """The attention steps in order of computation; with a group, only those of that stack and kind."""
-    found = (_attention(step) for step in program.steps if step.square and isinstance(step.op, Softmax))
-    return tuple(each for each in found if group in (None, each.group))
+    steps = (_attention(step) for step in program.steps if step.square and isinstance(step.op, Softmax))
+    return tuple(each for each in steps if group in (None, each.group))
 
 
 def groups(program: Program) -> tuple[str, ...]:
@@ -76,10 +76,10 @@ def in_layer(steps: Sequence[Attention], layer: int | None) -> tuple[Attention, 
     Raises:
         InputError: There is no such layer.
     """
-    found = tuple(each for each in steps if layer in (None, each.layer))
-    if not found:
+    chosen = tuple(each for each in steps if layer in (None, each.layer))
+    if not chosen:
         raise InputError(f"there is no layer {layer}: layers are 0 to {steps[-1].layer}")
-    return found
+    return chosen
 
 
 def _attention(step: Step) -> Attention:

@@ -208,7 +208,7 @@ class _Walk:
         return np.asarray(self.trace.window(name, part), np.float64)
 
     def _column(self, step: Step, token: int) -> Host:
-        """What the row before the logits is multiplied with for a token."""
+        """The vector that the row before the logits is multiplied with for a token."""
         weight, at = step.inputs[1], range(token, token + 1)
         shape = self.trace.program.shape(weight)
         if isinstance(step.op, Unembed):

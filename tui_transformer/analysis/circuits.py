@@ -106,12 +106,12 @@ def circuits(trace: Trace, layer: int | None = None) -> Iterator[Circuit]:
     Raises:
         InputError: The model has no attention with matrices of its own, or no such layer.
     """
-    found = [each for each in attentions(trace.program) if all(_matrix(trace, each, part) for part in PARTS)]
-    if not found:
+    steps = [each for each in attentions(trace.program) if all(_matrix(trace, each, part) for part in PARTS)]
+    if not steps:
         raise InputError("the model has no attention with matrices for Q, K and V: there are no circuits")
-    if layer is not None and all(each.layer != layer for each in found):
-        raise InputError(f"there is no layer {layer}: layers are 0 to {found[-1].layer}")
-    for attention in found:
+    if layer is not None and all(each.layer != layer for each in steps):
+        raise InputError(f"there is no layer {layer}: layers are 0 to {steps[-1].layer}")
+    for attention in steps:
         if layer in (None, attention.layer):
             yield from _heads(trace, attention)
 

@@ -30,7 +30,7 @@ READS: Mapping[str, Callable[[Circuit], Factors]] = {
     "K": lambda head: (head.key, head.query.T),
     "V": lambda head: (head.value, head.output),
 }
-"""What a later head reads of the stream, by name."""
+"""The parts of a later head that read the stream, by name."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -135,10 +135,10 @@ class Means:
         return tuple(np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0).tolist())
 
 
-def left_out(found: LayerMeasures) -> str:
+def left_out(measures: LayerMeasures) -> str:
     """Which queries entropy leaves out: ` (without the 2 queries that see fewer than 3 keys)`; "" for none."""
-    queries = "query that sees" if found.few == 1 else f"{found.few:,} queries that see"
-    return f" (without the {queries} fewer than {ENTROPY.fewest} keys)" if found.few else ""
+    queries = "query that sees" if measures.few == 1 else f"{measures.few:,} queries that see"
+    return f" (without the {queries} fewer than {ENTROPY.fewest} keys)" if measures.few else ""
 
 
 def counted_only(values: Host, seen: Host, fewest: int) -> Host:

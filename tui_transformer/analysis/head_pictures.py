@@ -40,8 +40,8 @@ class Pictures:
     def pictures(self) -> Host:
         """Heads × rows × columns; NaN where no query of a group may look at any key of a group."""
         counts = np.maximum(self._counts, 1.0)[:, None]
-        found: Host = np.where(self._visible, self._sums / counts, np.nan).astype(np.float32)
-        return found
+        means: Host = np.where(self._visible, self._sums / counts, np.nan).astype(np.float32)
+        return means
 
 
 def largest(pictures: Host) -> float:
@@ -64,15 +64,15 @@ def _grouped(picture: Host, size: int, axis: int) -> Host:
     starts = _starts(picture.shape[axis], size)
     total = np.add.reduceat(np.nan_to_num(picture), starts, axis=axis)
     empty = np.logical_and.reduceat(np.isnan(picture), starts, axis=axis)
-    found: Host = np.where(empty, np.nan, total)
-    return found
+    sums: Host = np.where(empty, np.nan, total)
+    return sums
 
 
 def _counts(picture: Host, size: int) -> Host:
     """How many rows of each group hold anything."""
     counts = np.add.reduceat(~np.isnan(picture).all(axis=1), _starts(len(picture), size))
-    found: Host = np.maximum(counts, 1)[:, None]
-    return found
+    rows: Host = np.maximum(counts, 1)[:, None]
+    return rows
 
 
 def _starts(count: int, size: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""What every input token adds to a chosen number, by gradients.
+"""Attribution of a chosen number to the input tokens, by gradients.
 
 With the input x (n × d: what enters the first layer), a scalar f and a baseline x′:
 
@@ -37,7 +37,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class InputAttribution:
-    """What the rows of a step add to a number.
+    """The share of every row of a step in a number.
 
     Attributes:
         step: The input: its own name.
@@ -184,13 +184,13 @@ def _slope(
 ) -> tuple[float, Host]:
     """The metric, and its gradient by a step."""
     value, start = start_of(trace, metric, positions, before=before)
-    found: list[Host] = []
+    slopes: list[Host] = []
 
     def visit(name: str, gradient: Array) -> None:
         if name == step:
-            found.append(np.array(trace.backend.to_host(gradient)[0], np.float64))
+            slopes.append(np.array(trace.backend.to_host(gradient)[0], np.float64))
 
     backward_from(trace, start, visit)
-    if not found:
+    if not slopes:
         raise InputError(f"{metric.said(trace.word)} does not depend on {step}, or that depends on no weight")
-    return value, found[0]
+    return value, slopes[0]

@@ -44,29 +44,29 @@ def links(
     trace: Trace, steps: Iterable[Attention], reader: Reader, wanted: Wanted, report: Report = silent
 ) -> Iterator[tuple[Link, ...]]:
     """The strongest links of the steps that were read so far, the strongest first; once after every step."""
-    found: tuple[Link, ...] = ()
+    best: tuple[Link, ...] = ()
     for step in steps:
-        found = strongest((*found, *links_of(trace, step, reader, wanted, report)), wanted.top)
-        yield found
+        best = strongest((*best, *links_of(trace, step, reader, wanted, report)), wanted.top)
+        yield best
 
 
-def strongest(found: Iterable[Link], top: int) -> tuple[Link, ...]:
+def strongest(candidates: Iterable[Link], top: int) -> tuple[Link, ...]:
     """The so many strongest, in falling order; equal ones in the order of layer, head, query and key."""
-    return tuple(sorted(found, key=lambda link: (-link.weight, link.layer, link.head, link.query, link.key))[:top])
+    return tuple(sorted(candidates, key=lambda link: (-link.weight, link.layer, link.head, link.query, link.key))[:top])
 
 
 def links_of(trace: Trace, step: Attention, reader: Reader, wanted: Wanted, report: Report = silent) -> list[Link]:
     """The strongest links of one step, in no order; of every block that is read, so many as are wanted."""
     counted = reader.counted(prepared(trace, step.name, report), step)
     heads = range(step.heads) if wanted.head is None else range(wanted.head, wanted.head + 1)
-    found: list[Link] = []
+    best: list[Link] = []
     for rows in reader.rows(trace, step, [range(step.queries.size)], heads):
         report(f"{step.name} · query {rows.queries[0]:,} of {step.queries.size:,}")
         eligible = rows.visible & (counted[rows.queries] & (rows.seen > 1))[:, None]
         if not wanted.itself:
             eligible &= np.arange(step.keys.size) != rows.own[:, None]
-        found += _largest(step, heads, rows, eligible, wanted.top)
-    return found
+        best += _largest(step, heads, rows, eligible, wanted.top)
+    return best
 
 
 def _largest(step: Attention, heads: range, rows: Rows, eligible: Host, top: int) -> list[Link]:

@@ -92,12 +92,12 @@ class Lens:
         """
         height = max(1, trace.block // self.vocabulary)
         prepared(trace, depth.step, report)
-        found = []
+        blocks = []
         for start in range(rows.start, rows.stop, height):
             report(f"{depth.title} · token {start:,} of {self.tokens:,}")
             part = range(start, min(start + height, rows.stop))
-            found.append(self._most_probable(trace, depth, part, min(top, self.vocabulary), item))
-        words, probabilities = (_joined(trace, parts) for parts in zip(*found, strict=True))
+            blocks.append(self._most_probable(trace, depth, part, min(top, self.vocabulary), item))
+        words, probabilities = (_joined(trace, parts) for parts in zip(*blocks, strict=True))
         return Spelled(depth, rows, words, probabilities)
 
     def _most_probable(self, trace: Trace, depth: Depth, rows: range, top: int, item: int) -> tuple[Array, Array]:
@@ -138,21 +138,21 @@ def lens_of(program: Program) -> Lens:
     return Lens(depths, _last_steps(program, state), state)
 
 
-def words_at(found: Spelled, row: int) -> Iterator[tuple[int, float]]:
+def words_at(spelled: Spelled, row: int) -> Iterator[tuple[int, float]]:
     """The words of one token: ID and probability, the most probable first."""
-    at = row - found.rows.start
-    return zip(found.words[at].tolist(), found.probabilities[at].tolist(), strict=True)
+    at = row - spelled.rows.start
+    return zip(spelled.words[at].tolist(), spelled.probabilities[at].tolist(), strict=True)
 
 
 def _last_steps(program: Program, state: str) -> tuple[Step, ...]:
     """Steps from the state on the way to the logits."""
     after = program.downstream([state])
-    needed, found = {program.logits}, list[Step]()
+    needed, steps = {program.logits}, list[Step]()
     for step in reversed(program.steps):
         if step.name in needed and step.name in after and step.name != state:
             needed.update(step.inputs)
-            found.append(step)
-    return tuple(reversed(found))
+            steps.append(step)
+    return tuple(reversed(steps))
 
 
 def _stack_of(program: Program, state: str) -> str:

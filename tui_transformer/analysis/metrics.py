@@ -117,7 +117,7 @@ METRICS: Mapping[str, Kind] = {
 """By name."""
 
 BY_TOKENS = ("divergence", "log-probability", "difference")
-"""What is meant where no metric is named: by how many tokens are."""
+"""The metrics that are meant where none is named, by how many tokens are."""
 
 
 @dataclass(frozen=True)
@@ -193,11 +193,11 @@ class Metric:
             InputError: As `measure`.
         """
         kind, name = METRICS[self.name], trace.program.logits
-        found: Host | None = None
+        slopes: Host | None = None
         for rows, now, old, tokens, share in self._rows(trace, before, positions, item, None):
-            found = np.zeros(trace.program.shape(name)) if found is None else found
-            found[rows.start : rows.stop] = kind.slope(now, old, tokens) * share[:, None]
-        return np.zeros(0) if found is None else found
+            slopes = np.zeros(trace.program.shape(name)) if slopes is None else slopes
+            slopes[rows.start : rows.stop] = kind.slope(now, old, tokens) * share[:, None]
+        return np.zeros(0) if slopes is None else slopes
 
     def _rows(
         self, trace: Trace, before: Trace, positions: range, item: int, watch: Watch | None

@@ -53,14 +53,14 @@ class Table:
 
 
 def _stream(program: Program) -> dict[int, str]:
-    """What enters the first layer, and what leaves each, of the last stack."""
+    """The stream that enters the first layer and the streams that leave each, of the last stack."""
     outputs = layer_outputs(program)
     stack = program.steps[program.places[outputs[-1]]].name.partition(".")[0] if outputs else ""
-    found = dict(enumerate(name for name in outputs if name.startswith(f"{stack}.")))
-    if not found:
+    streams = dict(enumerate(name for name in outputs if name.startswith(f"{stack}.")))
+    if not streams:
         raise InputError("the model has no layers whose values could be patched")
     entrance = next((name for name in (f"{stack}.{START}", START) if name in program.names), None)
-    return ({} if entrance is None else {-1: program.step(entrance).name}) | found
+    return ({} if entrance is None else {-1: program.step(entrance).name}) | streams
 
 
 def _positions(program: Program) -> Table:
@@ -77,11 +77,11 @@ def _layers(program: Program) -> Table:
 
 
 def _heads(program: Program) -> Table:
-    found = [each for each in attentions(program) if f"{each.name.rpartition('.')[0]}.context" in program.by_name]
-    group = found[-1].group if found else ""
+    steps = [each for each in attentions(program) if f"{each.name.rpartition('.')[0]}.context" in program.by_name]
+    group = steps[-1].group if steps else ""
     places = (
         Place(f"{each.name.rpartition('.')[0]}.context", each.layer, head, heads=range(head, head + 1))
-        for each in found
+        for each in steps
         if each.group == group
         for head in range(each.heads)
     )
@@ -89,7 +89,7 @@ def _heads(program: Program) -> Table:
 
 
 KINDS: Mapping[str, Callable[[Program], Table]] = {"position": _positions, "head": _heads, "layer": _layers}
-"""What is patched: the residual stream at a position behind each layer, a head's output, all that leaves a layer."""
+"""Kinds of places: the residual stream at a position behind each layer, a head's output, all that leaves a layer."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,10 @@ def table_of(program: Program, kind: str) -> Table:
     """
     if kind not in KINDS:
         raise UsageError(f"no kind is called {kind[:40]!r}: use {', '.join(KINDS)}")
-    found = KINDS[kind](program)
-    if not found.places:
+    table = KINDS[kind](program)
+    if not table.places:
         raise InputError(f"the model has no {kind}s whose values could be patched")
-    return found
+    return table
 
 
 def sweep(

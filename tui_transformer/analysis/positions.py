@@ -94,7 +94,7 @@ def by_distance(width: int, count: int) -> list[tuple[int, float, float]]:
 
 
 def facts(width: int, count: int) -> Facts:
-    """What can be seen in a table of so many positions; of many, the first are compared with each other."""
+    """Patterns that can be seen in a table of so many positions; of many, the first are compared with each other."""
     table = encoding(width, count)
     longer = encoding(width, 2 * count)
     distance, first, second = _nearest(table[:COMPARED])

@@ -36,12 +36,12 @@ class Rollout:
     steps: tuple[Attention, ...]
     reader: Reader
     kept: int = KEPT
-    _found: dict[int, Host] = field(default_factory=dict, repr=False)
+    _rolled: dict[int, Host] = field(default_factory=dict, repr=False)
 
     def after(self, layer: int, report: Report = silent) -> Host:
         """R after a layer: tokens × input tokens, in the model's precision, read-only; every row sums to 1."""
-        nearest = max((at for at in self._found if at <= layer), default=-1)
-        rolled = self._found.get(nearest)
+        nearest = max((at for at in self._rolled if at <= layer), default=-1)
+        rolled = self._rolled.get(nearest)
         for at in range(nearest + 1, layer + 1):
             rolled = self._next(rolled, self.steps[at], report)
             self._keep(at, rolled)
@@ -50,14 +50,14 @@ class Rollout:
 
     def holds(self, layer: int) -> bool:
         """Whether a layer is there already."""
-        return layer in self._found
+        return layer in self._rolled
 
     def _keep(self, layer: int, rolled: Host) -> None:
         rolled.flags.writeable = False
-        self._found[layer] = rolled
+        self._rolled[layer] = rolled
         most = max(1, self.kept // rolled.nbytes)
-        for old in sorted(self._found)[:-most]:
-            del self._found[old]
+        for old in sorted(self._rolled)[:-most]:
+            del self._rolled[old]
 
     def _next(self, rolled: Host | None, step: Attention, report: Report) -> Host:
         mixed = mixing(self.trace, step, self.reader, report)

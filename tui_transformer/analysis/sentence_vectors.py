@@ -81,11 +81,11 @@ def sentence_vector(trace: Trace, item: int = 0) -> SentenceVector:
             "this model makes no vector of a sentence: name a folder of sentence-transformers with --model, one that "
             "has a modules.json"
         )
-    found: dict[str, Host] = {}
+    parts: dict[str, Host] = {}
     for step in steps:
-        found[step.name] = _PARTS[type(step.op)](_Made(trace, step, item, found))
+        parts[step.name] = _PARTS[type(step.op)](_Made(trace, step, item, parts))
     last = steps[-1].name
-    return SentenceVector(_values(trace, last, item), found[last])
+    return SentenceVector(_values(trace, last, item), parts[last])
 
 
 @dataclass(frozen=True, eq=False)

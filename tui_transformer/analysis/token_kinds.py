@@ -130,9 +130,9 @@ def _kind(vocabulary: Vocabulary | None, token_id: int) -> str:
 def _ids(trace: Trace, axis: Axis, item: int) -> Host:
     """The IDs of the sequence of an axis; −1 where the model reads none, or for tokens that are not in this trace."""
     names = (name for name in trace.givens if name.endswith("input.ids"))
-    found = {trace.program.axes(name)[0].sequence: trace.givens[name] for name in names}
+    by_sequence = {trace.program.axes(name)[0].sequence: trace.givens[name] for name in names}
     ids = np.full(axis.size, -1, dtype=np.int64)
-    given = found.get(axis.sequence)
+    given = by_sequence.get(axis.sequence)
     if given is not None:
         count = min(given.shape[1], axis.size)
         ids[axis.size - count :] = given[item][:count]
@@ -151,4 +151,4 @@ def _marked(ids: Host, vocabulary: Vocabulary | None, test: Callable[[Vocabulary
 
 
 _KNOWN: WeakKeyDictionary[Vocabulary, dict[tuple[Callable[[Vocabulary, int], bool], int], bool]] = WeakKeyDictionary()
-"""What was asked of each vocabulary's words: every attention step asks again."""
+"""Answers about the words of each vocabulary, since every attention step asks again."""

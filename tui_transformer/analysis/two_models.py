@@ -110,8 +110,8 @@ def _heads(first: Trace, second: Trace) -> Iterator[HeadError]:
             continue
         weights, contexts = ((first[name], second[name]) for name in (each.name, context))
         for head in range(each.heads):
-            p, q = (found[..., head, :, :] for found in weights)
-            one, other = (found[..., head, :, :] for found in contexts)
+            p, q = (array[..., head, :, :] for array in weights)
+            one, other = (array[..., head, :, :] for array in contexts)
             yield HeadError(sublayer, head, _error(one, other), float(_divergences(p, q).mean()))
 
 
@@ -120,18 +120,18 @@ def _divergences(p: Host, q: Host) -> Host:
     p, q = p.astype(np.float64), q.astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(p > 0, p * np.log(p / np.maximum(q, SMALLEST)), 0.0)
-    found: Host = np.maximum(terms.sum(axis=-1), 0.0)
-    return found
+    sums: Host = np.maximum(terms.sum(axis=-1), 0.0)
+    return sums
 
 
 def _logits(first: Trace, second: Trace) -> LogitsError | None:
     name = first.program.logits
     if name not in first.program.by_name or not _alike(first, second, name):
         return None
-    a, b = (found[name].reshape(-1, found[name].shape[-1]) for found in (first, second))
+    a, b = (trace[name].reshape(-1, trace[name].shape[-1]) for trace in (first, second))
     rows = np.array([_divergences(_shares(one), _shares(other)) for one, other in zip(a, b, strict=True)])
     worst = int(rows.argmax())
-    top = [found.argmax(axis=-1) for found in (a, b)]
+    top = [logits.argmax(axis=-1) for logits in (a, b)]
     return LogitsError(
         float(rows.mean()),
         (worst, float(rows[worst])),
@@ -144,5 +144,5 @@ def _logits(first: Trace, second: Trace) -> LogitsError | None:
 def _shares(logits: Host) -> Host:
     """The probabilities of one row."""
     spread = np.exp(logits.astype(np.float64) - logits.max())
-    found: Host = spread / spread.sum()
-    return found
+    shares: Host = spread / spread.sum()
+    return shares

@@ -19,8 +19,8 @@ def vocabularies(incomplete: str) -> list[str]:
 
 def models(incomplete: str) -> list[str]:
     """Built-in models, and folders."""
-    from tui_transformer.model.found import trained_models
     from tui_transformer.model.loading import BUILT_IN
+    from tui_transformer.model.local_models import trained_models
 
     return _matching((*BUILT_IN, *trained_models()), incomplete) + _files(incomplete)
 

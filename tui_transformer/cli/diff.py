@@ -31,8 +31,8 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.gguf_file import is_gguf
 from tui_transformer.model import Model
-from tui_transformer.model.found import find_model
 from tui_transformer.model.loading import BUILT_IN
+from tui_transformer.model.local_models import find_model
 from tui_transformer.report.differences import Difference, compare_blocks
 from tui_transformer.report.explained import place
 from tui_transformer.report.numbers import precise

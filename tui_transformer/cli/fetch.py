@@ -17,7 +17,7 @@ from tui_transformer.cli.output import note
 from tui_transformer.engine.keep import readable
 from tui_transformer.errors import InputError
 from tui_transformer.files import write_whole
-from tui_transformer.model.found import cache_folder, find_model
+from tui_transformer.model.local_models import cache_folder, find_model
 
 TOKENIZER_FILES = (
     "tokenizer.json",

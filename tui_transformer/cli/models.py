@@ -9,8 +9,8 @@ from tui_transformer.engine.keep import readable
 from tui_transformer.errors import InputError
 from tui_transformer.learning.recipes import recipe
 from tui_transformer.model.checkpoint import read_config
-from tui_transformer.model.found import Found, cache_folder, found_models
 from tui_transformer.model.loading import BUILT_IN
+from tui_transformer.model.local_models import LocalModel, cache_folder, local_models
 from tui_transformer.text.display import cells, fit, visible
 
 RANDOM, GIVEN = "random weights", "attention alone, of given Q, K and V"
@@ -18,7 +18,7 @@ RANDOM, GIVEN = "random weights", "attention alone, of given Q, K and V"
 
 def run() -> None:
     """A line a model: its name, where it is from, its size, and what it is or why it cannot be read."""
-    found = found_models()
+    found = local_models()
     rows = [(name, "built in", "", GIVEN if name == "attention" else RANDOM) for name in BUILT_IN]
     rows += [(each.name, each.source, _size(each.folder), _about(each)) for each in found]
     name, source, size = (max(cells(row[column]) for row in rows) for column in range(3))
@@ -37,7 +37,7 @@ def _size(folder: Path) -> str:
         return ""
 
 
-def _about(found: Found) -> str:
+def _about(found: LocalModel) -> str:
     """A model in a line, or why it cannot be read: whatever is wrong with one, the others are listed."""
     try:
         return _described(found)
@@ -47,7 +47,7 @@ def _about(found: Found) -> str:
         return f"cannot be read: {error or type(error).__name__}"
 
 
-def _described(found: Found) -> str:
+def _described(found: LocalModel) -> str:
     family, config = read_config(found.folder)
     does = f"{recipe(found.name).does} · " if found.source == "trained" else ""
     return f"{does}{family.model_type}: {config.summary}"

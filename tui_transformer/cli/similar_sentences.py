@@ -18,7 +18,7 @@ from tui_transformer.cli.tables import Table, Value
 from tui_transformer.cli.tables import written as table
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
-from tui_transformer.model.found import sentence_models
+from tui_transformer.model.local_models import sentence_models
 from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import Encoding
 

@@ -109,7 +109,7 @@ def _judged(facts: Facts, theirs: Mapping[str, Values], printed: str, limits: Li
 
 
 def _unusable(name: str, values: Values, right: Answer) -> str:
-    """What makes numbers impossible to compare; "" where they can be."""
+    """The reason why numbers cannot be compared; "" where they can be."""
     shape, wanted = values.array.shape, right.value.shape
     if shape != wanted:
         axes = f" ({' × '.join(right.axes)})" if right.axes else ""

@@ -53,7 +53,7 @@ def _run(folder: Path, job: dict[str, Any]) -> None:
     """Each function with the inputs, as new each time."""
     import numpy as np
 
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     failed: dict[str, str] = {}
     try:
         names = _loaded(Path(job["file"]))
@@ -63,10 +63,10 @@ def _run(folder: Path, job: dict[str, Any]) -> None:
     for function in job["functions"]:
         try:
             result = _called(names, function, _inputs(folder))
-            found |= {f"{function}/{i}": each for i, each in enumerate(_arrays(result, job["answers"]))}
+            arrays |= {f"{function}/{i}": each for i, each in enumerate(_arrays(result, job["answers"]))}
         except BaseException as error:  # noqa: BLE001 - whatever a function does
             failed[function] = _said(error, job["file"], function)
-    np.savez(folder / "answer.npz", **found)
+    np.savez(folder / "answer.npz", **arrays)
     _say(folder, failed)
 
 
@@ -85,18 +85,18 @@ def _inputs(folder: Path) -> dict[str, Any]:
     """The inputs by name: arrays, numbers, texts, words; weights as a dict."""
     import numpy as np
 
-    found: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
     with np.load(folder / "input.npz", allow_pickle=False) as file:
         for key in file.files:
             array = file[key]
             name, _, below = key.partition("/")
             if below:
-                found.setdefault(name, {})[below] = array
+                inputs.setdefault(name, {})[below] = array
             elif array.ndim == 0:
-                found[name] = array.item()
+                inputs[name] = array.item()
             else:
-                found[name] = array.tolist() if array.dtype.kind == "U" else array
-    return found
+                inputs[name] = array.tolist() if array.dtype.kind == "U" else array
+    return inputs
 
 
 def _called(names: dict[str, Any], function: str, inputs: dict[str, Any]) -> Any:

@@ -18,7 +18,7 @@ ENGLISH = "en"
 LARGEST = 1 << 20
 
 Source = Any
-"""What an input or an answer is, as `sources.py` reads it: the name of a step, a number, a table."""
+"""An input or an answer, as `sources.py` reads it: the name of a step, a number, a table."""
 
 
 @dataclass(frozen=True)
@@ -109,17 +109,17 @@ def read_exercise(folder: Path, language: str = ENGLISH) -> Exercise:
 
 
 def _words(path: Path, english: Mapping[str, Any]) -> dict[str, Any]:
-    """What a translation may say: texts, and what mistakes say."""
+    """The parts that a translation may have: texts, and the messages of mistakes."""
     raw = read_toml(path, LARGEST)
-    found: dict[str, Any] = {key: raw[key] for key in ("title", "task", "hints") if key in raw}
+    words: dict[str, Any] = {key: raw[key] for key in ("title", "task", "hints") if key in raw}
     says, mistakes = raw.get("mistakes", {}), english.get("mistakes", {})
     if not isinstance(says, dict) or not isinstance(mistakes, dict):
-        return found
+        return words
     translated = {
         name: each | {"says": says[name]} if isinstance(each, dict) and isinstance(says.get(name), str) else each
         for name, each in mistakes.items()
     }
-    return found | {"mistakes": translated}
+    return words | {"mistakes": translated}
 
 
 def _name(folder: Path) -> str:

@@ -35,13 +35,13 @@ class Course:
         """
         if name.isdecimal() and 1 <= int(name) <= len(self.exercises):
             return self.exercises[int(name) - 1]
-        found = next((each for each in self.exercises if each.name == name), None)
-        if found is None:
+        exercise = next((each for each in self.exercises if each.name == name), None)
+        if exercise is None:
             names = [each.name for each in self.exercises]
             near = difflib.get_close_matches(name, names, 1)
             guess = f"did you mean {near[0]}?" if near else f"use {', '.join(names)}"
             raise UsageError(f"no exercise is called {visible(name[:40])}: {visible(guess)}")
-        return found
+        return exercise
 
 
 def open_course(folder: Path | None = None, language: str = ENGLISH) -> Course:
@@ -57,9 +57,9 @@ def open_course(folder: Path | None = None, language: str = ENGLISH) -> Course:
         raise InputError(f"{shown_path(place)}: {error.strerror}: name a folder of exercises") from error
     if not folders:
         raise InputError(f"{shown_path(place)}: no folder in it has an {ABOUT}: an exercise is a folder with one")
-    found = tuple(read_exercise(each, language) for each in folders)
-    names = [each.name for each in found]
+    exercises = tuple(read_exercise(each, language) for each in folders)
+    names = [each.name for each in exercises]
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"{shown_path(place)}: two exercises are called {visible(name)}: rename one folder")
-    return Course("" if folder is None else str(folder.resolve()), found)
+    return Course("" if folder is None else str(folder.resolve()), exercises)

@@ -65,8 +65,8 @@ class Ran:
 
     def why(self, function: str) -> str | None:
         """Why a function has no answer; None where it has one."""
-        found = self.failed.get("") or self.failed.get(function)
-        return found or (None if function in self.arrays else "gives no answer")
+        reason = self.failed.get("") or self.failed.get(function)
+        return reason or (None if function in self.arrays else "gives no answer")
 
 
 def run_python(

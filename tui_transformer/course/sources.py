@@ -159,15 +159,15 @@ def step_of(exercise: Exercise, program: Program) -> str | None:
 
 
 def _names(source: Source) -> list[Any]:
-    """What a source may name: itself, or what stands in its table."""
+    """The names that a source may hold: itself, or those in its table."""
     if isinstance(source, dict):
         return [TOKENS if "ids" in source or "text" in source else source.get("of", source.get("gradient"))]
     return [source]
 
 
 def _weight(trace: Trace, name: str) -> Host:
-    found: Host = np.array(trace.weights.get(name, trace.program.shape(name)), np.float64)
-    return found
+    weight: Host = np.array(trace.weights.get(name, trace.program.shape(name)), np.float64)
+    return weight
 
 
 def _named_axes(axes: Axes) -> tuple[str, ...]:
@@ -245,4 +245,4 @@ KINDS: Mapping[str, Callable[[Facts, Mapping[str, Any], Trace], Given]] = {
     "text": _text,
     "words": _words,
 }
-"""What a table in `about.toml` may hold."""
+"""Entries that a table in `about.toml` may have."""

@@ -1,4 +1,4 @@
-"""What a learner begins with: a Python file with the task and the signature, or a folder of text files."""
+"""The beginning of an exercise: a Python file with the task and the signature, or a folder of text files."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def said(facts: Facts) -> str:
     exercise = facts.exercise
     paragraphs = [" ".join(each.split()) for each in exercise.task.split("\n\n")]
     rows = [(name, *_described(given)) for name, given in facts.inputs.items()]
-    found = [(name, *_described(Given(answer.value, answer.axes))) for name, answer in facts.answers.items()]
-    width = max(len(name) for name, *_ in [*rows, *found])
+    answers = [(name, *_described(Given(answer.value, answer.axes))) for name, answer in facts.answers.items()]
+    width = max(len(name) for name, *_ in [*rows, *answers])
     lines = [
         exercise.title,
         *(line for each in paragraphs for line in ("", *textwrap.wrap(each, WIDTH))),
         *("", f"Given, of the model {exercise.model} for the text {exercise.text!r}:", *_table(rows, width)),
         *_weights(facts),
-        *("", f"{exercise.function} returns:", *_table(found, width)),
+        *("", f"{exercise.function} returns:", *_table(answers, width)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -103,7 +103,7 @@ def _weights(facts: Facts) -> Iterator[str]:
 
 
 def _described(given: Given) -> tuple[str, str]:
-    """What a value is: its shape and the names of its axes, or the value."""
+    """Kind and axes of a value: its shape and the names of its axes, or the value."""
     value = given.value
     if isinstance(value, str):
         return "a text", ""

@@ -43,16 +43,16 @@ def layouts(values: Values, axes: Axes, batch: int, target: Target, *, fastest_f
     if target.head is not None and len(axes) == 3:
         inner = _whole(values, axes[1:], batch, fastest_first=fastest_first)
         return [_in_head(layout, axes[0].size, target.head) for layout in inner]
-    found = list(_whole(values, axes, batch, fastest_first=fastest_first))
+    ways = list(_whole(values, axes, batch, fastest_first=fastest_first))
     if target.offset is not None:
         words = "before the bias is added"
         return [
-            *found,
-            *(replace(each, array=each.array + target.offset, assumed=words, natural=False) for each in found),
+            *ways,
+            *(replace(each, array=each.array + target.offset, assumed=words, natural=False) for each in ways),
         ]
     if target.scale != 1.0:
-        return [*found, *(_scaled(layout, target.scale) for layout in found)]
-    return [*found, *(_unpaired(layout) for layout in found)] if target.paired else found
+        return [*ways, *(_scaled(layout, target.scale) for layout in ways)]
+    return [*ways, *(_unpaired(layout) for layout in ways)] if target.paired else ways
 
 
 def _scaled(layout: Layout, scale: float) -> Layout:
@@ -168,8 +168,8 @@ def _moved(array: Host, sizes: Shape, order: tuple[int, ...], how: str) -> Host:
     ordered = tuple(sizes[i] for i in order)
     if how == "transposed":
         array = np.transpose(array)
-    found: Host = np.ascontiguousarray(array).reshape(ordered).transpose(np.argsort(order))
-    return found
+    moved: Host = np.ascontiguousarray(array).reshape(ordered).transpose(np.argsort(order))
+    return moved
 
 
 def _assumption(order: tuple[int, ...], how: str, axes: Axes, sizes: Shape, *, fastest_first: bool) -> str:

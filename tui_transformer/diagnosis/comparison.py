@@ -80,8 +80,8 @@ def gaps(theirs: Host, ours: Host) -> Host:
         gap = np.abs(theirs - ours)
         same = (hidden & (theirs <= HIDDEN)) | (theirs == ours)
     gap = np.where(same, 0.0, gap)
-    found: Host = np.where(np.isnan(gap), np.inf, gap)
-    return found
+    measured: Host = np.where(np.isnan(gap), np.inf, gap)
+    return measured
 
 
 def tolerance_of(precision: Precision, theirs: Host, noise: float) -> Host:

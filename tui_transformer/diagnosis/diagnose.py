@@ -143,27 +143,27 @@ def _isolated(
     differing = [entry for entry in entries if differences[entry.theirs].beyond]
     if not differing:
         return None, verdicts
-    found: Local | None = None
+    earliest: Local | None = None
     later: list[Local] = []
     for entry in entries[: 1 + max(i for i, entry in enumerate(entries) if differences[entry.theirs].beyond)]:
         report(entry.step)
         differs = differences[entry.theirs].beyond
-        if not differs and found is not None:
+        if not differs and earliest is not None:
             continue
         where = local(entry, entries, right)
         wrong = where.wrong
-        if found is None and wrong:
-            found = where
+        if earliest is None and wrong:
+            earliest = where
             verdicts[entry.theirs] = "first"
         elif differs:
             verdicts[entry.theirs] = "wrong" if wrong else "follows"
             later += [where] if wrong else []
-    if found is None:
+    if earliest is None:
         if all(entry.precision.unit > FLOAT32_UNIT for entry in differing):
             return None, verdicts  # every step is right for its inputs: coarse roundings add up
-        found = _from_the_start(differing[0], right)
+        earliest = _from_the_start(differing[0], right)
         verdicts[differing[0].theirs] = "first"
-    return _first(found, later[:MOST_LATER], entries, differences, right, report), verdicts
+    return _first(earliest, later[:MOST_LATER], entries, differences, right, report), verdicts
 
 
 def _from_the_start(entry: Entry, right: Right) -> Local:

@@ -66,8 +66,8 @@ class Segment:
     @cached_property
     def weights(self) -> tuple[str, ...]:
         """The weights that are read."""
-        found = (name for step in self.steps for name in step.inputs if name in self.program.weights)
-        return tuple(dict.fromkeys(found))
+        names = (name for step in self.steps for name in step.inputs if name in self.program.weights)
+        return tuple(dict.fromkeys(names))
 
     def value(self, change: Change | None = None) -> Host:
         """The target, with its batch axis."""
@@ -81,8 +81,8 @@ class Segment:
         random = np.random.default_rng(seed)
         spread = 0.0
         for _ in range(2):
-            found = self._run({}, {}, unit, random)[self.target]
-            spread = max(spread, largest_difference(found, self._right[self.target]))
+            rounded = self._run({}, {}, unit, random)[self.target]
+            spread = max(spread, largest_difference(rounded, self._right[self.target]))
         return spread
 
     @cached_property
@@ -172,5 +172,5 @@ def _shaken(values: Host, by: Host, random: np.random.Generator) -> Host:
 
 def _input(backend: Backend, given: Host) -> Host:
     convert = {"b": backend.booleans, "f": backend.floats}.get(given.dtype.kind, backend.integers)
-    found: Host = convert(given)
-    return found
+    array: Host = convert(given)
+    return array

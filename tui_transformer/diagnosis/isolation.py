@@ -54,11 +54,11 @@ class Local:
         return self.difference(None).beyond
 
     def difference(self, change: Change | None) -> Difference:
-        """What the dump holds beside what a changed program makes of its inputs."""
-        found = self.segment.value(change)
-        if found.shape != self.entry.array.shape:
+        """Difference of the dump from the output of a changed program on the dump's inputs."""
+        ours = self.segment.value(change)
+        if ours.shape != self.entry.array.shape:
             return Difference(largest=np.inf, rms=np.inf, beyond=True)
-        return compare(self.entry.array, found, self.counted, self.tolerance, shares=False)
+        return compare(self.entry.array, ours, self.counted, self.tolerance, shares=False)
 
 
 def local(entry: Entry, entries: Sequence[Entry], right: Right) -> Local:
@@ -80,8 +80,8 @@ def local(entry: Entry, entries: Sequence[Entry], right: Right) -> Local:
 def _finite(theirs: Host, ours: Host) -> Host:
     """Scores whose hidden cells are −∞, whatever number stands for it."""
     hidden = np.isneginf(ours)
-    found: Host = np.where(hidden & (theirs < -5000.0), -np.inf, theirs) if hidden.any() else theirs
-    return found
+    scores: Host = np.where(hidden & (theirs < -5000.0), -np.inf, theirs) if hidden.any() else theirs
+    return scores
 
 
 def cause_of(where: Local, later: Sequence[Local] = (), report: Report = lambda _: None) -> Cause | None:
@@ -96,7 +96,7 @@ def cause_of(where: Local, later: Sequence[Local] = (), report: Report = lambda 
     if len(fitting) == 1:
         return fitting[0]
     names = {cause.name for cause in fitting}
-    also = Counter(cause for each in later for cause in {found.name for found in _fitting(each, report)} & names)
+    also = Counter(cause for each in later for cause in {fit.name for fit in _fitting(each, report)} & names)
     return max(fitting, key=lambda cause: also[cause.name])
 
 
@@ -123,7 +123,7 @@ def _reach(cause: Cause) -> int:
 
 
 def _tried(where: Local, cause: Cause) -> Difference | None:
-    """What is left with a mistake; None where it cannot be made there."""
+    """The difference that is left with a mistake; None where it cannot be made there."""
     try:
         return where.difference(cause.change)
     except (ValueError, IndexError, FloatingPointError):

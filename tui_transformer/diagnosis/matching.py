@@ -21,7 +21,7 @@ from tui_transformer.engine.ops import DistanceBias
 
 GRADIENT = "gradient/"
 HUGE = 1e9
-"""What is as large stands for −∞."""
+"""Scores as large as this stand for −∞."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +92,8 @@ def _single(tensors: Iterable[Tensor], names: Names) -> Iterator[Tensor]:
 
 def _a_layer_each(tensor: Tensor, names: Names) -> bool:
     """Whether every part along the first axis is a step of its own."""
-    found = [names.find(f"{tensor.name}.{i}") for i in range(tensor.shape[0])]
-    return all(found) and len({targets[0].steps for targets in found}) == len(found)
+    parts = [names.find(f"{tensor.name}.{i}") for i in range(tensor.shape[0])]
+    return all(parts) and len({targets[0].steps for targets in parts}) == len(parts)
 
 
 def _numbered(dump: Dump, names: Names, right: Right) -> Iterator[Tensor]:
@@ -117,8 +117,8 @@ def _numbered(dump: Dump, names: Names, right: Right) -> Iterator[Tensor]:
 
 def _repeated(name: str) -> tuple[str, int]:
     """A heading and how often it came: "Scores (2)"; "" where it came once."""
-    found = re.fullmatch(r"(.*\S) \((\d+)\)", name)
-    return (found[1], int(found[2])) if found else ("", 0)
+    counted = re.fullmatch(r"(.*\S) \((\d+)\)", name)
+    return (counted[1], int(counted[2])) if counted else ("", 0)
 
 
 def _part(tensor: Tensor, i: int) -> Tensor:
@@ -135,8 +135,8 @@ def _entry(tensor: Tensor, target: Target, right: Right, seen: Counter[tuple[str
     candidates: list[tuple[str, Layout]] = []
     for step in target.steps:
         axes = right.program.by_name[step].axes
-        found = tuple(layouts(values, axes, right.batch, target, fastest_first=tensor.fastest_first))
-        for layout in (*found, *_moved(step, found, right)):
+        fitting = tuple(layouts(values, axes, right.batch, target, fastest_first=tensor.fastest_first))
+        for layout in (*fitting, *_moved(step, fitting, right)):
             if _agrees(step, layout, values.precision, right):
                 seen[last(step), layout.assumed] += 1
                 return _made(tensor, target, step, layout, values.precision, right)
@@ -149,14 +149,14 @@ def _entry(tensor: Tensor, target: Target, right: Right, seen: Counter[tuple[str
     return _made(tensor, target, *usual[0], values.precision, right)
 
 
-def _moved(step: str, found: Iterable[Layout], right: Right) -> Iterator[Layout]:
+def _moved(step: str, fitting: Iterable[Layout], right: Right) -> Iterator[Layout]:
     """Scores with distances counted as positions of the keys: rows are moved by constants, which softmax takes out."""
     sublayer = step.rpartition(".")[0]
     biased = right.program.by_name.get(f"{sublayer}.biased")
     if last(step) not in ("biased", "masked") or biased is None or not isinstance(biased.op, DistanceBias):
         return
     ours = right.value(step)
-    for layout in found:
+    for layout in fitting:
         both = np.isfinite(ours) & np.isfinite(layout.array) & (np.abs(layout.array) < HUGE)
         by = np.where(both, layout.array - np.where(both, ours, 0.0), -np.inf).max(axis=-1, keepdims=True)
         says = "; ".join(filter(None, (layout.assumed, "rows are moved by constants, which softmax takes out")))

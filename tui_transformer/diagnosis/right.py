@@ -73,8 +73,8 @@ class Right:
 
     def value(self, step: str) -> Host:
         """The right value, with its batch axis."""
-        found: Host = self.exact.array(step)
-        return found
+        array: Host = self.exact.array(step)
+        return array
 
     def noise(self, step: str) -> float:
         """Largest difference between float32 and float64, and at least a few roundings of the largest value."""
@@ -95,7 +95,7 @@ class Right:
 
     def counted(self, step: str) -> Host | None:
         """True where a step is compared: not at padding. None where there is none."""
-        found = None
+        real = None
         axes = self.program.by_name[step].axes
         for place, axis in enumerate(axes):
             visible = self._visible.get(axis.sequence) if axis.sequence else None
@@ -104,17 +104,17 @@ class Right:
             shape = [1] * (len(axes) + 1)
             shape[0], shape[place + 1] = visible.shape
             part = np.broadcast_to(visible.reshape(shape), (self.batch, *(each.size for each in axes)))
-            found = part if found is None else found & part
-        return found
+            real = part if real is None else real & part
+        return real
 
     @cached_property
     def _visible(self) -> Mapping[str, Host]:
         """Real tokens of every sequence that has padding."""
-        found = {}
+        padded = {}
         for name, given in self.exact.givens.items():
             if name.endswith(VISIBLE) and not given.all():
-                found[self.program.givens[name][0].sequence] = given
-        return found
+                padded[self.program.givens[name][0].sequence] = given
+        return padded
 
 
 def right_values(model: Model, given: Input) -> Right:

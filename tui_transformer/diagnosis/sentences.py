@@ -1,4 +1,4 @@
-"""What was found, said like a colleague: which step, how far, whether its inputs agree, and what to mend."""
+"""Results of a diagnosis in sentences: which step, how far, whether its inputs agree, and what to mend."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def inputs_said(relative: float | None, *, known: bool) -> str:
 
 
 def hint(entry: Entry, ours: Host, counted: Host | None) -> str:
-    """What is seen in the numbers of a step that no mistake explains."""
+    """Patterns in the numbers of a step that no mistake explains."""
     theirs = entry.array
     kept = np.ones(ours.shape, dtype=np.bool_) if counted is None else counted
     if np.isnan(theirs[kept]).any():

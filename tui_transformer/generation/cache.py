@@ -58,12 +58,12 @@ def kept_steps(program: Program) -> dict[str, str]:
     causal = {step.sublayer for step in program.steps if isinstance(step.op, Mask) and step.op.causal}
     if not causal or LOGITS not in program.by_name:
         raise InputError("this model does not write: only a decoder, with logits for the next token, does")
-    found = {}
+    kept = {}
     for step in program.steps:
         kind = {Scores: KEY, Context: VALUE}.get(type(step.op))
         if kind is not None and (step.sublayer in causal or is_cross(step.name)):
-            found[f"{step.sublayer}.{kind}"] = step.inputs[1]
-    return found
+            kept[f"{step.sublayer}.{kind}"] = step.inputs[1]
+    return kept
 
 
 def cache_shapes(program: Program) -> dict[str, Shape]:

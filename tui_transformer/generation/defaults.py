@@ -70,7 +70,7 @@ def defaults_of(model: Model) -> Defaults:
     path, raw, other = (Path(), {}, {}) if model.folder is None else _files(model.folder)
     if not path.name:
         return Defaults(Rules(_end(model)), Settings(greedy=True))
-    tokens = {key: found.get(key) for key in (STOP, START) for found in (other, raw) if key in found}
+    tokens = {key: source.get(key) for key in (STOP, START) for source in (other, raw) if key in source}
     stated = {key: value for key, value in raw.items() if key in _READ}
     given = _usual(model) | stated | tokens
     try:
@@ -84,11 +84,11 @@ def defaults_of(model: Model) -> Defaults:
 
 def _files(folder: Path) -> tuple[Path, Mapping[str, Any], Mapping[str, Any]]:
     """The file that counts, what is in it, and what is in the other one."""
-    found = {path: read_json(path, LARGEST) for name in FILES if (path := folder / name).exists()}
-    if not found:  # a built-in model, or a GGUF file
+    contents = {path: read_json(path, LARGEST) for name in FILES if (path := folder / name).exists()}
+    if not contents:  # a built-in model, or a GGUF file
         return Path(), {}, {}
-    path, *others = found
-    return path, found[path], found[others[0]] if others else {}
+    path, *others = contents
+    return path, contents[path], contents[others[0]] if others else {}
 
 
 def _end(model: Model) -> Ids:
@@ -134,9 +134,9 @@ def _check_forced(path: Path, rules: Rules, vocabulary: int) -> None:
 
 def _note(path: Path, raw: Mapping[str, Any]) -> str:
     """Settings of the file that are not followed."""
-    found = {key: raw[key] for key, same in NOT_DONE.items() if raw.get(key) is not None and raw[key] not in same}
-    said = ", ".join(f"{key} {shown(value)}" for key, value in found.items())
-    return f"{path.name} asks for {said}, which is not done here: the text can be another one" if found else ""
+    ignored = {key: raw[key] for key, same in NOT_DONE.items() if raw.get(key) is not None and raw[key] not in same}
+    said = ", ".join(f"{key} {shown(value)}" for key, value in ignored.items())
+    return f"{path.name} asks for {said}, which is not done here: the text can be another one" if ignored else ""
 
 
 # What is read

@@ -141,8 +141,8 @@ class OneToken:
     def _edited(self, name: str, value: Array, past: int) -> Array:
         """A step with its edits."""
         shape = value.shape[1:]
-        found = (place.changed(change, shape, past) for change, place in self.edits[name])
-        return changed([each for each in found if each is not None], name, self.backend, value, whole(shape))
+        moved = (place.changed(change, shape, past) for change, place in self.edits[name])
+        return changed([each for each in moved if each is not None], name, self.backend, value, whole(shape))
 
     def _on_device(self, given: Host) -> Array:
         convert = {"b": self.backend.booleans, "f": self.backend.floats}.get(given.dtype.kind, self.backend.integers)

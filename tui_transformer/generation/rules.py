@@ -145,11 +145,11 @@ def begin_suppress_tokens(rules: Rules, moment: Moment, logits: Host) -> Host | 
 
 def forbidden(logits: Host, ids: Collection[int]) -> Host | None:
     """The logits with −∞ at these tokens; None where there are none of them."""
-    found = [token for token in ids if token < logits.size]
-    if not found:
+    words = [token for token in ids if token < logits.size]
+    if not words:
         return None
     changed = logits.copy()
-    changed[found] = -np.inf
+    changed[words] = -np.inf
     return changed
 
 

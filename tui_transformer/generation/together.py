@@ -31,7 +31,7 @@ def write_together(
     rules: Rules | None = None,
     edits: Sequence[Change] = (),
 ) -> tuple[Ids, ...]:
-    """What each of several prompts is written on to, without the prompts: the same as each of them alone.
+    """Continuations of several prompts, without the prompts: each the same as that of the prompt alone.
 
     Args:
         model: What writes.
@@ -55,8 +55,10 @@ def write_together(
     changes = tuple(standing(program, edit) for edit in edits)
     rows, seen = _rows(prompts, mask, model.config.pad_id, both=bool(sources))
     texts = [tuple(int(token) for token in row[real]) for row, real in zip(rows, seen, strict=True)]
-    found = defaults_of(model).rules if rules is None else rules
-    batch = _Batch(model, settings or Settings(), found, rows, seen, changes, *_sources(sources, model.config.pad_id))
+    followed = defaults_of(model).rules if rules is None else rules
+    batch = _Batch(
+        model, settings or Settings(), followed, rows, seen, changes, *_sources(sources, model.config.pad_id)
+    )
     return batch.run(texts)
 
 
@@ -141,10 +143,10 @@ class _Batch:
         one = alike and 0 < past == length - 1
         logits, self.kept = self._one(past, rooms) if one else self._several(past)
         self.past = length
-        found = np.asarray(self.model.backend.to_host(logits)[:, -1])
-        if not np.isfinite(found.max(axis=1)).all():
+        rows = np.asarray(self.model.backend.to_host(logits)[:, -1])
+        if not np.isfinite(rows.max(axis=1)).all():
             raise InputError(f"{self.model.name}: the logits of the next token overflow: try --dtype float64")
-        return found
+        return rows
 
     def _inputs(self) -> tuple[tuple[Host, ...], Host | None]:
         """Rows as the model takes them, and their mask: of the source first, where there is one."""

@@ -170,13 +170,13 @@ class Writer:
             InputError: The text cannot be read, or has no tokens.
         """
         if self.model.has_decoder:
-            found = self.model.encode_target(text, cut=cut)
+            encoding = self.model.encode_target(text, cut=cut)
             (start,) = self._start()
             first = Token(start, self.model.target_word(start), 0, 0)
-            return replace(found, tokens=(first, *found.tokens[1:]))
-        found = self.model.encode(text, cut=cut)
-        behind = takewhile(lambda token: token.special and token.start == token.end, reversed(found.tokens))
-        return replace(found, tokens=found.tokens[: len(found.tokens) - sum(1 for _ in behind)])
+            return replace(encoding, tokens=(first, *encoding.tokens[1:]))
+        encoding = self.model.encode(text, cut=cut)
+        behind = takewhile(lambda token: token.special and token.start == token.end, reversed(encoding.tokens))
+        return replace(encoding, tokens=encoding.tokens[: len(encoding.tokens) - sum(1 for _ in behind)])
 
     def unpadded(self, prompt: Sequence[int], mask: Sequence[int] | None = None) -> Ids:
         """The tokens of a prompt that are no padding: what a decoder alone writes on from.
@@ -309,10 +309,10 @@ class Writer:
         run = self._one if alike and 0 < kept == len(ids) - 1 else self._several
         logits, arrays = run(ids, cache, before)
         self._cache, self._ids = (Cache(arrays, len(ids)), ids) if self.settings.use_cache else (Cache(), ())
-        found = np.asarray(self.model.backend.to_host(logits)[0, -1])
-        if not np.isfinite(found.max()):
+        row = np.asarray(self.model.backend.to_host(logits)[0, -1])
+        if not np.isfinite(row.max()):
             raise InputError(f"{self.model.name}: the logits of the next token overflow: try --dtype float64")
-        return found
+        return row
 
     def _one(self, ids: Ids, cache: Cache, before: Watch | None) -> tuple[Array, Mapping[str, Array]]:
         """Of one token after those that are kept."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
 from tui_transformer.learning.recipes import RECIPES, recipe
-from tui_transformer.model.found import ABOUT
+from tui_transformer.model.local_models import ABOUT
 
 RUN = "run.json"
 LARGEST = 1 << 20

@@ -24,14 +24,14 @@ def where_it_began(trace: Trace, targets: Host) -> str:
     for step in program.steps[: program.places[program.logits] + 1]:
         if _broken(trace, trace.array(step.name), hidden=isinstance(step.op, Mask)):
             return f"{step.name}, in layer {step.layer}"
-    found: list[str] = []
+    names: list[str] = []
 
     def visit(name: str, gradient: Array) -> None:
-        if not found and _broken(trace, gradient):
-            found.append(name)
+        if not names and _broken(trace, gradient):
+            names.append(name)
 
     backward(trace, targets, visit)
-    return f"the gradient of {found[0]}, in layer {layer_of(found[0])}" if found else "the loss"
+    return f"the gradient of {names[0]}, in layer {layer_of(names[0])}" if names else "the loss"
 
 
 def _broken(trace: Trace, array: Array, *, hidden: bool = False) -> bool:

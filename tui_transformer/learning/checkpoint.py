@@ -42,10 +42,10 @@ _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}")
 def checkpoints(folder: Path) -> list[Path]:
     """The checkpoints of a run, from the first on; each is a folder that opens as a model."""
     try:
-        found = [path for path in (folder / CHECKPOINTS).iterdir() if _NUMBER.fullmatch(path.name)]
+        folders = [path for path in (folder / CHECKPOINTS).iterdir() if _NUMBER.fullmatch(path.name)]
     except (OSError, ValueError):
         return []
-    return sorted(found, key=lambda path: int(path.name))
+    return sorted(folders, key=lambda path: int(path.name))
 
 
 def newest_checkpoint(folder: Path) -> Path | None:
@@ -54,7 +54,7 @@ def newest_checkpoint(folder: Path) -> Path | None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """What was being written when the program was killed; other files are the user's."""
+    """Remove files that were being written when the program was killed; other files are the user's."""
     for path in folder.glob(".*"):
         if _TEMPORARY.fullmatch(path.name) and path.is_file():
             path.unlink(missing_ok=True)
@@ -121,11 +121,11 @@ def restored(place: Path, settings: Settings, lines: list[str]) -> Trainer:
 def _arrays(path: Path, backend: Backend) -> dict[str, dict[str, Array]]:
     """The slots of the optimiser, by weight and slot."""
     tensors = open_file(path)
-    found: dict[str, dict[str, Array]] = {}
+    slots: dict[str, dict[str, Array]] = {}
     for key in tensors.names:
         slot, _, name = key.partition("/")
-        found.setdefault(name, {})[slot] = backend.floats(tensors.read(key, lambda tensor: tensor)).copy()
-    return found
+        slots.setdefault(name, {})[slot] = backend.floats(tensors.read(key, lambda tensor: tensor)).copy()
+    return slots
 
 
 def publish(place: Path, folder: Path) -> None:

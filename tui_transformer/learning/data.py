@@ -112,9 +112,9 @@ def vocabulary_for(settings: Settings, lines: Sequence[str]) -> Vocabulary:
     task = task_of(settings.task)
     unit = settings.tokens or task.unit
     with _naming(settings):
-        besides = task.besides(lines)
+        own_words = task.extra_words(lines)
         built = BUILDERS[unit](task.text(lines), settings.vocab_size, **_rule(settings, unit))
-    missing = tuple(word for word in besides if word not in built.ids)
+    missing = tuple(word for word in own_words if word not in built.ids)
     if missing and unit == "bpe":
         raise InputError(f"--tokens bpe: {settings.task} needs words of its own in the vocabulary: use words")
     first = len(built.specials.names)  # special words stand together at the beginning
@@ -124,7 +124,7 @@ def vocabulary_for(settings: Settings, lines: Sequence[str]) -> Vocabulary:
 
 
 def _rule(settings: Settings, unit: str) -> dict[str, WordRule]:
-    """What a word is, where the entries are words.
+    """The rule of what a word is, where the entries are words.
 
     Raises:
         UsageError: A rule for words is given, and they are not.
@@ -150,11 +150,11 @@ def read_data(settings: Settings, lines: Sequence[str], tokenizer: Tokenizer, st
     return Data(task, settings, words, rows)
 
 
-def _check_count(found: int, settings: Settings, kind: str) -> None:
+def _check_count(count: int, settings: Settings, kind: str) -> None:
     """Raise InputError where there are too few examples."""
-    if not found:
+    if not count:
         raise InputError(f"no {kind} to learn from: use a longer file, or a larger --length")
-    if found == 1 and settings.validation:
+    if count == 1 and settings.validation:
         advice = "use a longer file, a smaller --length, or --validation 0"
         raise InputError(f"one {kind} is too few to validate on some: {advice}")
 

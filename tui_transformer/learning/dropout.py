@@ -49,11 +49,11 @@ def inserted(program: Program, rate: float) -> Program:
 
 def _places(program: Program) -> dict[str, str]:
     """The steps that are followed by dropout, and what the dropout is called."""
-    found: dict[str, str] = {}
+    places: dict[str, str] = {}
     added = (name for step in program.steps if step.role == "residual" for name in step.inputs[1:])
     for name in (*(name for name in program.names if name.endswith(EMBEDDING)), *added):
-        found[program.step(name).name] = f"{name.rpartition('.')[0]}.dropout"
-    return found
+        places[program.step(name).name] = f"{name.rpartition('.')[0]}.dropout"
+    return places
 
 
 def kept(shape: tuple[int, ...], rate: float, seed: tuple[int, ...]) -> Host:

@@ -42,6 +42,6 @@ class Epochs:
         if not math.isfinite(epoch) or math.floor(epoch) <= self.ended:
             return None
         self.ended, count = math.floor(epoch), len(self.losses)
-        found = Epoch(self.ended, math.fsum(self.losses) / count, math.fsum(self.accuracies) / count)
+        finished = Epoch(self.ended, math.fsum(self.losses) / count, math.fsum(self.accuracies) / count)
         self.losses, self.accuracies = [], []
-        return found
+        return finished

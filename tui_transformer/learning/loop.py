@@ -187,9 +187,9 @@ class Trainer:
         mean, right, sums = 0.0, 0, dict[str, Array]()
         for number, batch in batches:
             trace = self._trace(number, batch)
-            loss, found = weight_gradients(trace, batch.targets, self.settings.label_smoothing, total)
+            loss, gradients = weight_gradients(trace, batch.targets, self.settings.label_smoothing, total)
             mean, right = mean + loss.mean, right + loss.right
-            for name, gradient in found.items():
+            for name, gradient in gradients.items():
                 if name in sums:
                     sums[name] += gradient
                 else:
@@ -211,7 +211,7 @@ class Trainer:
             self.optimizer.update(self.model.backend, weight, gradient, self.state[name], rate, self.step + 1, decay)
 
     def _broken(self, batches: list[tuple[int, Batch]], loss: float) -> InputError:
-        """What to say where a number is none."""
+        """The message where a number is NaN or infinity."""
         places = (where_it_began(self._trace(number, batch), batch.targets) for number, batch in batches)
         place = next((place for place in places if place != "the loss"), "the loss")
         advice = "use a smaller --learning-rate, more --warm-up, or --clip"
@@ -222,11 +222,11 @@ class Trainer:
         loss = right = counted = whole = examples = 0.0
         for batch in self.data.validation():
             trace = self._plain(batch)
-            found, _ = cross_entropy(trace.backend, trace.array(trace.program.logits), batch.targets)
-            loss += found.mean * found.counted
-            right += found.right
-            counted += found.counted
-            whole += found.whole
+            of_batch, _ = cross_entropy(trace.backend, trace.array(trace.program.logits), batch.targets)
+            loss += of_batch.mean * of_batch.counted
+            right += of_batch.right
+            counted += of_batch.counted
+            whole += of_batch.whole
             examples += len(batch.targets)
         return Measured(loss / counted, right / counted, int(counted), whole / examples) if counted else None
 

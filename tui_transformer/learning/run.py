@@ -161,5 +161,5 @@ def check_new(folder: Path, file: str = "") -> None:
 
 def _reason(error: Exception) -> str:
     """The reason that the system gives; the temporary name of a file tells nobody anything."""
-    found = error if isinstance(error, OSError) else error.__cause__
-    return getattr(found, "strerror", None) or str(error)
+    cause = error if isinstance(error, OSError) else error.__cause__
+    return getattr(cause, "strerror", None) or str(error)

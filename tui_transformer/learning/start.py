@@ -48,9 +48,9 @@ def trainer(settings: Settings, model: Model, lines: Sequence[str], **more: Any)
     Raises:
         InputError: The model does not fit the task, or has no vocabulary.
     """
-    wanted, found = task_of(settings.task).architecture, _kind(model)
-    if wanted != found:
-        raise UsageError(f"--task {settings.task} is for {_KINDS[wanted]}: {model.name} is {_KINDS[found]}")
+    wanted, given = task_of(settings.task).architecture, _kind(model)
+    if wanted != given:
+        raise UsageError(f"--task {settings.task} is for {_KINDS[wanted]}: {model.name} is {_KINDS[given]}")
     if model.tokenizer is None:
         raise UsageError(f"{model.name} has no vocabulary: name one with --vocab")
     if settings.length > model.config.max_length:

@@ -37,7 +37,7 @@ from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 CONFIG = "config.json"
 INDEX = f"{WEIGHTS}.index.json"
 TOKENIZERS = ("tokenizer.json", VOCABULARY_FILE, "vocab.txt")
-"""What a folder may hold of these comes first, then `vocab.json` with `merges.txt`, then SentencePiece models."""
+"""Vocabularies in the order of search; then `vocab.json` with `merges.txt`, then SentencePiece models."""
 
 SENTENCE_PIECES = ("source.spm", "spiece.model", "tokenizer.model")
 OF_A_TOKENIZER = (
@@ -68,7 +68,7 @@ def open_tensors(folder: Path) -> Tensors:
     if (gguf := gguf_in(folder)) is not None:
         return open_model(read_gguf(gguf))
     modules = sentence_modules(folder)
-    return _tensors_in(folder) if modules is None else modules.beside(_tensors_in(modules.folder))
+    return _tensors_in(folder) if modules is None else modules.added_to(_tensors_in(modules.folder))
 
 
 def _tensors_in(folder: Path) -> Tensors:
@@ -126,10 +126,10 @@ class StoredWeights:
             for other in (names - read).intersection(table.spellings(name, names))
         }
         known = read | {other for other, name in left.items() if self._alike(other, name)}
-        return unread(names, known, beside=POOLER if getattr(config, "sentence", None) is not None else ())
+        return unread(names, known, harmless=POOLER if getattr(config, "sentence", None) is not None else ())
 
     def _alike(self, first: str, second: str) -> bool:
-        return equal(self.tensors.found[first], self.tensors.found[second])
+        return equal(self.tensors.by_name[first], self.tensors.by_name[second])
 
     def explain(self, name: str, index: tuple[int, ...]) -> tuple[str, Working] | None:
         """How a cell of a weight was rounded: its block in the file; None where it is stored as a float."""
@@ -174,11 +174,11 @@ def _check_shape(tensors: Tensors, place: Stored, shape: Shape) -> None:
     """Raise InputError unless a tensor gives a weight of this shape."""
     tensor = tensors.find(place.name)
     try:
-        found = place.make(place.take(np.broadcast_to(np.uint8(0), tensor.shape))).shape
+        given = place.make(place.take(np.broadcast_to(np.uint8(0), tensor.shape))).shape
     except (ValueError, IndexError):
-        found = ()
-    if found != shape:
-        made = "" if place.take is as_it_is else f", which gives {shape_text(found)}" if found else ""
+        given = ()
+    if given != shape:
+        made = "" if place.take is as_it_is else f", which gives {shape_text(given)}" if given else ""
         wrong = f"tensor {place.name} is {shape_text(tensor.shape)}{made}"
         raise InputError(f"{tensor.path}: {wrong}, but config.json says {shape_text(shape)}")
 
@@ -224,10 +224,10 @@ def gguf_in(where: Path) -> Path | None:
         return where
     if is_file(where / WEIGHTS) or is_file(where / INDEX):
         return None
-    found = sorted(where.glob("*.gguf"))
-    if len(found) > 1:
-        raise InputError(f"{where}: {len(found)} GGUF files: name one of them, such as {found[0].name}")
-    return found[0] if found else None
+    files = sorted(where.glob("*.gguf"))
+    if len(files) > 1:
+        raise InputError(f"{where}: {len(files)} GGUF files: name one of them, such as {files[0].name}")
+    return files[0] if files else None
 
 
 def own_vocabulary(folder: Path) -> Path | None:

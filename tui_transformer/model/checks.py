@@ -88,13 +88,13 @@ def renamed(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     Raises:
         UsageError: It has both, and they differ.
     """
-    found = dict(raw)
+    settings = dict(raw)
     for own, other in names.items():
         if raw.get(other) is None:
             continue
-        if found.setdefault(own, raw[other]) != raw[other]:
-            raise UsageError(f"{other} {shown(raw[other])} and {own} {shown(found[own])} are the same setting")
-    return found
+        if settings.setdefault(own, raw[other]) != raw[other]:
+            raise UsageError(f"{other} {shown(raw[other])} and {own} {shown(settings[own])} are the same setting")
+    return settings
 
 
 NOT_READ: Mapping[str, str] = {

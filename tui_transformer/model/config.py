@@ -122,5 +122,5 @@ class Config(BaseConfig):
 
 def _divisors(number: int) -> str:
     """The first few divisors, as text."""
-    found = [i for i in range(1, min(number, 4096) + 1) if number % i == 0]
-    return ", ".join(map(str, found[:12]))
+    divisors = [i for i in range(1, min(number, 4096) + 1) if number % i == 0]
+    return ", ".join(map(str, divisors[:12]))

@@ -14,8 +14,8 @@ def embed(build: Builder, tokens: Sequence, vocabulary: Axis, model: Axis, what:
     """Rows of the table plus positions and segments, normalised where the model does so (Vaswani et al. 2017, §3.4)."""
     width = Axis("embedding", what.width) if what.width else model
     table = build.shared_weight(what.table, vocabulary, width)
-    segments = tokens.beside(build, "segments") if what.segments else ""
-    unpadded = tokens.beside(build, "unpadded") if what.positions == "fairseq" else ""
+    segments = tokens.other_input(build, "segments") if what.segments else ""
+    unpadded = tokens.other_input(build, "unpadded") if what.positions == "fairseq" else ""
     build = build.within("embedding")
     parts = [build("tokens", Embed(what.scale), tokens.tokens, table)]  # n → n × d
     if what.projected_first and width is not model:

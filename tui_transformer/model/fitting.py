@@ -33,29 +33,29 @@ def fit(family: Family, config: ModelConfig, tensors: Tensors) -> tuple[ModelCon
         if labels is None:
             return config, tensors
         table = table_of(family.weights, config)
-        found = fitted_labels(labels, table, names) if has_labels(labels, table, names) else None
-        return replace(cast("Any", config), labels=found), tensors
+        fitted = fitted_labels(labels, table, names) if has_labels(labels, table, names) else None
+        return replace(cast("Any", config), labels=fitted), tensors
     except UsageError as error:
         raise InputError(f"{tensors.path}: {error}") from error
 
 
 def _unwrapped(tensors: Tensors, prefix: str) -> Tensors:
     """The tensors without what a classifier puts before the names of its layers."""
-    found = {name.removeprefix(prefix): tensor for name, tensor in tensors.found.items()}
-    return replace(tensors, found=found) if len(found) == len(tensors.found) else tensors
+    unwrapped = {name.removeprefix(prefix): tensor for name, tensor in tensors.by_name.items()}
+    return replace(tensors, by_name=unwrapped) if len(unwrapped) == len(tensors.by_name) else tensors
 
 
 def _without_copies(tensors: Tensors, copies: Mapping[str, str]) -> Tensors:
     """The tensors but for those that equal what they are said to be copies of."""
-    found = tensors.found
+    held = tensors.by_name
     gone = {
         copy
         for copy, name in copies.items()
-        if copy != name and copy in found and name in found and equal(found[copy], found[name])
+        if copy != name and copy in held and name in held and equal(held[copy], held[name])
     }
-    kept = {name: tensor for name, tensor in found.items() if name not in gone}
+    kept = {name: tensor for name, tensor in held.items() if name not in gone}
     promised = {name: file for name, file in tensors.promised.items() if name not in gone}
-    return replace(tensors, found=kept, promised=promised)
+    return replace(tensors, by_name=kept, promised=promised)
 
 
 def equal(first: Tensor, second: Tensor) -> bool:

@@ -233,5 +233,5 @@ def architecture_of(file: GgufFile) -> Architecture:
     if name not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise InputError(f"{file.path}: architecture {shown(name)} is not read from GGUF: {known} are")
-    found = ARCHITECTURES[name]
-    return replace(found, names=names.FALCON_TWO_NORMS) if settings.has(file, "attn_norm_2.weight") else found
+    own = ARCHITECTURES[name]
+    return replace(own, names=names.FALCON_TWO_NORMS) if settings.has(file, "attn_norm_2.weight") else own

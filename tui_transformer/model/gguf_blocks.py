@@ -32,11 +32,11 @@ class Codes(NamedTuple):
 
     def numbers(self) -> Host:
         """The numbers, n × numbers of a block, in float32."""
-        found = self.codes.astype(np.float32)
-        found *= self.scales[:, :, None]
+        numbers = self.codes.astype(np.float32)
+        numbers *= self.scales[:, :, None]
         if self.minima is not ZERO:
-            found += self.minima[:, :, None]
-        return found.reshape(len(found), -1)
+            numbers += self.minima[:, :, None]
+        return numbers.reshape(len(numbers), -1)
 
 
 class Format(NamedTuple):

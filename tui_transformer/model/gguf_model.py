@@ -80,9 +80,9 @@ def _is_size(file: GgufFile, entry: str, *, needed: bool) -> bool:
 def _special(file: GgufFile, rows: int) -> dict[str, Any]:
     """The IDs of padding, of beginnings and ends, as the vocabulary has them; of padding none where it says none."""
     said = {key: file.metadata.get(f"tokenizer.ggml.{name}_token_id") for key, name in _IDS.items()}
-    found = {key: value for key, value in said.items() if isinstance(value, int) and 0 <= value < rows}
-    known = "pad_token_id" in found or file.architecture == "bert"
-    return found if known else {**found, "pad_token_id": None}
+    ids = {key: value for key, value in said.items() if isinstance(value, int) and 0 <= value < rows}
+    known = "pad_token_id" in ids or file.architecture == "bert"
+    return ids if known else {**ids, "pad_token_id": None}
 
 
 _IDS = {"pad_token_id": "padding", "bos_token_id": "bos", "eos_token_id": "eos"}
@@ -122,8 +122,10 @@ def _several(target: Several, raw: Settings, numbers: list[str], ending: str, sh
     count = shape[0] if shape else 0
     if target.sizes is None:
         cells = [(i, each, name) for i in range(count) for each, name in enumerate(target.names)]
-        found = [(i, each, f"{name.format(*numbers, i)}.{ending}") for i, each, name in cells]
-        return [Placed(own, _in_turn(target, each, own, len(shape) - 1), (i, 1), whole=False) for i, each, own in found]
+        places = [(i, each, f"{name.format(*numbers, i)}.{ending}") for i, each, name in cells]
+        return [
+            Placed(own, _in_turn(target, each, own, len(shape) - 1), (i, 1), whole=False) for i, each, own in places
+        ]
     sizes = tuple(target.sizes(raw))
     if sum(sizes) != count:
         raise ValueError("not the sum of the sizes")

@@ -41,14 +41,14 @@ def rope_of(
     """
     kind, theta = str(_said(file, "scaling.type") or usual), _theta(file, ("freq_base", "global.freq_base"), theta)
     if SLOWER in file.tensors:
-        found = _llama3(file, theta)
+        scaling = _llama3(file, theta)
     elif SHORT in file.tensors and LONG in file.tensors:
-        found = _longrope(file, raw)
+        scaling = _longrope(file, raw)
     elif kind in SCALED:
-        found = SCALED[kind](file)
+        scaling = SCALED[kind](file)
     else:
         raise InputError(f"{file.path}: rotary positions scaled by {shown(kind)} are not read from GGUF")
-    return {**found, "rope_theta": theta, **_in_part(file, raw, in_part=in_part)}
+    return {**scaling, "rope_theta": theta, **_in_part(file, raw, in_part=in_part)}
 
 
 def of_windows(file: GgufFile) -> dict[str, Any]:
@@ -62,10 +62,10 @@ def _said(file: GgufFile, entry: str) -> Any:
 
 def _theta(file: GgufFile, entries: tuple[str, ...], usual: float = USUAL_THETA) -> float:
     """θ under the first of its names; the second is Ollama's."""
-    found = next((said for entry in entries if (said := _said(file, entry))), usual)
-    if not isinstance(found, int | float) or not 1.0 <= found < math.inf:
-        raise InputError(f"{file.path}: its metadata have {shown(found)} for rope.{entries[0]}: copy it again")
-    return float(found)
+    base = next((said for entry in entries if (said := _said(file, entry))), usual)
+    if not isinstance(base, int | float) or not 1.0 <= base < math.inf:
+        raise InputError(f"{file.path}: its metadata have {shown(base)} for rope.{entries[0]}: copy it again")
+    return float(base)
 
 
 def _in_part(file: GgufFile, raw: Settings, *, in_part: bool) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def _llama3(file: GgufFile, theta: float) -> dict[str, Any]:
     }
     width = 2 * len(slower)
     plain = theta ** (-np.arange(len(slower)) * 2 / max(width, 1))
-    found = np.array(read_rope({"rope_parameters": rope}).rotary(width).frequencies) if width else plain
-    if not width or not np.allclose(plain / found, slower, rtol=1e-4):
+    frequencies = np.array(read_rope({"rope_parameters": rope}).rotary(width).frequencies) if width else plain
+    if not width or not np.allclose(plain / frequencies, slower, rtol=1e-4):
         raise InputError(f"{file.path}: {SLOWER} is not the scaling of Llama 3.1: it is not read from GGUF")
     return rope

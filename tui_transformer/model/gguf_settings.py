@@ -1,4 +1,4 @@
-"""What the metadata of a GGUF file do not say as `config.json` does, worked out for each architecture of llama.cpp."""
+"""Settings that a GGUF file's metadata lack and `config.json` has, worked out for each architecture of llama.cpp."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _scores(file: GgufFile, raw: Settings) -> int:
 
 
 def gemma2(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """What scores are divided by."""
+    """The divisor of scores."""
     return {"query_pre_attn_scalar": _scores(file, raw), **rope_alone(file, raw)}
 
 
@@ -127,8 +127,8 @@ def phi3(file: GgufFile, raw: dict[str, Any]) -> Settings:
 
 def stablelm(file: GgufFile, raw: dict[str, Any]) -> Settings:
     """Biases, norms of heads and parallel sublayers, as there are tensors."""
-    found = {"use_qkv_bias": has(file, "attn_q.bias"), "qk_layernorm": has(file, "attn_q_norm.weight")}
-    return {**found, "use_parallel_residual": not has(file, "ffn_norm.weight"), **in_part(file, raw)}
+    settings = {"use_qkv_bias": has(file, "attn_q.bias"), "qk_layernorm": has(file, "attn_q_norm.weight")}
+    return {**settings, "use_parallel_residual": not has(file, "ffn_norm.weight"), **in_part(file, raw)}
 
 
 def cohere(file: GgufFile, raw: dict[str, Any]) -> Settings:

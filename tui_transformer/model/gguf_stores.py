@@ -20,12 +20,12 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
-class Found:
+class LocalModel:
     """A checkpoint on this computer.
 
     Attributes:
         name: What `--model` takes: the name of a package, `org/name`, or the folder.
-        source: How it was found.
+        source: The kind of place: "trained", "cache", "package" …
         folder: Where its config.json is, or the GGUF file.
     """
 
@@ -34,7 +34,7 @@ class Found:
     folder: Path
 
 
-def stored_models() -> Iterator[Found]:
+def stored_models() -> Iterator[LocalModel]:
     """Every model of both, by name."""
     yield from _ollama()
     yield from _llama_cpp()
@@ -57,14 +57,14 @@ def _folder(variable: str, usual: str) -> Path:
         return Path(usual)
 
 
-def _ollama() -> Iterator[Found]:
+def _ollama() -> Iterator[LocalModel]:
     """The models of the store: a manifest of each tag names the file that has its weights."""
     root = ollama_folder()
     for manifest in _files(root / "manifests", "*/*/*/*"):
         owner, name, tag = manifest.parts[-3:]
         blob = _blob(root, manifest)
         if blob is not None:
-            yield Found(f"{name}:{tag}" if owner == LIBRARY else f"{owner}/{name}:{tag}", "ollama", blob)
+            yield LocalModel(f"{name}:{tag}" if owner == LIBRARY else f"{owner}/{name}:{tag}", "ollama", blob)
 
 
 def _blob(root: Path, manifest: Path) -> Path | None:
@@ -72,8 +72,8 @@ def _blob(root: Path, manifest: Path) -> Path | None:
         layers = read_json(manifest, LARGEST_MANIFEST).get("layers")
     except InputError:
         return None
-    found = [layer for layer in layers if _is_model(layer)] if isinstance(layers, list) else []
-    blob = root / "blobs" / str(found[0]["digest"]).replace(":", "-") if found else None
+    models = [layer for layer in layers if _is_model(layer)] if isinstance(layers, list) else []
+    blob = root / "blobs" / str(models[0]["digest"]).replace(":", "-") if models else None
     return blob if blob is not None and blob.is_file() else None
 
 
@@ -82,8 +82,8 @@ def _is_model(layer: Any) -> bool:
     return is_map and isinstance(layer.get("digest"), str) and _DIGEST.fullmatch(layer["digest"]) is not None
 
 
-def _llama_cpp() -> Iterator[Found]:
-    return (Found(path.stem, "llama.cpp", path) for path in _files(llama_cpp_folder(), "*.gguf"))
+def _llama_cpp() -> Iterator[LocalModel]:
+    return (LocalModel(path.stem, "llama.cpp", path) for path in _files(llama_cpp_folder(), "*.gguf"))
 
 
 def _files(root: Path, pattern: str) -> list[Path]:

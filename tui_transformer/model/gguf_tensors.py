@@ -69,7 +69,7 @@ UNREAD = {9: "Q8_1", 15: "Q8_K", 24: "I8", 25: "I16", 26: "I32", 27: "I64", 41: 
 """Names of types that are not weights, or that the library makes no numbers of."""
 
 Make = Callable[[Host], Host]
-"""What a tensor of a published checkpoint is, from that of the GGUF file, which orders or scales it otherwise."""
+"""A tensor of a published checkpoint, from that of the GGUF file, which orders or scales it otherwise."""
 
 
 class Placed(NamedTuple):
@@ -89,7 +89,7 @@ class Placed(NamedTuple):
 
 
 Place = Callable[[str, Shape], Iterable[Placed]]
-"""What a tensor of this name and shape is."""
+"""The weights that a tensor of this name and shape holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,16 +111,16 @@ class GgufTensor(Tensor):
 class GgufTensors(Tensors):
     """The tensors of a GGUF file under the names of the published checkpoint."""
 
-    found: Mapping[str, GgufTensor]
+    by_name: Mapping[str, GgufTensor]
 
     def find(self, name: str) -> GgufTensor:
         """A tensor; InputError where it is missing."""
-        if name not in self.found:
+        if name not in self.by_name:
             raise InputError(f"{self.path}: tensor {name} is missing: the file does not fit its metadata")
-        return self.found[name]
+        return self.by_name[name]
 
     def read(self, name: str, take: Make, rows: Host | None = None) -> Host:
-        """What is taken of a tensor, as floats; of the blocks, only those that hold it become numbers."""
+        """A part of a tensor, as floats; of the blocks, only those that hold it become numbers."""
         tensor = self.find(name)
         if tensor.make is None and tensor.kind in STORED:
             return super().read(name, take, rows)
@@ -161,11 +161,11 @@ def open_gguf(file: GgufFile, place: Place) -> GgufTensors:
         InputError: A tensor is of a type that is not known, lies outside the file, or does not fit the metadata.
     """
     weights = WeightsFile(file.path)
-    found: dict[str, GgufTensor] = {}
+    tensors: dict[str, GgufTensor] = {}
     for name, entry in file.tensors.items():
         with _fitting(file, name, entry):
-            found |= {placed.name: _tensor(weights, name, entry, placed) for placed in place(name, entry.shape)}
-    return GgufTensors(file.path, found)
+            tensors |= {placed.name: _tensor(weights, name, entry, placed) for placed in place(name, entry.shape)}
+    return GgufTensors(file.path, tensors)
 
 
 @contextlib.contextmanager
@@ -258,12 +258,12 @@ def _numbers(tensor: GgufTensor, data: Host) -> Host:
     except ImportError as error:
         raise InputError(f"{tensor.path} is stored as {tensor.kind}, for which there is an extra: {INSTALL}") from error
     with np.errstate(all="ignore"):
-        found: Any = dequantize(np.ascontiguousarray(data), GGMLQuantizationType[tensor.kind])
-    return np.asarray(found, np.float32)
+        numbers: Any = dequantize(np.ascontiguousarray(data), GGMLQuantizationType[tensor.kind])
+    return np.asarray(numbers, np.float32)
 
 
 @np.errstate(all="ignore")
 def _of_codes(tensor: GgufTensor, data: Host) -> Host:
-    """The numbers of rows of blocks whose codes are whole numbers; what is not finite is found behind."""
+    """The numbers of rows of blocks whose codes are whole numbers; numbers that are not finite are refused after."""
     whole = np.ascontiguousarray(data).reshape(-1, tensor.blocks.bytes)
     return FORMATS[tensor.kind].take_apart(whole).numbers().reshape(*data.shape[:-1], -1)

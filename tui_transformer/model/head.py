@@ -59,7 +59,7 @@ def label_head(build: Builder, x: str, tokens: Sequence, how: LabelHead) -> str:
     """Logits of labels, of the sentence or of every token (Devlin et al. 2018, §4), and their shares."""
     build = build.within("output")
     if how.pool:
-        seen = tokens.beside(build, "ended") if how.until_end else tokens.visible
+        seen = tokens.other_input(build, "ended") if how.until_end else tokens.visible
         x = build("pooled", Pool(how.pool), x, seen)  # n × d → d
     if how.transform is not None:
         x = _transform(build.within("transform"), x, how.transform)

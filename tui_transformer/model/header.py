@@ -83,23 +83,23 @@ def _text(file: WeightsFile) -> tuple[bytes, int]:
 
 def _object(text: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(text.decode(), object_pairs_hook=_distinct)
+        content = json.loads(text.decode(), object_pairs_hook=_distinct)
     except _DamageError:
         raise
     except (ValueError, RecursionError) as error:
         raise _DamageError("its header is not JSON") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise _DamageError("its header is not a JSON object")
-    return found
+    return content
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of these pairs, where no name comes twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise _DamageError(f"its header has {_short(twice)} twice")
-    return found
+    return content
 
 
 def _entry(name: str, value: object, begin: int) -> Entry:

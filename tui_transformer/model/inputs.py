@@ -69,8 +69,8 @@ def _places(rows: Host, visible: Host, family: Family, config: ModelConfig) -> H
 def _until_end(rows: Host, config: ModelConfig) -> Host:
     """True up to the last token that ends a text, where a classifier goes by it; of a row without one, everywhere."""
     ends = rows == getattr(getattr(config, "labels", None), "end_id", None)
-    found: Host = np.logical_or.accumulate(ends[:, ::-1], axis=1)[:, ::-1] | ~ends.any(axis=1, keepdims=True)
-    return found
+    visible: Host = np.logical_or.accumulate(ends[:, ::-1], axis=1)[:, ::-1] | ~ends.any(axis=1, keepdims=True)
+    return visible
 
 
 def unpadded_ids(rows: Host, config: ModelConfig, *, begins: bool) -> Host:
@@ -98,17 +98,17 @@ def checked_mask(mask: Sequence[Any] | Host | None, rows: Host) -> Host | None:
         return None
     wanted = "a mask has a 1 for every token and a 0 for padding"
     try:
-        found = np.atleast_2d(np.asarray(mask))
+        marks = np.atleast_2d(np.asarray(mask))
     except ValueError as error:
         raise InputError(f"{wanted}, in rows of the same length") from error
-    if found.dtype.kind not in "iub" or not np.isin(found, (0, 1)).all():
+    if marks.dtype.kind not in "iub" or not np.isin(marks, (0, 1)).all():
         raise InputError(f"{wanted}: no other number")
-    if found.ndim != 2 or found.shape[1] != rows.shape[1] or len(found) not in (1, len(rows)):
-        had = " × ".join(map(str, found.shape))
+    if marks.ndim != 2 or marks.shape[1] != rows.shape[1] or len(marks) not in (1, len(rows)):
+        had = " × ".join(map(str, marks.shape))
         raise InputError(f"{wanted}: this is {had}, for {len(rows)} × {rows.shape[1]} tokens")
-    if not found.any(axis=1).all():
+    if not marks.any(axis=1).all():
         raise InputError(f"{wanted}: a row of it has no 1")
-    return np.broadcast_to(found.astype(np.bool_), rows.shape)
+    return np.broadcast_to(marks.astype(np.bool_), rows.shape)
 
 
 def padded(rows: Sequence[Sequence[int]], pad_id: int | None) -> tuple[list[list[int]], list[list[int]]]:
@@ -132,10 +132,10 @@ def segments_of(segments: Sequence[int] | None, rows: Host, config: ModelConfig)
     known: int = getattr(config, "segments", 0)
     if segments is None or not known:
         return {}
-    found = np.array(segments, dtype=np.int64)
-    if found.shape != rows.shape[1:] or found.min() < 0 or found.max() >= known:
+    row = np.array(segments, dtype=np.int64)
+    if row.shape != rows.shape[1:] or row.min() < 0 or row.max() >= known:
         raise InputError(f"segments are one number from 0 to {known - 1} for each of {rows.shape[1]} tokens")
-    return {"input.segments": np.broadcast_to(found, rows.shape)}
+    return {"input.segments": np.broadcast_to(row, rows.shape)}
 
 
 def without_past(givens: Mapping[str, Host], prefix: str, past: int) -> Givens:

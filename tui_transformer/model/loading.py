@@ -22,7 +22,7 @@ from tui_transformer.model.families.attention import ATTENTION, AttentionConfig,
 from tui_transformer.model.families.base import target_size
 from tui_transformer.model.families.vanilla import VANILLA
 from tui_transformer.model.fitting import fit
-from tui_transformer.model.found import find_model, nowhere
+from tui_transformer.model.local_models import find_model, nowhere
 from tui_transformer.model.new_embedding import NORMAL, NewEmbedding
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.word_vectors import WordVectors, read_vectors
@@ -148,15 +148,15 @@ def _attention_example(at: Where, sizes: Mapping[str, Any]) -> Parts:
 
 
 def _from_folder(where: str | Path, words: Words, at: Where) -> Parts:
-    found = find_model(where)
-    if found is None:
+    local = find_model(where)
+    if local is None:
         raise nowhere(where)
-    family, config = checkpoint.read_config(found.folder)
-    tensors = checkpoint.open_tensors(found.folder)
+    family, config = checkpoint.read_config(local.folder)
+    tensors = checkpoint.open_tensors(local.folder)
     config, tensors = fit(family, config, tensors)
     program = program_of(family, config, Lengths(1, 1))
     stored = checkpoint.stored_weights(tensors, family, config, program)
-    chosen = words or checkpoint.own_vocabulary(found.folder)
+    chosen = words or checkpoint.own_vocabulary(local.folder)
     known = None if chosen is None else _vocabulary(chosen)
     tokenizer = None if known is None else tokenizer_for(known)
     if tokenizer is not None:
@@ -164,7 +164,7 @@ def _from_folder(where: str | Path, words: Words, at: Where) -> Parts:
         _check_vocabulary(tokenizer.vocabulary.written, target_size(config))
     backend = choose_backend(*at, small=program.weight_count() < SMALL)
     weights, left = Weights(backend, stored.whole, file=stored), stored.unread(family, config)
-    return Parts(found.name, family, config, weights, tokenizer, folder=found.folder, unread=left)
+    return Parts(local.name, family, config, weights, tokenizer, folder=local.folder, unread=left)
 
 
 def _check_vocabulary(words: Vocabulary, rows: int) -> None:

@@ -188,11 +188,11 @@ class Model(Parts):
         self._check_decoder()
         start = self.config.start_id or 0
         tokenizer = None if self.tokenizer is None else target_tokenizer(self.tokenizer)
-        found = self._encoded(tokenizer, text, cut=cut) if text.strip() else Encoding(text, ())
-        written = (token for token in found.tokens if not (token.special and token.start == token.end))
+        encoding = self._encoded(tokenizer, text, cut=cut) if text.strip() else Encoding(text, ())
+        written = (token for token in encoding.tokens if not (token.special and token.start == token.end))
         tokens = (Token(start, self.target_word(start), 0, 0), *written)
         kept = tokens[: self.config.max_length] if cut else tokens
-        return Encoding(text, kept, found.cut + len(tokens) - len(kept))
+        return Encoding(text, kept, encoding.cut + len(tokens) - len(kept))
 
     def _check_decoder(self) -> None:
         if not self.has_decoder:
@@ -273,7 +273,7 @@ class Model(Parts):
         return self.has_decoder and getattr(self.config, "labels", None) is not None
 
     def read_again(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """What such a decoder reads: its start token (mBART's is the sentence's last), then all but the last token."""
+        """Token IDs of such a decoder: its start token (mBART's is the sentence's last), then all but the last."""
         start = self.config.start_id or 0
         if getattr(self.config, "last_starts", False):  # so many tokens on as are no padding, as published
             start = ids[sum(token != self.config.pad_id for token in ids) - 1]
@@ -351,7 +351,7 @@ class Model(Parts):
         givens = self._givens(rows, visible=visible)
         if target is not None:
             givens |= self._givens(target, DECODER, all_visible(target))
-        lengths = Lengths(*(found.shape[1] for found in (rows, target) if found is not None))
+        lengths = Lengths(*(each.shape[1] for each in (rows, target) if each is not None))
         if past:
             givens |= without_past(givens, DECODER if self.has_decoder else "", past)
             lengths = lengths.after(past)

@@ -16,7 +16,7 @@ from tui_transformer.errors import UsageError
 from tui_transformer.model.word_vectors import WordVectors
 
 TABLE = "embedding.tokens.weight"
-"""What the names of tables of words end with."""
+"""The end of the names of tables of words."""
 
 
 def _zeros(random: np.random.Generator, shape: Shape) -> Host:

@@ -62,8 +62,8 @@ def _fp8(said: Settings) -> tuple[Format, ...]:
     sizes = isinstance(block, list) and len(block) == 2 and all(type(size) is int and size > 0 for size in block)
     if block is not None and not sizes:
         raise UsageError(f"quantization_config: weight_block_size {shown(block)} is not two sizes")
-    found = None if block is None else (block[0], block[1])
-    return fp8(".weight_scale_inv", found), fp8(".weight_scale", found)
+    size_of_block = None if block is None else (block[0], block[1])
+    return fp8(".weight_scale_inv", size_of_block), fp8(".weight_scale", size_of_block)
 
 
 def _gptq(said: Settings) -> tuple[Format, ...]:
@@ -92,12 +92,12 @@ def _compressed(said: Settings) -> tuple[Format, ...]:
         if not isinstance(inner, Mapping) or inner.get("format", "dense") != "dense" or inner.get("config_groups"):
             raise UsageError(f"quantization_config: {key} is not read")
     groups = said.get("config_groups")
-    found = [group for group in groups.values() if isinstance(group, Mapping)] if isinstance(groups, Mapping) else []
-    kinds = [said.get("format"), *(group.get("format") for group in found)]
+    tables = [group for group in groups.values() if isinstance(group, Mapping)] if isinstance(groups, Mapping) else []
+    kinds = [said.get("format"), *(group.get("format") for group in tables)]
     named = {str(kind) for kind in kinds if kind not in (None, "mixed-precision")}
     for kind in sorted(named):
         _one_of({"format": kind}, "format", None, tuple(_COMPRESSED))
-    bits = {weights.get("num_bits") for group in found if isinstance(weights := group.get("weights"), Mapping)}
+    bits = {weights.get("num_bits") for group in tables if isinstance(weights := group.get("weights"), Mapping)}
     made = [each for kind in sorted(named) for each in _COMPRESSED[kind](_bits(kind, bits))]
     return tuple(dict.fromkeys(made))
 
@@ -172,11 +172,11 @@ class PackedTensors(Tensors):
 
     def find(self, name: str) -> Tensor:
         """A tensor, or one that others make; InputError where it is missing or cannot be read."""
-        found = self.found.get(name)
-        return found if isinstance(found, PackedTensor) else super().find(name)
+        tensor = self.by_name.get(name)
+        return tensor if isinstance(tensor, PackedTensor) else super().find(name)
 
     def read(self, name: str, take: Callable[[Host], Host], rows: Host | None = None) -> Host:
-        """What is taken of a tensor, as floats; see `Tensors.read`."""
+        """A part of a tensor, as floats; see `Tensors.read`."""
         tensor = self.find(name)
         if not isinstance(tensor, PackedTensor):
             return super().read(name, take, rows)
@@ -225,26 +225,26 @@ def with_weights(tensors: Tensors, formats: Sequence[Format]) -> Tensors:
     """
     if not formats:
         return tensors
-    found, promised = dict(tensors.found), dict(tensors.promised)
-    left = next((name for name in found if name.endswith(LEFT_ALONE)), None)
+    by_name, promised = dict(tensors.by_name), dict(tensors.promised)
+    left = next((name for name in by_name if name.endswith(LEFT_ALONE)), None)
     if left is not None:
         raise InputError(f"{tensors.path}: tensor {left[:80]} of a quantized weight is not read")
     for each in formats:
-        for name in [name for name in found if name.endswith(each.endings[0])]:
-            weight = _weight(found, each, name)
+        for name in [name for name in by_name if name.endswith(each.endings[0])]:
+            weight = _weight(by_name, each, name)
             if weight is not None:
                 base = name.removesuffix(each.endings[0])
                 for ending in weight.parts:
-                    found.pop(base + ending)
-                found[base + each.weight] = weight
+                    by_name.pop(base + ending)
+                by_name[base + each.weight] = weight
                 promised[base + each.weight] = weight.path.name
-    return PackedTensors(tensors.path, found, promised if tensors.promised else {})
+    return PackedTensors(tensors.path, by_name, promised if tensors.promised else {})
 
 
-def _weight(found: Mapping[str, Tensor], form: Format, name: str) -> PackedTensor | None:
+def _weight(by_name: Mapping[str, Tensor], form: Format, name: str) -> PackedTensor | None:
     """The weight that a tensor of codes makes with those beside it; None where they are not there."""
-    base, codes = name.removesuffix(form.endings[0]), found[name]
-    parts = {end: found[base + end] for end in (*form.endings, *form.optional) if base + end in found}
+    base, codes = name.removesuffix(form.endings[0]), by_name[name]
+    parts = {end: by_name[base + end] for end in (*form.endings, *form.optional) if base + end in by_name}
     if codes.kind not in form.kinds or not set(form.endings) <= set(parts):
         return None
     unread = next((part.kind for part in parts.values() if part.kind not in (*STORED, *WHOLE, *EIGHT_BITS)), None)

@@ -57,8 +57,8 @@ class Format:
 
 def small_floats(name: str, codes: Host) -> Host:
     """The floats of codes of one byte, by the name that the library `ml_dtypes` has for their type."""
-    found: Host = _table(name)[codes]
-    return found
+    floats: Host = _table(name)[codes]
+    return floats
 
 
 @functools.cache
@@ -71,8 +71,8 @@ def _table(name: str) -> Host:
     kind = np.dtype(getattr(ml_dtypes, name))
     count = 16 if name.startswith("float4") else 256
     with np.errstate(all="ignore"):
-        found: Host = np.arange(count, dtype=np.uint8).view(kind).astype(np.float32)
-    return found
+        floats: Host = np.arange(count, dtype=np.uint8).view(kind).astype(np.float32)
+    return floats
 
 
 # FP8
@@ -82,9 +82,9 @@ def scaled(weight: str, scale: str, block: tuple[int, int] | None) -> Callable[[
     """Numbers times a scale: one of all, one a row, or one a block of rows and columns."""
 
     def numbers(parts: Parts) -> Host:
-        found = parts[weight].astype(np.float32)
-        found *= _spread(parts[scale].astype(np.float32), found.shape, block)
-        return found
+        weights = parts[weight].astype(np.float32)
+        weights *= _spread(parts[scale].astype(np.float32), weights.shape, block)
+        return weights
 
     return numbers
 
@@ -124,15 +124,15 @@ def _fours(codes: Host) -> Host:
 
 def _powers(scales: Host) -> Host:
     """2^(code − 127) of codes of eight bits."""
-    found: Host = np.ldexp(np.float32(1.0), scales.astype(np.int32) - 127) if scales.dtype == np.uint8 else scales
-    return found
+    powers: Host = np.ldexp(np.float32(1.0), scales.astype(np.int32) - 127) if scales.dtype == np.uint8 else scales
+    return powers
 
 
 def _of_groups(codes: Host, scales: Host, group: int) -> Host:
-    found = _fours(codes)
-    grouped = found.reshape(*found.shape[:-1], -1, group)
+    weights = _fours(codes)
+    grouped = weights.reshape(*weights.shape[:-1], -1, group)
     grouped *= scales.astype(np.float32)[..., None]
-    return found
+    return weights
 
 
 def _doubled(ending: str) -> Callable[[Shapes], Shape]:
@@ -149,8 +149,8 @@ def _gpt_oss_shape(shapes: Shapes) -> Shape:
 def _gpt_oss(parts: Parts) -> Host:
     """Of every expert, in × out."""
     blocks = parts["_blocks"]
-    found = _of_groups(blocks.reshape(*blocks.shape[:2], -1), _powers(parts["_scales"]), FP4_OF_MX)
-    return found.swapaxes(-1, -2)
+    weights = _of_groups(blocks.reshape(*blocks.shape[:2], -1), _powers(parts["_scales"]), FP4_OF_MX)
+    return weights.swapaxes(-1, -2)
 
 
 MXFP4_OF_GPT_OSS = Format(
@@ -217,8 +217,8 @@ def gptq(bits: int, group: int, *, less_one: bool) -> Format:
         groups = parts.get(".g_idx", np.arange(len(codes)) // every).astype(np.int64)
         if scales.shape != zeros.shape or not (groups.min() >= 0 and groups.max() < len(scales)):
             raise ValueError("groups without a scale")
-        found: Host = (codes - zeros[groups]) * scales[groups]
-        return found.T
+        weights: Host = (codes - zeros[groups]) * scales[groups]
+        return weights.T
 
     names = (".qweight", ".qzeros", ".scales")
     return Format("GPTQ", names, shape, numbers, frozenset({"I32"}), optional=(".g_idx",))
@@ -242,8 +242,8 @@ def awq() -> Format:
             raise ValueError("groups without a scale")
         every = len(codes) // len(scales)
         codes -= np.repeat(zeros, every, 0)
-        found: Host = codes * np.repeat(scales.astype(np.float32), every, 0)
-        return found.T
+        weights: Host = codes * np.repeat(scales.astype(np.float32), every, 0)
+        return weights.T
 
     return Format("AWQ", (".qweight", ".qzeros", ".scales"), shape, numbers, frozenset({"I32"}))
 
@@ -256,12 +256,12 @@ def packed_integers(bits: int) -> Format:
         return outputs, words * WORD // bits
 
     def numbers(parts: Parts) -> Host:
-        found = (unpacked(parts[".weight_packed"], bits, 1) - (1 << (bits - 1))).astype(np.float32)
+        weights = (unpacked(parts[".weight_packed"], bits, 1) - (1 << (bits - 1))).astype(np.float32)
         if ".weight_zero_point" in parts:
-            zeros = unpacked(parts[".weight_zero_point"], bits, 0)[: len(found)] - (1 << (bits - 1))
-            found -= _spread(zeros.astype(np.float32), found.shape, None)
-        found *= _spread(parts[".weight_scale"].astype(np.float32), found.shape, None)
-        return found
+            zeros = unpacked(parts[".weight_zero_point"], bits, 0)[: len(weights)] - (1 << (bits - 1))
+            weights -= _spread(zeros.astype(np.float32), weights.shape, None)
+        weights *= _spread(parts[".weight_scale"].astype(np.float32), weights.shape, None)
+        return weights
 
     return Format("packed integers", _PACKED, shape, numbers, frozenset({"I32"}), optional=(".weight_zero_point",))
 

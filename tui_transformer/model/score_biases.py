@@ -79,9 +79,9 @@ class Disentangled:
     def add(self, build: Builder, scores: str, query: str, key: str, queries: Sequence, keys: Sequence) -> str:
         """The step `biased`, and the projections of distances and their scores before it."""
         tokens = {"query": query, "key": key}
-        found = [self._side(build, side, tokens[side]) for side in self.sides]
+        projections = [self._side(build, side, tokens[side]) for side in self.sides]
         op = Disentangle(self.sides, self.factor, self.span, self.buckets, self.farthest)
-        return build("biased", op, scores, *found, queries.places, keys.keys)
+        return build("biased", op, scores, *projections, queries.places, keys.keys)
 
     def _side(self, build: Builder, side: str, tokens: str) -> str:
         """Queries with the keys of distances, or keys with their queries."""

@@ -51,20 +51,20 @@ class Modules:
         """The keys of `config.json` that say all this."""
         return {KEY: self.settings, MOST_TOKENS: self.most_tokens}
 
-    def beside(self, tensors: Tensors) -> Tensors:
+    def added_to(self, tensors: Tensors) -> Tensors:
         """The tensors of the layers, with those of the modules under names of their own.
 
         Raises:
             InputError: A module's file is missing or damaged.
         """
-        found = dict(tensors.found)
+        by_name = dict(tensors.by_name)
         for number, (settings, place) in enumerate(zip(self.settings, self.places, strict=True)):
             if settings["type"] == "Dense":
                 if not (place / WEIGHTS).exists():
                     refuse_folder(place)
-                own = open_file(place / WEIGHTS).found
-                found |= {f"{dense_prefix(number - 1)}.{name}": tensor for name, tensor in own.items()}
-        return replace(tensors, found=found)
+                own = open_file(place / WEIGHTS).by_name
+                by_name |= {f"{dense_prefix(number - 1)}.{name}": tensor for name, tensor in own.items()}
+        return replace(tensors, by_name=by_name)
 
 
 def sentence_modules(folder: Path) -> Modules | None:
@@ -79,8 +79,8 @@ def sentence_modules(folder: Path) -> Modules | None:
     listed = read_json_list(path, LARGEST)
     if not 2 <= len(listed) <= MOST_MODULES:
         raise InputError(f"{path}: {len(listed)} modules, where the layers and a pooling are the least: not supported")
-    found = [_module(path, each) for each in listed]
-    (first, layers), *others = found
+    modules = [_module(path, each) for each in listed]
+    (first, layers), *others = modules
     if first != "Transformer":
         raise InputError(f"{path}: the first module is {first}, not Transformer: it is not supported")
     named = [layers / name for name in OF_THE_LAYERS]

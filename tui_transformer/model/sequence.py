@@ -56,7 +56,7 @@ class Sequence:
         """Places of everything that can be looked at."""
         return self.key_places or self.places
 
-    def beside(self, build: Builder, last: str) -> str:
+    def other_input(self, build: Builder, last: str) -> str:
         """Another input of the tokens."""
         return build.given(f"{self.places.rpartition('.')[0]}.{last}", *build.known[self.places])
 

@@ -42,7 +42,7 @@ def run_stack(
 
 
 def _projection(build: Builder, x: str, width: int) -> str:
-    """What leaves the stack, as wide as the embedding table (Zhang et al. 2022, as published)."""
+    """The output of the stack, as wide as the embedding table (Zhang et al. 2022, as published)."""
     return build("projected", Linear("x W"), x, *matrix(build, "projected", x, Axis("embedding", width), frozenset()))
 
 

@@ -59,19 +59,19 @@ def read_targets(model: Model, text: str, positions: int) -> Ids:
         InputError: A word that is not one token, an ID outside the vocabulary, or not as many as there are positions.
     """
     pieces = text.split() if not re.fullmatch(r"[-−\d,\s]*", text) else text.replace(",", " ").split()
-    found = []
+    targets = []
     for piece in pieces:
         target = _target_of(model, piece)
         if target is None:
             raise InputError(f"{piece!r} is not one token of the vocabulary: write its ID, or -1 for none")
         if not NOT_COUNTED <= target < model.target_size:
             raise InputError(f"there is no token {target}: IDs go from 0 to {model.target_size - 1}, -1 for none")
-        found.append(target)
-    if len(found) != positions:
-        raise InputError(f"{len(found)} targets for {positions} positions: write one for each, -1 for none")
-    if all(target == NOT_COUNTED for target in found):
+        targets.append(target)
+    if len(targets) != positions:
+        raise InputError(f"{len(targets)} targets for {positions} positions: write one for each, -1 for none")
+    if all(target == NOT_COUNTED for target in targets):
         raise InputError("every target is -1: at least one has to be counted")
-    return tuple(found)
+    return tuple(targets)
 
 
 def token_of(model: Model, piece: str) -> int | None:

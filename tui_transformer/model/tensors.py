@@ -75,24 +75,24 @@ class Tensors:
 
     Attributes:
         path: The file, or the index of several.
-        found: Every tensor by name.
+        by_name: Every tensor.
         promised: The file of each tensor, as the index has it.
     """
 
     path: Path
-    found: Mapping[str, Tensor]
+    by_name: Mapping[str, Tensor]
     promised: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> frozenset[str]:
         """The names of all tensors."""
-        return frozenset(self.found)
+        return frozenset(self.by_name)
 
     def find(self, name: str) -> Tensor:
         """A tensor; InputError where it is missing or of a type that cannot be read."""
-        if name not in self.found:
+        if name not in self.by_name:
             raise InputError(self._missing(name))
-        tensor = self.found[name]
+        tensor = self.by_name[name]
         if tensor.kind not in STORED:
             kinds = ", ".join(STORED)
             raise InputError(f"{tensor.path}: tensor {name} is stored as {tensor.kind}: only {kinds} can be read")
@@ -125,13 +125,13 @@ class Tensors:
         return numbers
 
     def rounded(self, name: str, take: Callable[[Host], Host]) -> Rounded | None:
-        """What the one cell that is taken of a tensor was rounded to; None where it is stored as a float."""
+        """Rounding of the one cell that is taken of a tensor; None where it is stored as a float."""
         del name, take
         return None
 
 
 def part_of(shape: Shape, axes: int, take: Callable[[Host], Host], read: Callable[[int, int], Host]) -> Host:
-    """What is taken of an array, from those of its rows that hold it.
+    """A part of an array, from those of its rows that hold it.
 
     Args:
         shape: Of the whole.
@@ -183,13 +183,13 @@ def open_index(path: Path) -> Tensors:
     """
     weight_map = _weight_map(path)
     shards = {name: open_file(path.with_name(name)) for name in sorted(set(weight_map.values()))}
-    found = {
+    by_name = {
         name: tensor
         for file, shard in shards.items()
-        for name, tensor in shard.found.items()
+        for name, tensor in shard.by_name.items()
         if weight_map.get(name, file) == file
     }
-    return Tensors(path, found, weight_map)
+    return Tensors(path, by_name, weight_map)
 
 
 def without_wrapper(tensors: Tensors) -> Tensors:
@@ -197,13 +197,13 @@ def without_wrapper(tensors: Tensors) -> Tensors:
 
     `module.` of `DataParallel` stands before every name, `_orig_mod.` of `torch.compile` before what was compiled.
     """
-    names = {name: _unwrapped(name) for name in (*tensors.found, *tensors.promised)}
+    names = {name: _unwrapped(name) for name in (*tensors.by_name, *tensors.promised)}
     while names and all(name.startswith(WRAPPER) for name in names.values()):
         names = {name: _unwrapped(short.removeprefix(WRAPPER)) for name, short in names.items()}
     if len(set(names.values())) < len(names):
         return tensors
-    found = {names[name]: tensor for name, tensor in tensors.found.items()}
-    return Tensors(tensors.path, found, {names[name]: file for name, file in tensors.promised.items()})
+    by_name = {names[name]: tensor for name, tensor in tensors.by_name.items()}
+    return Tensors(tensors.path, by_name, {names[name]: file for name, file in tensors.promised.items()})
 
 
 def _unwrapped(name: str) -> str:
@@ -211,15 +211,15 @@ def _unwrapped(name: str) -> str:
 
 
 def _weight_map(path: Path) -> dict[str, str]:
-    found = read_json(path, LARGEST_INDEX).get("weight_map")
-    if not isinstance(found, dict) or not found or not all(isinstance(file, str) for file in found.values()):
+    files = read_json(path, LARGEST_INDEX).get("weight_map")
+    if not isinstance(files, dict) or not files or not all(isinstance(file, str) for file in files.values()):
         raise InputError(f"{path}: no weight_map, which names the file of every tensor: copy it again")
-    for name, file in found.items():
-        if not _is_beside(file):
+    for name, file in files.items():
+        if not _is_sibling(file):
             raise InputError(f"{path}: tensor {name} is in {file[:80]!r}, which is not a file beside it: not opened")
-    return found
+    return files
 
 
-def _is_beside(file: str) -> bool:
+def _is_sibling(file: str) -> bool:
     """Whether a name is that of a file in the same folder, on every system."""
     return not set("/\\:\0") & set(file) and file not in ("", ".", "..") and len(file) <= LONGEST_NAME

@@ -28,7 +28,7 @@ def transformer(what: Transformer, lengths: Lengths) -> Program:
 
 
 def _states(build: Builder, what: Transformer, vocabulary: Axis, lengths: Lengths) -> tuple[str, Sequence, Sequence]:
-    """What leaves the last stack, the tokens that it is of, and those of the sentence."""
+    """The output of the last stack, the tokens that it is of, and those of the sentence."""
     model = Axis("dimension", what.d_model)
     if what.encoder is None or what.decoder is None:
         name, only = ("decoder", what.decoder) if what.encoder is None else ("encoder", what.encoder)

@@ -23,12 +23,12 @@ POOLER: tuple[str, ...] = (r"pooler\.(dense\.)?(weight|bias)",)
 NAMED, LONGEST = 3, 60
 
 
-def unread(names: Collection[str], read: Iterable[str], beside: Sequence[str] = ()) -> tuple[str, ...]:
+def unread(names: Collection[str], read: Iterable[str], harmless: Sequence[str] = ()) -> tuple[str, ...]:
     """The tensors of a file that no weight is read from, but for those that are known to do nothing; sorted.
 
-    `beside`: more ends of names of such tensors, as in `HARMLESS`.
+    `harmless`: more ends of names of such tensors, as in `HARMLESS`.
     """
-    known = re.compile(rf"(^|.*\.)({'|'.join((*HARMLESS, *beside))})")
+    known = re.compile(rf"(^|.*\.)({'|'.join((*HARMLESS, *harmless))})")
     return tuple(sorted(name for name in set(names) - set(read) if not known.fullmatch(name)))
 
 

@@ -123,8 +123,8 @@ class WeightTable:
         """The tensor that holds a weight, and how it is taken from there."""
         step, _, kind = name.rpartition(".")
         pattern = NUMBER.sub("{}", step)
-        found = self.parts.get(f"{pattern}.{kind}", self.parts.get(pattern))
-        return Part(found) if isinstance(found, str) else found
+        part = self.parts.get(f"{pattern}.{kind}", self.parts.get(pattern))
+        return Part(part) if isinstance(part, str) else part
 
     def tensor(self, name: str, names: frozenset[str]) -> str:
         """The tensor of a weight: of all that it may be called the first that a file has; the first where none is."""
@@ -203,11 +203,11 @@ def cut(place: int, sizes: Callable[[Any], Sequence[int]], axis: int = 0) -> Tak
     """One of several weights side by side on an axis, by their sizes."""
 
     def take(tensor: Host, config: Any) -> Host:
-        found = tuple(sizes(config))
-        if tensor.shape[axis] != sum(found):
+        spans = tuple(sizes(config))
+        if tensor.shape[axis] != sum(spans):
             raise ValueError("not the sum of the sizes")
         index = [slice(None)] * tensor.ndim
-        index[axis] = slice(sum(found[:place]), sum(found[: place + 1]))
+        index[axis] = slice(sum(spans[:place]), sum(spans[: place + 1]))
         return tensor[tuple(index)]
 
     return take

@@ -71,7 +71,7 @@ def read_vectors(path: Path, vocabulary: Vocabulary) -> WordVectors:
     with path.open("rb") as file:
         width, rows = _rows(path, file)
         check_memory(vocabulary.size * width * 4, f"{path.name}: vectors need", "use a smaller vocabulary")
-        found, exact = np.zeros((vocabulary.size, width), np.float32), np.zeros(vocabulary.size, np.bool_)
+        vectors, exact = np.zeros((vocabulary.size, width), np.float32), np.zeros(vocabulary.size, np.bool_)
         there, ids = exact.copy(), vocabulary.ids
         for word, values in rows:
             own = ids.get(word)
@@ -80,10 +80,10 @@ def read_vectors(path: Path, vocabulary: Vocabulary) -> WordVectors:
                 continue
             if not np.isfinite(values).all():
                 raise InputError(f"{path}: the vector of {visible(word[:40])!r} is not finite: copy the file again")
-            found[token], there[token], exact[token] = values, True, own is not None
+            vectors[token], there[token], exact[token] = values, True, own is not None
     if not there.any():
         raise InputError(f"{path}: none of the words of {vocabulary.name} is in it: name another file, or --vocab")
-    return WordVectors(path, found, there)
+    return WordVectors(path, vectors, there)
 
 
 def _rows(path: Path, file: BinaryIO) -> tuple[int, Iterator[Row]]:

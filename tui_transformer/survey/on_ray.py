@@ -153,11 +153,11 @@ class Actor:
 
     def __call__(self, rows: Any) -> dict[str, list[Any]]:
         """The sums of each batch, and what went wrong."""
-        found = [self._done(bytes(batch)) for batch in rows["batch"]]
+        done = [self._done(bytes(batch)) for batch in rows["batch"]]
         return {
             "number": list(rows["number"]),
-            "sums": [sums for sums, _ in found],
-            "failed": [failed for _, failed in found],
+            "sums": [sums for sums, _ in done],
+            "failed": [failed for _, failed in done],
         }
 
     def _done(self, batch: bytes) -> tuple[bytes, str]:

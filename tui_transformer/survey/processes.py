@@ -64,12 +64,12 @@ class _Worker:
             self.pipe.send(task[1])
 
     def answer(self) -> tuple[str, Any] | None:
-        """What it answers; None where it has ended."""
+        """The reply of a process; None where it has ended."""
         try:
-            found: tuple[str, Any] = self.pipe.recv()
+            reply: tuple[str, Any] = self.pipe.recv()
         except (EOFError, OSError):
             return None
-        return found
+        return reply
 
     def end(self) -> None:
         """End the process at once."""
@@ -117,11 +117,11 @@ class _Pool:
 
     def _idle(self) -> _Worker:
         """A process that has nothing to do; a new one where there is none."""
-        found = next((worker for worker in self._workers if worker.task is None), None)
-        if found is None:
-            found = _Worker(self._work)
-            self._workers.append(found)
-        return found
+        idle = next((worker for worker in self._workers if worker.task is None), None)
+        if idle is None:
+            idle = _Worker(self._work)
+            self._workers.append(idle)
+        return idle
 
     def _taken(self, worker: _Worker) -> dict[int, bytes]:
         """The result of a process; of one that ended, nothing, and its task is put back."""

@@ -70,12 +70,12 @@ def read_results(path: Path) -> Results:
     if path.suffix == PARQUET:
         check_out(path)
     try:
-        found = FORMATS[path.suffix].read(path)
+        results = FORMATS[path.suffix].read(path)
     except (ValueError, KeyError, TypeError, OSError, csv.Error, RecursionError) as error:
         raise InputError(f"{shown_path(path)}: not the result of `tui-transformer survey`") from error
-    if not found.rows:
+    if not results.rows:
         raise InputError(f"{shown_path(path)}: there is no row in it")
-    return found
+    return results
 
 
 def examples_path(out: Path) -> Path:
@@ -88,18 +88,18 @@ def examples_path(out: Path) -> Path:
 
 def _tables(write: Callable[[type[Any], Sequence[Any]], bytes]) -> Callable[[Path, Results], list[tuple[Path, bytes]]]:
     def files(out: Path, results: Results) -> list[tuple[Path, bytes]]:
-        beside = examples_path(out)
-        wanted = results.examples or beside.exists()  # none are left of a survey before
-        found = [(beside, write(Example, results.examples))] if wanted else []
-        return [*found, (out, write(Row, results.rows))]  # the rows last: with them the results are there
+        examples = examples_path(out)
+        wanted = results.examples or examples.exists()  # none are left of a survey before
+        first = [(examples, write(Example, results.examples))] if wanted else []
+        return [*first, (out, write(Row, results.rows))]  # the rows last: with them the results are there
 
     return files
 
 
 def _read_tables(read: Callable[[Path, type[Any]], list[Any]]) -> Callable[[Path], Results]:
     def results(path: Path) -> Results:
-        beside = examples_path(path)
-        return Results(read(path, Row), read(beside, Example) if beside.is_file() else [])
+        examples = examples_path(path)
+        return Results(read(path, Row), read(examples, Example) if examples.is_file() else [])
 
     return results
 

@@ -40,7 +40,7 @@ class Job:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What has to be the same where a survey is taken up, by the name of the option."""
+        """The settings that have to be the same where a survey is taken up, by the name of the option."""
         options, asked = self.work.options, self.work.asked
         return {
             "model": options.model,
@@ -109,9 +109,9 @@ class _Running:
 
     def __init__(self, job: Job) -> None:
         self._path = state_path(job.out)
-        found = load_state(self._path, job.settings)
-        self._known = found.first if found is not None else ""
-        self.state = found or State(job.settings, 0, "", "", Sums.nothing(job.work.asked.top))
+        saved = load_state(self._path, job.settings)
+        self._known = saved.first if saved is not None else ""
+        self.state = saved or State(job.settings, 0, "", "", Sums.nothing(job.work.asked.top))
         self._before, self._bytes = self.state.sums.counts.texts, 0
         self._items = read_items(job.files, self._read)
         self._digest = Digest()

@@ -88,8 +88,8 @@ class Digest:
     @property
     def value(self) -> str:
         """Of all texts so far."""
-        found: str = self._hash.hexdigest()
-        return found
+        digits: str = self._hash.hexdigest()
+        return digits
 
 
 def digest_of(data: bytes) -> str:

@@ -78,10 +78,10 @@ def _lines(name: str) -> Iterator[str]:
 
 def _text_of(line: str, where: str) -> str:
     try:
-        found = json.loads(line)
+        content = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not JSON: {str(error).splitlines()[0]}") from error
-    text = found.get(FIELD) if isinstance(found, dict) else None
+    text = content.get(FIELD) if isinstance(content, dict) else None
     if not isinstance(text, str):
         raise InputError(f'{where}: no object with a text: write {{"{FIELD}": "…"}}')
     return text

@@ -24,7 +24,7 @@ ONE_THREAD = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Work:
-    """What every worker does.
+    """The task that every worker does.
 
     Attributes:
         options: The model.

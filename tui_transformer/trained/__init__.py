@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_transformer.files import read_toml
-from tui_transformer.model.found import ABOUT
+from tui_transformer.model.local_models import ABOUT
 
 HERE = Path(__file__).parent
 LARGEST = 1 << 16

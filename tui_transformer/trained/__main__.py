@@ -14,7 +14,7 @@ from tui_transformer.files import write_whole
 from tui_transformer.learning.checkpoint import checkpoints
 from tui_transformer.learning.recipes import RECIPES
 from tui_transformer.learning.run_file import settings_of
-from tui_transformer.model.found import ABOUT
+from tui_transformer.model.local_models import ABOUT
 from tui_transformer.model.model import Model
 from tui_transformer.trained import HERE
 from tui_transformer.trained.measure import NEW_LINES, measure

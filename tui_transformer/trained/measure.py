@@ -25,8 +25,8 @@ def measure(name: str, model: Model, count: int = NEW_LINES, seed: int = NEW_SEE
     Raises:
         InputError: There are too few lines, or the model is not one of this recipe.
     """
-    found = recipe(name)
-    settings = replace(Settings(**found.settings, file=found.file), validation=MOSTLY, dropout=0.0)
+    of_name = recipe(name)
+    settings = replace(Settings(**of_name.settings, file=of_name.file), validation=MOSTLY, dropout=0.0)
     measured = trainer(settings, model, [f"{line}\n" for line in lines_of(name, count, seed)]).validate()
     if measured is None:
         raise InputError(f"{name}: there is nothing to measure on")

@@ -1,4 +1,4 @@
-"""What a survey measures in a text: against plain formulas, and against the same measures of one text."""
+"""Measures of a survey in a text: against plain formulas, and against the same measures of one text."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def story() -> Model:
 
 def read(model: Model, *names: str, text: str = TEXT) -> dict[tuple[str, int, str], Reading]:
     trace = model.trace(text, cut=True)
-    found = readings(Text(model, trace), names)
-    return {(reading.place.part, reading.place.layer, reading.place.measure): reading for reading in found}
+    measured = readings(Text(model, trace), names)
+    return {(reading.place.part, reading.place.layer, reading.place.measure): reading for reading in measured}
 
 
 def items(*texts: str) -> list[Item]:
@@ -45,10 +45,10 @@ def items(*texts: str) -> list[Item]:
 def test_head_measures_are_those_of_one_text(name: str):
     model = Model.load(name, device="cpu")
     text = "the waves, the waves." if name != "story" else TEXT
-    found, trace = read(model, *USUAL, text=text), model.trace(text)
+    measured, trace = read(model, *USUAL, text=text), model.trace(text)
     for layer in head_measures(trace, attentions(trace.program), Reader(model.vocabulary)):
         for measure, values in layer.values.items():
-            reading = found[layer.attention.group, layer.attention.layer, measure]
+            reading = measured[layer.attention.group, layer.attention.layer, measure]
             np.testing.assert_array_equal(reading.values, values)
 
 
@@ -66,15 +66,15 @@ def test_attention_by_distance_is_the_mean_of_diagonals(name: str):
     model = Model.load(name, device="cpu")
     text = TEXT if name == "story" else "the day began, and the day was good."
     weights = model.trace(text)[attentions(model.program(3))[0].name].astype(np.float64)
-    found = read(model, "distance", text=text)
-    part = next(iter(found))[0]
+    measured = read(model, "distance", text=text)
+    part = next(iter(measured))[0]
     for distance in (1, 2, 3) if name == "story" else (-3, -1, 0, 2):
         expected = [np.diag(head, -distance).mean() for head in weights]
-        np.testing.assert_allclose(found[part, 0, f"distance:{distance}"].values, expected, atol=1e-7)
+        np.testing.assert_allclose(measured[part, 0, f"distance:{distance}"].values, expected, atol=1e-7)
     n = weights.shape[1]
     queries = range(4, n)
     expected = [np.mean([head[i, max(i - 7, 0) : i - 3].mean() for i in queries]) for head in weights]
-    np.testing.assert_allclose(found[part, 0, "distance:4..7"].values, expected, atol=1e-7)
+    np.testing.assert_allclose(measured[part, 0, "distance:4..7"].values, expected, atol=1e-7)
 
 
 def test_every_key_has_one_kind(story: Model):
@@ -96,33 +96,33 @@ def test_lens_depth_is_the_last_layer_that_changes_the_first_choice(story: Model
     for token in range(lens.tokens):
         spelled = [layer[token] for layer in words]
         depths.append(next(at for at in range(len(spelled)) if len(set(spelled[at:])) == 1))
-    found = read(story, "lens")
-    whole = next(reading for (_, _, measure), reading in found.items() if measure == "lens:depth")
+    measured = read(story, "lens")
+    whole = next(reading for (_, _, measure), reading in measured.items() if measure == "lens:depth")
     assert whole.values[0] == pytest.approx(np.mean(depths))
     assert whole.strongest[0] == max(depths)
-    assert found["logit lens", len(lens.depths) - 2, "lens:agreement"].values[0] == 1.0
+    assert measured["logit lens", len(lens.depths) - 2, "lens:agreement"].values[0] == 1.0
 
 
 @pytest.mark.parametrize(("name", "mean"), [("ablation", False), ("ablation-mean", True)])
 def test_ablation_is_that_of_one_text(story: Model, name: str, mean: bool):
     trace = story.trace(TEXT)
     expected = [effect for _, effect in effects(trace, every(trace.program), mean=mean)]
-    found = read(story, name)
+    measured = read(story, name)
     for field in ("divergence", "change"):
         steps = attentions(trace.program)
-        values = np.concatenate([found[step.group, step.layer, f"{name}:{field}"].values for step in steps])
+        values = np.concatenate([measured[step.group, step.layer, f"{name}:{field}"].values for step in steps])
         np.testing.assert_array_equal(values, [getattr(effect, field) for effect in expected])
 
 
 def test_activations_of_neurons_and_heads(story: Model):
-    trace, found = story.trace(TEXT), read(story, "neurons", "context")
+    trace, measured = story.trace(TEXT), read(story, "neurons", "context")
     neurons = trace["decoder.0.feed_forward.activation"]
-    reading = found["decoder feed-forward", 0, "neurons"]
+    reading = measured["decoder feed-forward", 0, "neurons"]
     np.testing.assert_allclose(reading.values, neurons.mean(axis=0, dtype=np.float64))
     np.testing.assert_array_equal(reading.strongest, neurons.max(axis=0))
     np.testing.assert_array_equal(reading.positions, neurons.argmax(axis=0))
     heads = np.linalg.norm(trace["decoder.0.self_attention.context"].astype(np.float64), axis=-1)
-    np.testing.assert_allclose(found["decoder self-attention", 0, "context"].strongest, heads.max(axis=-1))
+    np.testing.assert_allclose(measured["decoder self-attention", 0, "context"].strongest, heads.max(axis=-1))
 
 
 def test_a_batch_gives_what_its_parts_give_together(story: Model):
@@ -137,8 +137,8 @@ def test_a_batch_gives_what_its_parts_give_together(story: Model):
 
 def test_rows_hold_mean_interval_and_count(story: Model):
     texts = items(TEXT, "A crow", "The fox found a shell . The fox found a stone .")
-    found = [row for row in rows(survey(story, texts, Asked(("induction", "first"))), "story") if row.layer == 1]
-    induction = next(row for row in found if row.measure == "induction" and row.head == 0)
+    table = [row for row in rows(survey(story, texts, Asked(("induction", "first"))), "story") if row.layer == 1]
+    induction = next(row for row in table if row.measure == "induction" and row.head == 0)
     values = [read(story, "induction", text=each.source.text) for each in texts]
     numbers = [each["decoder self-attention", 1, "induction"].values[0] for each in values]
     numbers = [number for number in numbers if not math.isnan(number)]
@@ -146,14 +146,14 @@ def test_rows_hold_mean_interval_and_count(story: Model):
     assert induction.mean == pytest.approx(np.mean(numbers))
     half = 12.7062047364 * np.std(numbers, ddof=1) / math.sqrt(2)
     assert (induction.low, induction.high) == pytest.approx((np.mean(numbers) - half, np.mean(numbers) + half))
-    assert next(row for row in found if row.measure == "first").count == 3
+    assert next(row for row in table if row.measure == "first").count == 3
 
 
 def test_examples_name_the_text_the_line_and_the_token(story: Model):
     texts = items("A crow", TEXT)
-    found = list(examples(survey(story, texts, Asked(("neurons",), top=1, layers=frozenset({1}))), "story"))
-    assert len(found) == story.program(2).shape("decoder.1.feed_forward.activation")[-1]
-    for example in found[:20]:
+    strongest = list(examples(survey(story, texts, Asked(("neurons",), top=1, layers=frozenset({1}))), "story"))
+    assert len(strongest) == story.program(2).shape("decoder.1.feed_forward.activation")[-1]
+    for example in strongest[:20]:
         neurons = story.trace(example.text)["decoder.1.feed_forward.activation"]
         assert neurons[example.position, example.neuron] == example.value
         assert texts[example.line - 1].source.text == example.text

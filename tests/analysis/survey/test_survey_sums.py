@@ -79,9 +79,9 @@ def candidates(values: list[float], texts: list[int], top: int = 3) -> Examples:
 
 
 def test_the_strongest_come_first_and_equal_ones_in_order_of_the_texts():
-    found = candidates([1.0, 3.0, 3.0, 2.0], [9, 8, 4, 1])
-    assert found.texts.tolist() == [[4, 8, 1]]
-    assert found.values.tolist() == [[3.0, 3.0, 2.0]]
+    best = candidates([1.0, 3.0, 3.0, 2.0], [9, 8, 4, 1])
+    assert best.texts.tolist() == [[4, 8, 1]]
+    assert best.values.tolist() == [[3.0, 3.0, 2.0]]
 
 
 def test_examples_do_not_depend_on_how_texts_were_put_together():
@@ -93,8 +93,8 @@ def test_examples_do_not_depend_on_how_texts_were_put_together():
 
 
 def test_fewer_texts_than_examples_leave_places_empty():
-    found = candidates([math.nan, 1.0], [0, 1])
-    assert found.texts.tolist() == [[1, NONE, NONE]]
+    best = candidates([math.nan, 1.0], [0, 1])
+    assert best.texts.tolist() == [[1, NONE, NONE]]
 
 
 def sums(place: Place, value: float, text: int) -> Sums:

@@ -1,4 +1,4 @@
-"""What is broken on purpose: the program that comes of it, and that every cell of it is explained."""
+"""Mistakes made on purpose: the program that comes of each, and that every cell of it is explained."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_every_cell_of_a_broken_model_is_explained(model, name):
     trace = broken(TRACES[model], (name,))
     for step in trace.program.steps:
         for cell in ((0,) * len(step.shape), tuple(size - 1 for size in step.shape)):
-            found = trace.explain_cell(step.name, cell)
-            assert found.recomputed == pytest.approx(found.stored, rel=1e-4, abs=1e-4, nan_ok=True), step.name
+            explained = trace.explain_cell(step.name, cell)
+            assert explained.recomputed == pytest.approx(explained.stored, rel=1e-4, abs=1e-4, nan_ok=True), step.name
 
 
 @pytest.mark.parametrize(("model", "name"), FITTING)

@@ -8,7 +8,7 @@ from textual.widgets import Static
 
 from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.guide.texts import tour
-from tui_transformer.model.found import trained_models
+from tui_transformer.model.local_models import trained_models
 from tui_transformer.views.step_view import index_of
 
 OFFER = "t: a guided tour of this model"

@@ -37,15 +37,15 @@ def weight_to(rows: Rows, keys: Host) -> Host:
     there = (keys >= 0) & (keys < rows.visible.shape[1])
     at, line = np.where(there, keys, 0), np.arange(len(keys))
     there &= rows.visible[line, at]
-    found: Host = np.where(there, rows.weights[:, line, at].astype(np.float64), np.nan)
-    return found
+    weights: Host = np.where(there, rows.weights[:, line, at].astype(np.float64), np.nan)
+    return weights
 
 
 def weight_to_all(rows: Rows, keys: Host) -> Host:
     """Heads × queries: the weights of several keys (true in queries × keys) together; NaN where a query has none."""
     lines, columns = np.nonzero(keys & rows.visible)
-    found: Host = np.full(rows.weights.shape[:2], np.nan)
+    weights: Host = np.full(rows.weights.shape[:2], np.nan)
     if len(lines):
         own, starts = np.unique(lines, return_index=True)
-        found[:, own] = np.add.reduceat(rows.weights[:, lines, columns], starts, axis=1, dtype=np.float64)
-    return found
+        weights[:, own] = np.add.reduceat(rows.weights[:, lines, columns], starts, axis=1, dtype=np.float64)
+    return weights

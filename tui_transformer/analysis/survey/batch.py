@@ -32,7 +32,7 @@ WITHOUT_HEADS = ("lens", "neurons")
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of every text.
+    """The measures that are taken of every text.
 
     Attributes:
         measures: Names of measures.
@@ -125,30 +125,30 @@ def _of_queries(text: Text, step: Attention, reader: Reader, measures: Sequence[
     trace.prepare(step.name)
     queries = np.flatnonzero(reader.counted(trace, step))
     seen: list[Host] = []
-    found: dict[str, tuple[QueryMeasure, list[Host]]] = {}
+    columns: dict[str, tuple[QueryMeasure, list[Host]]] = {}
     for rows in reader.rows(trace, step, row_sample(queries.tolist(), 1, len(queries))):
         seen.append(rows.seen)
         for measure in measures:
             for name, values in measure.columns(rows).items():
-                found.setdefault(name, (measure, []))[1].append(values)
+                columns.setdefault(name, (measure, []))[1].append(values)
     if not seen:
         return
     keys = np.concatenate(seen)
-    for name, (measure, parts) in found.items():
+    for name, (measure, parts) in columns.items():
         values = counted_only(np.concatenate(parts, axis=1), keys, measure.fewest)
         yield Reading.of_tokens(Place(step.group, step.layer, name), values, queries)
 
 
 def _together(counts: Counts, read: dict[int, list[Reading]], sources: dict[int, Source], top: int) -> Sums:
     """The sums of what was read in each text."""
-    sizes = {reading.place: len(reading.values) for found in read.values() for reading in found}
+    sizes = {reading.place: len(reading.values) for of_text in read.values() for reading in of_text}
     places = tuple((place, sizes[place]) for place in sorted(sizes))
     starts = dict(zip((place for place, _ in places), np.cumsum([0, *sizes_of(places)])[:-1].tolist(), strict=True))
     shape = len(read), sum(sizes_of(places))
     values, strongest = np.full(shape, np.nan), np.full(shape, np.nan)
     positions = np.zeros(shape, np.int64)
-    for at, found in enumerate(read.values()):
-        for reading in found:
+    for at, of_text in enumerate(read.values()):
+        for reading in of_text:
             part = slice(starts[reading.place], starts[reading.place] + len(reading.values))
             values[at, part], strongest[at, part], positions[at, part] = (
                 reading.values,

@@ -18,7 +18,7 @@ from tui_transformer.engine.backend import Host
 
 FRACTION, DIGIT = 96, 32
 UNITS = tuple(2.0**power for power in range(FRACTION - DIGIT, -FRACTION - 1, -DIGIT))
-"""What one of each part stands for; 2³¹ numbers fit before a part is full."""
+"""The value that one of each part stands for; 2³¹ numbers fit before a part is full."""
 
 LARGEST = 2.0**40
 """Larger numbers, infinite ones and NaN are not counted."""

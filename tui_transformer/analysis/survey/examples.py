@@ -41,12 +41,12 @@ class Examples:
             top: k.
         """
         there = np.isfinite(values)
-        found = cls(
+        candidates = cls(
             np.where(there, values, -np.inf),
             np.where(there, texts, NONE),
             np.where(there, positions, 0),
         )
-        return found.strongest(top)
+        return candidates.strongest(top)
 
     @classmethod
     def none(cls, units: int, top: int) -> Examples:

@@ -1,4 +1,4 @@
-"""What is measured in one text: a number of every head, neuron or layer, and the token on which it is strongest."""
+"""Measures of one text: a number of every head, neuron or layer, and the token on which it is strongest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEAD, NEURON, MODEL = "head", "neuron", "model"
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """What a measure is of.
+    """The part of the model that a measure is of.
 
     Attributes:
         part: `decoder self-attention`, `encoder feed-forward` …; "" for the model as a whole.

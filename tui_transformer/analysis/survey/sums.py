@@ -16,7 +16,7 @@ from tui_transformer.analysis.survey.examples import NONE, Examples
 from tui_transformer.analysis.survey.reading import Place
 
 Places = tuple[tuple[Place, int], ...]
-"""What was measured, in order, and of how many units."""
+"""Measures in order, each with its number of units."""
 
 ARRAYS = ("count", "total", "squares", "values", "texts", "positions")
 
@@ -46,7 +46,7 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What is kept of texts.
+    """Sums over texts.
 
     Attributes:
         counts: How many.
@@ -124,7 +124,7 @@ class Sums:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> tuple[Sums, Mapping[str, Any]]:
-        """What `to_bytes` wrote, and what else was in its header.
+        """The sums that `to_bytes` wrote, and the rest of its header.
 
         Raises:
             ValueError: It is not that.

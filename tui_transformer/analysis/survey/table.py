@@ -90,13 +90,13 @@ def rows(sums: Sums, model: str) -> Iterator[Row]:
 
 def examples(sums: Sums, model: str) -> Iterator[Example]:
     """The strongest texts of every unit, the strongest first."""
-    found = sums.examples
+    strongest = sums.examples
     for unit, place, number in _units(sums):
         where = model, place.part, *_numbers(place, number), place.measure
-        for rank, text in enumerate(found.texts[unit].tolist()):
+        for rank, text in enumerate(strongest.texts[unit].tolist()):
             if text != NONE:
                 source = sums.sources[text]
-                value, position = float(found.values[unit, rank]), int(found.positions[unit, rank])
+                value, position = float(strongest.values[unit, rank]), int(strongest.positions[unit, rank])
                 yield Example(*where, rank + 1, value, source.file, source.line, position, source.text)
 
 
@@ -112,7 +112,7 @@ def _known(value: float) -> float | None:
 def _units(sums: Sums) -> Iterator[tuple[int, Place, int]]:
     """Every unit: its column in the sums, what is measured, and its number; measures in order of their table."""
     starts = np.cumsum([0, *(size for _, size in sums.places)]).tolist()
-    for start, (place, size) in sorted(zip(starts, sums.places, strict=False), key=lambda found: _order(found[1][0])):
+    for start, (place, size) in sorted(zip(starts, sums.places, strict=False), key=lambda each: _order(each[1][0])):
         yield from ((start + number, place, number) for number in range(size))
 
 

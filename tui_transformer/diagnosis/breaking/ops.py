@@ -49,7 +49,7 @@ class Silent(Op):
         return self.of.reads(region, inputs)
 
     def explain(self, index: Index, *sources: Source) -> Working:
-        """What it would have been, and 0."""
+        """The result as it would have been, and 0."""
         right = self.of.explain(index, *sources).result
         return Working((Value("left out", right), Value("instead", 0.0)), 0.0)
 
@@ -128,11 +128,11 @@ class NaiveSoftmax(Softmax):
 
 def _share(scores: Source, index: Index, line: tuple[int | None, ...], place: int, top: float | None = None) -> Working:
     """The share of a cell of its line of scores."""
-    found, cell = scores.factor(*line), scores.operand(*index)
-    most = float(found.values.max()) if top is None else top
+    line_of_scores, cell = scores.factor(*line), scores.operand(*index)
+    most = float(line_of_scores.values.max()) if top is None else top
     most = most if math.isfinite(most) else 0.0
-    powers: Floats = np.exp(found.values - most)
-    total = Sum("Σ e^s" if top == 0.0 else "Σ e^(s − max)", (found,), powers, "e^s")
+    powers: Floats = np.exp(line_of_scores.values - most)
+    total = Sum("Σ e^s" if top == 0.0 else "Σ e^(s − max)", (line_of_scores,), powers, "e^s")
     share = float(powers[place]) / (total.total or 1.0)
     return Working((Value("s", cell.value, cell), total, Value("e^s", float(powers[place]))), share)
 

@@ -17,18 +17,18 @@ NAME = "dropout-on"
 
 
 def dropped(segment: Segment, theirs: Host, known: Host | None) -> str | None:
-    """What to say where some cells are 0 and all others larger by one factor; None where they are not.
+    """The message where some cells are 0 and all others larger by one factor; None where they are not.
 
     A sum is looked at less what enters the sublayer, since what is added may have been dropped.
     """
     step = segment.steps[-1]
     right = segment.value()
-    found = _share(theirs, right, known)
-    if found is None and isinstance(step.op, Add):
-        found = _share_of_addends(segment, step, theirs, right, known)
-    if found is None:
+    share = _share(theirs, right, known)
+    if share is None and isinstance(step.op, Add):
+        share = _share_of_addends(segment, step, theirs, right, known)
+    if share is None:
         return None
-    return f"when {found:.0%} of the cells are dropped and the others divided by {1 - found:.2g}: turn dropout off"
+    return f"when {share:.0%} of the cells are dropped and the others divided by {1 - share:.2g}: turn dropout off"
 
 
 def _share_of_addends(segment: Segment, step: Step, theirs: Host, right: Host, known: Host | None) -> float | None:

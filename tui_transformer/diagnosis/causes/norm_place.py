@@ -43,7 +43,7 @@ def placed_wrongly(segment: Segment) -> Iterator[Cause]:
 
 
 def _normed_late(segment: Segment, sublayers: list[Sublayer]) -> Iterator[Cause]:
-    """What is called the norm comes after the sum: the sublayer works on x, and its sum is normalised."""
+    """Norms before the sum, moved after it: the sublayer works on x, and its sum is normalised."""
     for sublayer in sublayers:
         if sublayer.norm.name == segment.target:
             inner = [step for step in segment.program.steps if step.sublayer == sublayer.norm.sublayer]
@@ -71,20 +71,20 @@ def _grouped(sublayers: list[Sublayer]) -> Iterator[list[Sublayer]]:
 
 def normed_after(segment: Segment) -> list[Sublayer]:
     """Sublayers whose norm reads their sum."""
-    program, found = segment.program, []
+    program, sublayers = segment.program, []
     for norm in program.steps:
         residual = program.by_name.get(norm.inputs[0]) if isinstance(norm.op, LayerNorm | RmsNorm) else None
         if residual is None or not isinstance(residual.op, Add) or residual.sublayer != norm.sublayer:
             continue
         x, readers = residual.inputs[0], _readers(program, residual.inputs[0], norm.sublayer, residual)
         if any(step in segment.steps for step in readers):
-            found.append(Sublayer(norm, residual, x, readers))
-    return found
+            sublayers.append(Sublayer(norm, residual, x, readers))
+    return sublayers
 
 
 def normed_before(segment: Segment) -> list[Sublayer]:
     """Sublayers whose norm reads what their sum adds."""
-    program, found = segment.program, []
+    program, sublayers = segment.program, []
     for norm in program.steps:
         if not isinstance(norm.op, LayerNorm | RmsNorm):
             continue
@@ -94,13 +94,13 @@ def normed_before(segment: Segment) -> list[Sublayer]:
         if residual is None or not readers:
             continue
         if norm.name == segment.target or any(step in segment.steps for step in (*readers, residual)):
-            found.append(Sublayer(norm, residual, x, readers))
-    return found
+            sublayers.append(Sublayer(norm, residual, x, readers))
+    return sublayers
 
 
 def _readers(program: Program, name: str, sublayer: str, residual: Step | None) -> tuple[Step, ...]:
-    found = (step for step in program.readers(name) if step.sublayer == sublayer)
-    return tuple(step for step in found if residual is None or step.name != residual.name)
+    steps = (step for step in program.readers(name) if step.sublayer == sublayer)
+    return tuple(step for step in steps if residual is None or step.name != residual.name)
 
 
 def _to_front(sublayer: Sublayer) -> Iterator[Step]:

@@ -40,12 +40,12 @@ def _from_elsewhere(program: Program, group: tuple[Step, ...]) -> Iterator[Cause
 def _others(program: Program, step: Step) -> list[str]:
     """Steps before this of the same shape, nearest first, but for those that it adds already."""
     before = program.steps[: program.places[step.name]]
-    found = [each.name for each in reversed(before) if each.axes == step.axes and each.name not in step.inputs]
-    return found[:NEAREST]
+    names = [each.name for each in reversed(before) if each.axes == step.axes and each.name not in step.inputs]
+    return names[:NEAREST]
 
 
 def centred(segment: Segment) -> Iterator[Cause]:
-    """What is written to the residual stream has mean 0: some tools centre it when they load a model."""
+    """Sums written to the residual stream, centred to mean 0: some tools do so when they load a model."""
     steps = [step for step in segment.steps if step.name == segment.target]
     if steps and steps[0].axes and steps[0].axes[-1].name == "dimension":
         change = changing([instead(steps[0], _without_mean(steps[0]))])

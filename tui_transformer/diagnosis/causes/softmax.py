@@ -12,7 +12,7 @@ from tui_transformer.engine.backend import Array
 from tui_transformer.engine.ops import Softmax
 
 HIDDEN = (-np.inf, -1e9)
-"""What a hidden score is: along another axis than that of the keys, all of them may be hidden."""
+"""Values of a hidden score: along another axis than that of the keys, all of them may be hidden."""
 
 
 def normalised_wrongly(segment: Segment) -> Iterator[Cause]:

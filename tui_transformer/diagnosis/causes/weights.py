@@ -93,14 +93,14 @@ def _left_out(segment: Segment) -> Iterator[Cause]:
 
 
 def _linear(segment: Segment) -> list[Step]:
-    matrices = (Linear, Project)
-    return [step for step in segment.steps if isinstance(step.op, matrices) and not isinstance(step.op, Unembed)]
+    kinds = (Linear, Project)
+    return [step for step in segment.steps if isinstance(step.op, kinds) and not isinstance(step.op, Unembed)]
 
 
 def _transposed(weight: Host) -> Host:
-    """What is read where a matrix lies out × in and is taken for in × out, or the other way round."""
-    found: Host = weight.T.reshape(weight.shape)
-    return found
+    """A matrix that lies out × in and is taken for in × out, or the other way round."""
+    turned: Host = weight.T.reshape(weight.shape)
+    return turned
 
 
 def _named(group: tuple[Step, ...], part: str) -> str:

@@ -81,8 +81,8 @@ def _nodes(tree: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _children(node: Mapping[str, Any]) -> list[Any]:
-    found = node.get("children")
-    return found if isinstance(found, list) else []
+    children = node.get("children")
+    return children if isinstance(children, list) else []
 
 
 def _arrays(name: str, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -102,7 +102,7 @@ def _tensor(path: Path, name: str, node: Mapping[str, Any]) -> Tensor | None:
     """An array; None where it is not whole."""
     value, shape = node["value"], tuple(int(size) for size in re.findall(r"\d+", str(node["shape"])[:LONGEST_SHAPE]))
     if isinstance(value, str):
-        file = _beside(path, value)
+        file = _sibling(path, value)
         data = None if file is None else read_safetensors(file).tensors.get("data")
         return None if data is None else Tensor(name, data.shape, data.read)
     text = " ".join(map(str, value)) if isinstance(value, list) else ""
@@ -113,7 +113,7 @@ def _tensor(path: Path, name: str, node: Mapping[str, Any]) -> Tensor | None:
     return held(name, np.array([float(word) for word in words]).reshape(shape), printed_precision(words))
 
 
-def _beside(path: Path, name: str) -> Path | None:
+def _sibling(path: Path, name: str) -> Path | None:
     """A file in the folder of the dump or below, where there is one of this name."""
     try:
         file = (path.parent / name).resolve()

@@ -109,5 +109,5 @@ def of_numbers(array: Host) -> Values:
 def bfloat16(halves: Host) -> Host:
     """Upper halves of float32 numbers, as float32."""
     wide = halves.astype(np.uint32) << 16
-    found: Host = wide.view(np.float32)
-    return found
+    floats: Host = wide.view(np.float32)
+    return floats

@@ -74,7 +74,7 @@ def _in_order(file: Path) -> list[Any]:
 
 def _shapes(files: list[Path]) -> tuple[dict[str, Shape], bool]:
     """The shape of every raw file, as the JSON files of the folder say; and whether they are ggml's (`ne`)."""
-    found: dict[str, Shape] = {}
+    shapes: dict[str, Shape] = {}
     fastest_first = False
     for file in files:
         if file.suffix == ".json":
@@ -85,8 +85,8 @@ def _shapes(files: list[Path]) -> tuple[dict[str, Shape], bool]:
                 sizes = entry.get("shape", entry.get("ne")) if isinstance(entry, dict) else entry
                 fastest_first |= isinstance(entry, dict) and "ne" in entry
                 if isinstance(sizes, list) and all(isinstance(size, int) and size >= 0 for size in sizes):
-                    found[_bare(name)] = tuple(sizes)
-    return found, fastest_first
+                    shapes[_bare(name)] = tuple(sizes)
+    return shapes, fastest_first
 
 
 def _bare(name: str) -> str:
@@ -112,10 +112,10 @@ def _raw(file: Path, shapes: Mapping[str, Shape], *, fastest_first: bool) -> Ten
 
 def _texts(files: Sequence[Path]) -> dict[str, Tensor]:
     """Files of numbers; a line with its name may stand above them."""
-    found = {}
+    tensors = {}
     for file in files:
         rows = [words for line in read_text(file).splitlines() if (words := row(line)) is not None]
         matrix = printed(rows)
         if matrix is not None:
-            found[file.stem] = matrix
-    return with_precision(found)
+            tensors[file.stem] = matrix
+    return with_precision(tensors)

@@ -51,13 +51,13 @@ def _parts(lines: Sequence[str]) -> Iterator[tuple[re.Match[str], list[str]]]:
     """Every header with the lines behind it."""
     header, body = None, list[str]()
     for line in lines:
-        found = HEADER.search(line)
-        if found is None:
+        match = HEADER.search(line)
+        if match is None:
             body.append(line)
             continue
         if header is not None:
             yield header, body
-        header, body = found, []
+        header, body = match, []
     if header is not None:
         yield header, body
 

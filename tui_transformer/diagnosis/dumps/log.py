@@ -38,14 +38,14 @@ HEAD = re.compile(r"heads?[\s_#.:-]*(\d+)", re.I)
 
 @dataclass
 class Reading:
-    """What was read so far: the heading, the head in it, its rows, and layer and head that earlier headings named."""
+    """The state of reading: the heading, the head in it, its rows, and layer and head that earlier headings named."""
 
     name: str = ""
     rows: list[Row] = field(default_factory=list)
     layer: str = ""
     head: str = ""
     own: str = ""
-    matrices: dict[str, Printed] = field(default_factory=dict)
+    tensors: dict[str, Printed] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def begin(self, heading: str) -> None:
@@ -69,13 +69,13 @@ class Reading:
 
     def _add(self, name: str, rows: list[Row]) -> None:
         name = name[:LONGEST]
-        found = printed(rows)
-        if found is None:
+        matrix = printed(rows)
+        if matrix is None:
             self.notes.append(f"{name}: rows of different lengths are left out")
             return
-        count = sum(_base(other) == name for other in self.matrices)
+        count = sum(_base(other) == name for other in self.tensors)
         name = f"{name} ({count + 1})" if count else name
-        self.matrices[name] = found
+        self.tensors[name] = matrix
 
 
 def _base(name: str) -> str:
@@ -118,16 +118,16 @@ def log_of(path: Path, text: str) -> Dump:
             reading.begin(heading)
             reading.rows += [first] if first else []
     reading.end()
-    if reading.notes and not reading.matrices:
+    if reading.notes and not reading.tensors:
         name = reading.notes[0].partition(":")[0]
         raise InputError(
             f"{shown_path(path)}: {visible(name)}: rows of different lengths: print as many numbers in each row"
         )
-    if not reading.matrices:
+    if not reading.tensors:
         raise InputError(
             f"{shown_path(path)}: has no numbers under a heading: print each matrix below a line with its name"
         )
-    return Dump(path, with_precision(reading.matrices), tuple(visible(note) for note in reading.notes))
+    return Dump(path, with_precision(reading.tensors), tuple(visible(note) for note in reading.notes))
 
 
 def _headings(line: str) -> Iterator[tuple[str, Row]]:

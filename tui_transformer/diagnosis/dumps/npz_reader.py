@@ -24,7 +24,7 @@ VALUE = "value/"
 """The prefix of the steps in a file that holds more than the steps."""
 
 MASKS = ("attention_mask", "padding")
-"""What says which tokens are real: no step."""
+"""Entries that say which tokens are real: no steps."""
 
 RUN = 1 << 20
 """Numbers that are read at a time."""

@@ -45,13 +45,13 @@ def row(line: str) -> Row | None:
 
 def blocks(rows: Iterable[Row]) -> list[list[Row]]:
     """Rows of numbers between empty ones."""
-    found: list[list[Row]] = [[]]
+    runs: list[list[Row]] = [[]]
     for words in rows:
         if words:
-            found[-1].append(words)
-        elif found[-1]:
-            found.append([])
-    return [block for block in found if block]
+            runs[-1].append(words)
+        elif runs[-1]:
+            runs.append([])
+    return [block for block in runs if block]
 
 
 class Printed(NamedTuple):

@@ -18,7 +18,7 @@ from tui_transformer.text.display import visible
 
 
 class Kind(NamedTuple):
-    """What NumPy sees in the file, and how exact it is."""
+    """The type under which NumPy reads an array, and how exact it is."""
 
     dtype: str
     precision: Precision
@@ -45,8 +45,8 @@ def read_safetensors(path: Path) -> Dump:
     Raises:
         InputError: It is cut, or not what it says.
     """
-    found = sorted(open_file(path).found.items(), key=lambda each: each[1].start)
-    return Dump(path, {name: Dumped(name, tensor.shape, partial(_read, name, tensor)) for name, tensor in found})
+    tensors = sorted(open_file(path).by_name.items(), key=lambda each: each[1].start)
+    return Dump(path, {name: Dumped(name, tensor.shape, partial(_read, name, tensor)) for name, tensor in tensors})
 
 
 def _read(name: str, tensor: Tensor) -> Values:

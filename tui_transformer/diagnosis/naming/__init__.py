@@ -56,12 +56,12 @@ class Names:
 
 
 def _found(tables: Sequence[Table], keys: Sequence[str]) -> tuple[Target, ...]:
-    """What the first of these names that is known stands for."""
+    """The targets of the first of these names that is known."""
     for key in filter(None, dict.fromkeys(keys)):
         for table in tables:
-            found = tuple(target for target in table.get(key) or () if target.steps)
-            if found:
-                return found
+            targets = tuple(target for target in table.get(key) or () if target.steps)
+            if targets:
+                return targets
     return ()
 
 
@@ -122,7 +122,7 @@ def read_map(path: Path) -> dict[str, str]:
             )
         return {str(name): str(step) for name, step in raw.items()}
     check_regular(path)
-    found = {}
+    named = {}
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
         text = line.partition("#")[0].strip()
         if not text:
@@ -130,8 +130,8 @@ def read_map(path: Path) -> dict[str, str]:
         name, sign, step = text.partition("=")
         if not sign or not name.strip() or not step.strip():
             raise InputError(f"{path}: line {number} is not `name = step`")
-        found[name.strip()] = step.strip()
-    return found
+        named[name.strip()] = step.strip()
+    return named
 
 
 __all__ = ["CONVENTIONS", "Names", "Target", "names_for", "read_map"]

@@ -79,5 +79,5 @@ def _names(program: Program) -> Iterator[tuple[str, Target]]:
         for i in range(stack.layers):
             for name, steps in TENSORS.items():
                 base, _, op = name.partition("-")
-                found = present(program, *(f"{stack.name}.{i}.{step}" for step in steps))
-                yield f"{base}-{i}{f' ({op})' if op else ''}", Target(found, paired=base in PAIRED)
+                targets = present(program, *(f"{stack.name}.{i}.{step}" for step in steps))
+                yield f"{base}-{i}{f' ({op})' if op else ''}", Target(targets, paired=base in PAIRED)

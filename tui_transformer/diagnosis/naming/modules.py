@@ -69,15 +69,15 @@ AROUND_BERT = {
 
 def modules(model: Model, program: Program) -> Table:
     """Module paths in the spelling of the file, with and without what is in front of all of them."""
-    found: dict[str, tuple[Target, ...]] = {}
+    by_path: dict[str, tuple[Target, ...]] = {}
     for path, targets in _paths(model, program).items():
         words = spelled(path).split(".")
         for start in range(min(2, len(words) - 1) + 1):
             if not any(word.isdigit() for word in words[: start + 1] if start):
-                found.setdefault(".".join(words[start:]), targets)
+                by_path.setdefault(".".join(words[start:]), targets)
     for path, step in _torch(program):
-        found.setdefault(spelled(path), (Target((step,)),))
-    return found
+        by_path.setdefault(spelled(path), (Target((step,)),))
+    return by_path
 
 
 def _paths(model: Model, program: Program) -> dict[str, tuple[Target, ...]]:
@@ -115,16 +115,16 @@ def _stored(model: Model, program: Program) -> dict[str, Stored]:
     """Where the weight of every step is in a file: the step by its own name."""
     file = model.weights.file
     tensors: frozenset[str] = getattr(getattr(file, "tensors", None), "names", frozenset())
-    found: dict[str, Stored] = {}
+    places: dict[str, Stored] = {}
     for name in program.weights:
         step, _, kind = name.rpartition(".")
         if kind != "weight" or step not in program.by_name or not isinstance(program.by_name[step].op, WEIGHTED):
             continue
         try:
-            found[step] = model.family.weights.stored(model.config, name, tensors)
+            places[step] = model.family.weights.stored(model.config, name, tensors)
         except (KeyError, ValueError, IndexError, InputError):
             continue
-    return found
+    return places
 
 
 def _columns(place: Stored, program: Program, step: str) -> Host | None:
@@ -182,8 +182,8 @@ def _containers(program: Program, paths: dict[str, str]) -> Iterator[tuple[str, 
                 yield from ((root, step) for step in present(program, f"{layer}.output"))
                 bert = "attention.output" in paths.get(f"{layer}.self_attention.output", "")
                 for module, steps in (AROUND | (AROUND_BERT if bert else {})).items():
-                    found = present(program, *(f"{layer}.{step}" for step in steps))
-                    yield from ((f"{root}.{module}", step) for step in found)
+                    inner = present(program, *(f"{layer}.{step}" for step in steps))
+                    yield from ((f"{root}.{module}", step) for step in inner)
                 for number, sublayer in enumerate(_sublayers(program, layer)):
                     for step in present(program, f"{sublayer}.residual"):
                         yield f"{root}.layer.{number}", step
@@ -209,8 +209,8 @@ def _sublayers(program: Program, layer: str) -> list[str]:
 def _root(layer: str, i: int, paths: dict[str, str]) -> str:
     """The module of a layer: what its tensors begin with, up to its number."""
     for step, path in paths.items():
-        if step.startswith(f"{layer}.") and (found := re.match(rf"(.*?\.?\w+\.{i})\.", f"{path}.")):
-            return found[1]
+        if step.startswith(f"{layer}.") and (match := re.match(rf"(.*?\.?\w+\.{i})\.", f"{path}.")):
+            return match[1]
     return ""
 
 
@@ -222,9 +222,9 @@ def _torch(program: Program) -> Iterator[tuple[str, str]]:
         )
         for i in range(stack.layers):
             for path, step in (TORCH | norms).items():
-                for found in present(program, f"{stack.name}.{i}.{step}"):
-                    yield f"{stack.name}.layers.{i}.{path}", found
-                    yield f"layers.{i}.{path}", found
-            for found in present(program, f"{stack.name}.{i}.output"):
-                yield f"{stack.name}.layers.{i}", found
-                yield f"layers.{i}", found
+                for target in present(program, f"{stack.name}.{i}.{step}"):
+                    yield f"{stack.name}.layers.{i}.{path}", target
+                    yield f"layers.{i}.{path}", target
+            for target in present(program, f"{stack.name}.{i}.output"):
+                yield f"{stack.name}.layers.{i}", target
+                yield f"layers.{i}", target

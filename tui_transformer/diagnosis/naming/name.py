@@ -55,10 +55,10 @@ def spelled(name: str) -> str:
 
 def table(targets: Iterable[tuple[str, Target]]) -> dict[str, tuple[Target, ...]]:
     """Names with what they stand for; the first that gives a name a meaning keeps it."""
-    found: dict[str, tuple[Target, ...]] = {}
+    by_name: dict[str, tuple[Target, ...]] = {}
     for name, target in targets:
-        found.setdefault(spelled(name), (target,))
-    return found
+        by_name.setdefault(spelled(name), (target,))
+    return by_name
 
 
 def present(program: Program, *steps: str) -> tuple[str, ...]:
@@ -69,12 +69,12 @@ def present(program: Program, *steps: str) -> tuple[str, ...]:
 
 def last_logits(program: Program) -> tuple[str, ...]:
     """The logits that the probabilities are of, and what they were before they were capped, back to the product."""
-    found: list[str] = []
+    names: list[str] = []
     step = program.by_name.get("output.probabilities")
     while step is not None and step.name != "output.logits" and step.inputs[0].startswith("output."):
         step = program.by_name.get(step.inputs[0])
-        found += [] if step is None else [step.name]
-    return tuple(found) or present(program, "output.logits")
+        names += [] if step is None else [step.name]
+    return tuple(names) or present(program, "output.logits")
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ def outputs(model: Model, program: Program) -> Table:
 
 
 def _names(program: Program) -> Iterator[tuple[str, Target]]:
-    found = stacks(program)
-    for stack in found:
-        main = len(found) == 1 or stack.name == "encoder"
+    every = stacks(program)
+    for stack in every:
+        main = len(every) == 1 or stack.name == "encoder"
         for prefix in (f"{stack.name}_", *([""] if main else [])):
             for i in range(stack.layers + 1):
                 target = Target(_hidden(program, stack, i))
@@ -31,9 +31,9 @@ def _names(program: Program) -> Iterator[tuple[str, Target]]:
                 yield from ((f"{prefix}{name}.{i}", target) for name in ATTENTION)
         last = Target(_hidden(program, stack, stack.layers))
         yield f"{stack.name}_last_hidden_state", last
-        if stack is found[-1]:
+        if stack is every[-1]:
             yield "last_hidden_state", last
-    for i in range(found[-1].layers if found else 0):
+    for i in range(every[-1].layers if every else 0):
         target = Target(present(program, f"decoder.{i}.cross_attention.weights"))
         yield from ((f"cross_{name}.{i}", target) for name in ATTENTION)
     for name in ("logits", "prediction_logits", "lm_logits"):

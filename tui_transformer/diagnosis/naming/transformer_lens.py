@@ -74,8 +74,8 @@ def _names(program: Program) -> Iterator[tuple[str, Target]]:
             for norm, steps in NORMALISED.items():
                 yield from _norm(f"{block}.{norm}", present(program, *(f"{layer}.{step}" for step in steps)))
             for hook, steps in HOOKS.items():
-                found = present(program, *(f"{layer}.{step}" for step in steps))
-                yield f"{block}.{hook}", Target(found)
+                targets = present(program, *(f"{layer}.{step}" for step in steps))
+                yield f"{block}.{hook}", Target(targets)
 
 
 def _norm(hooks: str, steps: tuple[str, ...]) -> Iterator[tuple[str, Target]]:

@@ -136,7 +136,7 @@ OF_PROJECTIONS = frozenset({"proj", "projection", "projected", "linear", "w", "x
 SILENT = frozenset({"matrix", "of", "the", "for", "in", "after", "shape", "self", "step", "result", "final", "by"})
 """Words of a heading that say nothing."""
 
-Found = tuple[str, ...]
+Names = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,20 +173,20 @@ class Headings:
         """The stack that the heading names, else the first."""
         return next((stack for stack in self.stacks if stack.name in words), next(iter(self.stacks), None))
 
-    def _steps(self, stack: Stack, number: int | None, words: Sequence[str]) -> Found:
+    def _steps(self, stack: Stack, number: int | None, words: Sequence[str]) -> Names:
         """The steps that the words stand for; a number behind them is that of the layer where they say it of none."""
-        found = self._present(stack, number, words)
+        steps = self._present(stack, number, words)
         if number is not None or len(words) < 2 or not words[-1].isdigit():
-            return found
-        return tuple(dict.fromkeys((*found, *self._present(stack, int(words[-1]), words[:-1]))))
+            return steps
+        return tuple(dict.fromkeys((*steps, *self._present(stack, int(words[-1]), words[:-1]))))
 
     def _between(self, stack: Stack, number: int) -> tuple[Target, ...] | None:
-        """What enters a layer, or leaves it: people count from either."""
+        """The stream that enters a layer, or leaves it: people count from either."""
         before = stack.entrance if number == 0 else f"{stack.name}.{number - 1}.output"
         steps = present(self.program, before, f"{stack.name}.{number}.output")
         return (Target(steps),) if steps else None
 
-    def _present(self, stack: Stack, number: int | None, words: Sequence[str]) -> Found:
+    def _present(self, stack: Stack, number: int | None, words: Sequence[str]) -> Names:
         kept = list(words)
         if "before" in kept[1:]:
             kept = kept[: kept.index("before")]
@@ -233,7 +233,7 @@ class Headings:
             yield from (f"{sublayer}.{step}" for step in ("weights", "output", "context", "concat"))
 
     def _normed(self, stack: Stack, phrase: str) -> Iterator[str]:
-        """What is after a sublayer, by its number."""
+        """The norm and sum after a sublayer, by its number."""
         for step in NORM.get(phrase, ()):
             place, _, part = step.partition(".")
             if int(place) < len(self._sublayers[stack.name]):
@@ -247,18 +247,18 @@ class Headings:
     @cached_property
     def _sublayers(self) -> Mapping[str, Sequence[str]]:
         """The sublayers of the first layer of each stack, in order."""
-        found = {}
+        by_stack = {}
         for stack in self.stacks:
             inside = (step.sublayer for step in self.program.steps if step.layer == f"{stack.name}.0")
-            found[stack.name] = list(dict.fromkeys(each.rpartition(".")[2] for each in inside))
-        return found
+            by_stack[stack.name] = list(dict.fromkeys(each.rpartition(".")[2] for each in inside))
+        return by_stack
 
 
 def _of_attention(words: Sequence[str]) -> tuple[str, ...]:
     """Steps of an attention; what is beside q, k and v may say that they are products."""
-    found = ATTENTION.get(" ".join(words), ())
-    if found:
-        return found
+    steps = ATTENTION.get(" ".join(words), ())
+    if steps:
+        return steps
     bare = ATTENTION.get(" ".join(word for word in words if word not in OF_PROJECTIONS), ())
     return bare if bare in (("query",), ("key",), ("value",)) else ()
 

@@ -66,7 +66,7 @@ class Task:
         unit: The kind of vocabulary that is built where none is given: words or characters.
         rows: The examples.
         text: What of the lines the vocabulary is built from.
-        besides: Words that the vocabulary has to have besides.
+        extra_words: Words that the vocabulary has to have as well.
         draw: What is random in an example each time that it is used.
         whole: The file is one text, so that neighbours are validated together; else every line is an example.
     """
@@ -76,7 +76,7 @@ class Task:
     unit: str
     rows: Callable[[Lines, Reader], Sequence[Row]]
     text: Words = field(default=lambda lines: lines)
-    besides: Callable[[Lines], tuple[str, ...]] = nothing
+    extra_words: Callable[[Lines], tuple[str, ...]] = nothing
     draw: Draw = as_it_is
     whole: bool = False
 
@@ -110,10 +110,10 @@ def stream(lines: Lines, tokenizer: Tokenizer) -> Host:
         InputError: There are none.
     """
     parts = [np.array(ids, dtype=np.int32) for ids in map(tokenizer_ids(tokenizer), several_lines(lines, ENCODED))]
-    found = np.concatenate(parts) if parts else np.zeros(0, np.int32)
-    if found.size < 2:
+    tokens = np.concatenate(parts) if parts else np.zeros(0, np.int32)
+    if tokens.size < 2:
         raise InputError("the file has fewer than two tokens: a text to learn from needs more")
-    return found
+    return tokens
 
 
 def tokenizer_ids(tokenizer: Tokenizer) -> Callable[[str], list[int]]:

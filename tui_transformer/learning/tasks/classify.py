@@ -30,13 +30,15 @@ def labels(lines: Lines) -> tuple[str, ...]:
     Raises:
         InputError: One is not a single word, or there is only one.
     """
-    found = tuple(dict.fromkeys(normal_form(label.strip()) for _, label in pairs(lines, WHAT)))
-    for label in found:
+    different = tuple(dict.fromkeys(normal_form(label.strip()) for _, label in pairs(lines, WHAT)))
+    for label in different:
         if len(label.split()) > 1:
             raise InputError(f"label {label[:60]!r} has spaces: write it as one word, as in question_or_order")
-    if len(found) < 2:
-        raise InputError(f"every line has the label {found[0]!r}: there is nothing to tell apart" if found else "empty")
-    return found
+    if len(different) < 2:
+        raise InputError(
+            f"every line has the label {different[0]!r}: there is nothing to tell apart" if different else "empty"
+        )
+    return different
 
 
 def rows(lines: Lines, reader: Reader) -> Sequence[Row]:
@@ -51,4 +53,4 @@ def rows(lines: Lines, reader: Reader) -> Sequence[Row]:
     return made
 
 
-TASK = Task("classify", "encoder", "words", rows, text=texts, besides=labels)
+TASK = Task("classify", "encoder", "words", rows, text=texts, extra_words=labels)

@@ -50,4 +50,4 @@ def _chosen(ids: Host, special: Host, random: np.random.Generator) -> Host:
     return np.asarray(chosen)
 
 
-TASK = Task("masked-word", "encoder", "words", rows, besides=lambda _: (MASK,), draw=draw, whole=True)
+TASK = Task("masked-word", "encoder", "words", rows, extra_words=lambda _: (MASK,), draw=draw, whole=True)

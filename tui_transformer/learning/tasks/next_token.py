@@ -14,7 +14,7 @@ from tui_transformer.learning.tasks.base import Lines, Reader, Windows, stream
 def rows(lines: Lines, reader: Reader) -> Sequence[Row]:
     """Stretches of the text between its begin and end words, where the vocabulary has these."""
     words = reader.vocabulary
-    ends = [np.array([] if found is None else [found], dtype=np.int32) for found in (words.begin_id, words.end_id)]
+    ends = [np.array([] if end is None else [end], dtype=np.int32) for end in (words.begin_id, words.end_id)]
     return Windows(
         np.concatenate([ends[0], stream(lines, reader.tokenizer), ends[1]]), reader.length, _shifted, shift=1
     )

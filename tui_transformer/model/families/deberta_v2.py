@@ -17,7 +17,7 @@ from tui_transformer.model.score_biases import Disentangled
 from tui_transformer.model.weight_table import Part, WeightTable
 
 SIDES: Mapping[str, str] = {"c2p": "query", "p2c": "key"}
-"""What `pos_att_type` calls the comparisons with distances → whose content is compared."""
+"""Names of the comparisons with distances in `pos_att_type` → whose content is compared."""
 
 SAME = ("embedding_size", "attention_head_size")
 """Settings that may say only what follows from the others."""
@@ -78,11 +78,11 @@ class DebertaConfig(MaskedWordConfig):
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes."""
         given = {**raw, "pos_att_type": _kinds(raw.get("pos_att_type")), "norm_rel_ebd": _norm(raw.get("norm_rel_ebd"))}
-        found = super().from_json(given)
-        for key, value in zip(SAME, (found.d_model, found.d_model // found.heads), strict=True):
+        config = super().from_json(given)
+        for key, value in zip(SAME, (config.d_model, config.d_model // config.heads), strict=True):
             if raw.get(key, value) != value:
                 raise UsageError(f"{key} {shown(raw[key])} is not supported: only {value}, as the other sizes say, is")
-        return found
+        return config
 
     @property
     def farthest(self) -> int:

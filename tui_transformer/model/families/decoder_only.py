@@ -99,10 +99,10 @@ Decoder = TypeVar("Decoder", bound=DecoderConfig)
 def decoder_family(config: type[DecoderConfig], weights: WeightTable) -> Family:
     """The family of a configuration, whose files have this table of weights."""
 
-    def fitted(found: Decoder, names: frozenset[str]) -> Decoder:
+    def fitted(config: Decoder, names: frozenset[str]) -> Decoder:
         """Tied or not, with logits or without, as the tensors tell."""
-        own = weights.own_head(found, names)
-        tied = found.tie_word_embeddings and not own
-        return replace(found, tie_word_embeddings=tied, head=tied or own)
+        own = weights.own_head(config, names)
+        tied = config.tie_word_embeddings and not own
+        return replace(config, tie_word_embeddings=tied, head=tied or own)
 
     return Family(config.model_type, config.from_json, described, weights, fitted=fitted, copies=weights.copies)

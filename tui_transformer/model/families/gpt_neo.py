@@ -60,11 +60,11 @@ class GptNeoConfig(PlainDecoderConfig):
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes."""
         types = raw.get("attention_types")
-        found = raw.get("attention_layers") if types is None else _layers(types)
+        layers = raw.get("attention_layers") if types is None else _layers(types)
         given = {key: value for key, value in raw.items() if key != "attention_layers"}
-        named = {} if found is None else {"attention_layers": tuple(found) if isinstance(found, list) else found}
+        named = {} if layers is None else {"attention_layers": tuple(layers) if isinstance(layers, list) else layers}
         config = super().from_json(given | named)
-        if raw.get("attention_layers", found) != found:
+        if raw.get("attention_layers", layers) != layers:
             said = shown(raw["attention_layers"])
             raise UsageError(f"attention_layers {said} are not those of attention_types {shown(types)}")
         return config
@@ -79,14 +79,14 @@ class GptNeoConfig(PlainDecoderConfig):
 def _layers(types: object) -> list[str]:
     """The kind of every layer, from lists of kinds and how often each is repeated."""
     wrong = UsageError(f"attention_types {shown(types)} is not a list of kinds of layers and how often they come")
-    found: list[str] = []
+    attentions: list[str] = []
     for pair in types if isinstance(types, list) else [None]:
         if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], list) and _is_count(pair[1])):
             raise wrong
-        found += map(str, pair[0] * pair[1])
-        if len(found) > MOST_LAYERS:
+        attentions += map(str, pair[0] * pair[1])
+        if len(attentions) > MOST_LAYERS:
             raise wrong
-    return found
+    return attentions
 
 
 def _is_count(value: object) -> bool:

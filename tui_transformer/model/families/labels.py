@@ -27,7 +27,7 @@ SHARES: Mapping[str, str] = {
     "single_label_classification": "softmax",
     "multi_label_classification": "sigmoid",
 }
-"""What `problem_type` says → the shares of the labels."""
+"""Values of `problem_type` → the shares of the labels."""
 
 OLD_PREFIX = "transformer."
 """In front of the names of decoders that answer questions, whatever is there in other files of the family."""

@@ -50,7 +50,7 @@ def read_layer_ropes(
     tables = raw.get("rope_parameters") or {}
     if not isinstance(tables, Mapping) or not set(tables) <= {FULL, SLIDING}:
         raise UsageError(f"rope_parameters {shown(tables)} is not a table for each of {FULL} and {SLIDING}")
-    found = []
+    ropes = []
     for kind, key, default, scaling in (
         (FULL, "rope_theta", theta, raw.get("rope_scaling") or {}),
         (SLIDING, sliding_key, sliding_theta, {}),
@@ -59,9 +59,9 @@ def read_layer_ropes(
         if not isinstance(table, Mapping) or not isinstance(scaling, Mapping):
             raise UsageError(f"rope_parameters of {kind} {shown(table)} is not a table of numbers")
         plain = {name: value for name, value in raw.items() if name != "rope_scaling"}
-        found.append(
+        ropes.append(
             read_rope(
                 {**plain, "rope_parameters": {**table, **scaling}}, theta=(key,), default=default, context=context
             )
         )
-    return LayerRopes(*found)
+    return LayerRopes(*ropes)

@@ -99,8 +99,8 @@ class GroupedConfig(DecoderConfig):
 
     def rope_of(self, kind: str) -> Rope:
         """The rotary positions of a kind of layer."""
-        found = self.rope_parameters
-        return found if isinstance(found, Rope) else found.of(kind)
+        ropes = self.rope_parameters
+        return ropes if isinstance(ropes, Rope) else ropes.of(kind)
 
     @property
     def biased(self) -> frozenset[str]:

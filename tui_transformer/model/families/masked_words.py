@@ -162,7 +162,7 @@ class NarrowConfig(MaskedWordConfig):
         return replace(super().embedding(), width=self.table_width if self.projected else 0)
 
     def word_head(self) -> Head:
-        """What is compared with the embedding has its width."""
+        """The transformed states have the width of the embedding that they are compared with."""
         head = super().word_head()
         assert head.transform is not None  # noqa: S101 - as made above
         return replace(head, transform=replace(head.transform, width=self.table_width))

@@ -37,8 +37,8 @@ class MixtralConfig(MistralConfig):
 
     def layer(self) -> Layer:
         """With experts whose shares add up to 1 (Jiang et al. 2024, §2.1)."""
-        found = super().layer()
-        return replace(found, feed_forward=Experts(self.num_experts, self.num_experts_per_tok, self.feed_forward()))
+        layer = super().layer()
+        return replace(layer, feed_forward=Experts(self.num_experts, self.num_experts_per_tok, self.feed_forward()))
 
 
 WEIGHTS = WeightTable(

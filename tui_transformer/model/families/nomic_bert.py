@@ -54,10 +54,12 @@ class NomicBertConfig(BertConfig):
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes."""
         width = raw.get("head_dim")
-        found = super().from_json({**raw, "rope_parameters": read_rope(raw, theta=THETAS, default=THETA, context=2048)})
-        if width is not None and width != found.d_model // found.heads:
+        config = super().from_json(
+            {**raw, "rope_parameters": read_rope(raw, theta=THETAS, default=THETA, context=2048)}
+        )
+        if width is not None and width != config.d_model // config.heads:
             raise UsageError(f"head_dim {width} is not hidden_size ÷ num_attention_heads: this is not supported")
-        return found
+        return config
 
     def embedding(self) -> Embedding:
         """Words and segments, normalised; positions turn queries and keys."""

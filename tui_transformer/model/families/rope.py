@@ -106,12 +106,12 @@ class Rope:
     def rotary(self, head_width: int) -> Rotary:
         """Frequency θ^(−2i/width) for every pair i of columns, scaled (Su et al. 2021, §3.2.2); in radians a token."""
         width = self.width(head_width)
-        found, factor = self.scaled(SCALINGS[self.rope_type], width), FACTORS.get(self.rope_type, _one)(self)
+        frequencies, factor = self.scaled(SCALINGS[self.rope_type], width), FACTORS.get(self.rope_type, _one)(self)
         if self.rope_type == "dynamic":
-            return Rotary(found, factor, self.context, Longer(self, width))
+            return Rotary(frequencies, factor, self.context, Longer(self, width))
         if self.rope_type == "longrope":
-            return Rotary(found, factor, self.original_max_position_embeddings, Longer(self, width))
-        return Rotary(found, factor)
+            return Rotary(frequencies, factor, self.original_max_position_embeddings, Longer(self, width))
+        return Rotary(frequencies, factor)
 
     def scaled(self, scaling: Scaling, width: int) -> tuple[float, ...]:
         """The frequencies of all pairs of columns."""

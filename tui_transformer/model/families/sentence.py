@@ -50,7 +50,7 @@ TORCH: Mapping[str, str] = {
 
 
 def read_sentence(raw: Mapping[str, Any]) -> SentenceHead | None:
-    """What makes the sentence vector, of a `config.json` that has the modules with it; None where it has none.
+    """The head that makes the sentence vector, of a `config.json` with the modules in it; None without them.
 
     Raises:
         UsageError: A module, or a setting of one, that is not computed; the message names it.

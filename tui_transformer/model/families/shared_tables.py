@@ -9,8 +9,8 @@ from tui_transformer.errors import UsageError
 
 def repeated(names: frozenset[str], candidates: Sequence[str]) -> Mapping[str, str]:
     """These of a file, but for the first, and the first: equal where all are the same weight."""
-    found = [name for name in candidates if name in names]
-    return dict.fromkeys(found[1:], found[0]) if found else {}
+    held = [name for name in candidates if name in names]
+    return dict.fromkeys(held[1:], held[0]) if held else {}
 
 
 def check_one_table(names: frozenset[str], candidates: Sequence[str]) -> None:

@@ -170,7 +170,7 @@ class T5Config(FamilyConfig):
 
 
 def _feed_forward(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """What `feed_forward_proj` says: an activation, "gated-" before it for a gated layer; "gated-gelu" is by tanh."""
+    """The settings in `feed_forward_proj`: an activation, "gated-" before it if gated; "gated-gelu" is by tanh."""
     name = raw.get("feed_forward_proj", "relu")
     if not isinstance(name, str):
         raise UsageError(f"feed_forward_proj {shown(name)} is not the name of an activation")

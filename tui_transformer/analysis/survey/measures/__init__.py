@@ -21,7 +21,7 @@ MEASURES: Mapping[str, AnyMeasure] = {measure.name: measure for measure in _LIST
 """By name, in the order of help."""
 
 USUAL = tuple(measure.name for measure in HEADS)
-"""What is measured where nothing is named."""
+"""Measures that are made where none is named."""
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:

@@ -30,10 +30,10 @@ def _mean(text: Text) -> Iterable[Reading]:
 def _readings(text: Text, name: str, *, mean: bool) -> Iterator[Reading]:
     positions = answer_positions(text.trace, folder=text.model.folder)
     for step in text.attentions:
-        found = [effect for _, effect in effects(text.trace, _heads(step), mean=mean, positions=positions)]
+        of_heads = [effect for _, effect in effects(text.trace, _heads(step), mean=mean, positions=positions)]
         for field in FIELDS:
-            if getattr(found[0], field) is not None:
-                values = np.array([_value(effect, field) for effect in found])
+            if getattr(of_heads[0], field) is not None:
+                values = np.array([_value(effect, field) for effect in of_heads])
                 at = np.full(len(values), positions[-1])
                 place = Place(step.group, step.layer, f"{name}:{field}")
                 yield Reading(place, values, np.abs(values), at)

@@ -5,5 +5,5 @@ import re
 
 def tokenize(text, words):
     unknown = words.index("[UNK]")
-    found = re.findall(r"\w+|[^\w\s]", text.lower())
-    return [words.index(word) if word in words else unknown for word in found]
+    pieces = re.findall(r"\w+|[^\w\s]", text.lower())
+    return [words.index(word) if word in words else unknown for word in pieces]

@@ -10,8 +10,8 @@ from typing import Literal
 
 from tui_transformer.explorer.state.tours import OF_A_PACKAGE
 from tui_transformer.guide.texts import tour_question, tours
-from tui_transformer.model.found import Found, trained_models
 from tui_transformer.model.loading import BUILT_IN
+from tui_transformer.model.local_models import LocalModel, trained_models
 from tui_transformer.text.vocabulary import built_in_vocabularies
 from tui_transformer.trained import about
 
@@ -55,7 +55,7 @@ def at_once(recent: Sequence[str], sentences: Sequence[str] = ()) -> tuple[Choic
     return _each_once((*trained, *told, *lately, *built_in, *written))
 
 
-def with_found(choices: Iterable[Choice], found: Iterable[Found]) -> tuple[Choice, ...]:
+def with_found(choices: Iterable[Choice], found: Iterable[LocalModel]) -> tuple[Choice, ...]:
     """The same, and the checkpoints that are on this computer."""
     return _each_once((*choices, *(Choice(each.name, each.source, str(each.folder)) for each in found)))
 

@@ -23,7 +23,7 @@ from tui_transformer.explorer.state.tours import tour_of
 from tui_transformer.explorer.tools.open.choices import ANY_MODEL, Choice, Kind, at_once, matching, with_found
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.guide.texts import tour_question
-from tui_transformer.model.found import Found, found_models
+from tui_transformer.model.local_models import LocalModel, local_models
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.text.display import cells, fit, visible
 
@@ -36,7 +36,7 @@ def open_from(port: Port) -> None:
     """The list; a model is opened with a sentence of its own, a tour begins, a sentence is read."""
     screen = OpenScreen("Open", at_once(recent("models"), recent("sentences")), "a name, a folder or a tour")
     port.open(screen, lambda choice: choose(port, choice) if choice is not None else None)
-    port.ask("models", AT_ONCE + 1, lambda _: found_models(), screen.while_there(screen.take))
+    port.ask("models", AT_ONCE + 1, lambda _: local_models(), screen.while_there(screen.take))
 
 
 def choose(port: Port, choice: Choice) -> None:
@@ -99,7 +99,7 @@ class OpenScreen(Dialog[Choice]):
         """Show all."""
         self._draw()
 
-    def take(self, found: tuple[Found, ...]) -> None:
+    def take(self, found: tuple[LocalModel, ...]) -> None:
         """Offer what was found on this computer as well."""
         self._choices = with_found(self._choices, found)
         self._draw()

@@ -29,7 +29,7 @@ from tui_transformer.explorer.tools.train.plan import TEXTS, Plan
 from tui_transformer.explorer.widgets.inks import inks_of
 from tui_transformer.learning.run_file import is_run
 from tui_transformer.model import Model
-from tui_transformer.model.found import trained_models
+from tui_transformer.model.local_models import trained_models
 
 OFTEN = 0.25
 """Seconds between two looks at where the run stands."""

@@ -14,7 +14,7 @@ from tui_transformer.files import is_file
 from tui_transformer.gguf_file import is_gguf
 from tui_transformer.model.checkpoint import CONFIG
 from tui_transformer.model.foreign import WEIGHTS, refuse_file
-from tui_transformer.model.gguf_stores import Found as Found
+from tui_transformer.model.gguf_stores import LocalModel as LocalModel
 from tui_transformer.model.gguf_stores import stored_models
 from tui_transformer.model.sentence_folder import MODULES
 
@@ -39,14 +39,14 @@ _PACKAGE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _CACHE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
-def find_model(where: str | Path) -> Found | None:
+def find_model(where: str | Path) -> LocalModel | None:
     """The checkpoint of a folder, of a file in it, of an installed package, or of the cache; None where there is none.
 
     Raises:
         InputError: The file is not of a checkpoint, or the package has several.
     """
     if isinstance(where, str) and where in trained_models():
-        return Found(where, "trained", TRAINED / where)
+        return LocalModel(where, "trained", TRAINED / where)
     path = Path(where)
     if _exists(path):
         return _in_folder(path)
@@ -67,15 +67,15 @@ def trained_models() -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in TRAINED.glob(f"*/{CONFIG}")))
 
 
-def found_models() -> tuple[Found, ...]:
+def local_models() -> tuple[LocalModel, ...]:
     """Every checkpoint that comes with the program, in the cache and in installed packages, by name."""
-    trained = (Found(name, "trained", TRAINED / name) for name in trained_models())
+    trained = (LocalModel(name, "trained", TRAINED / name) for name in trained_models())
     return (*trained, *_cached(), *_packaged(), *stored_models())
 
 
-def sentence_models() -> Iterator[Found]:
-    """Those of `found_models` that make vectors of sentences."""
-    return (found for found in found_models() if is_file(found.folder / MODULES))
+def sentence_models() -> Iterator[LocalModel]:
+    """Those of `local_models` that make vectors of sentences."""
+    return (each for each in local_models() if is_file(each.folder / MODULES))
 
 
 def _exists(path: Path) -> bool:
@@ -85,15 +85,15 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _in_folder(path: Path) -> Found:
+def _in_folder(path: Path) -> LocalModel:
     if path.is_dir():
-        return Found(_name_of(path), "folder", path)
+        return LocalModel(_name_of(path), "folder", path)
     refuse_file(path)
     if is_gguf(path):
-        return Found(path.stem, "folder", path)
+        return LocalModel(path.stem, "folder", path)
     if path.name != CONFIG and not _WEIGHTS_FILE.fullmatch(path.name):
         raise InputError(f"{path}: not a checkpoint: name its folder, its {CONFIG} or its {WEIGHTS}")
-    return Found(_name_of(path.parent), "folder", path.parent)
+    return LocalModel(_name_of(path.parent), "folder", path.parent)
 
 
 def _name_of(folder: Path) -> str:
@@ -108,15 +108,15 @@ def _name_of(folder: Path) -> str:
 # Packages
 
 
-def _in_package(name: str) -> Found | None:
+def _in_package(name: str) -> LocalModel | None:
     """The checkpoint that an installed package carries; the package is not imported."""
     if not _PACKAGE_NAME.fullmatch(name):
         return None
-    folders = [found for root in _package_folders(name) for found in _checkpoints(root)]
+    folders = [folder for root in _package_folders(name) for folder in _checkpoints(root)]
     if len(folders) > 1:
         listed = ", ".join(map(str, folders[:5]))
         raise InputError(f"the package {name} carries {len(folders)} checkpoints: name the folder of one: {listed}")
-    return Found(name, "package", folders[0]) if folders else None
+    return LocalModel(name, "package", folders[0]) if folders else None
 
 
 def _package_folders(name: str) -> list[Path]:
@@ -130,8 +130,8 @@ def _package_folders(name: str) -> list[Path]:
 
 def _checkpoints(root: Path) -> list[Path]:
     """The folders at and below a root, to a depth, that hold a configuration and weights."""
-    found = sorted(folder for folder in _folders(root) if _is_checkpoint(folder))
-    return [folder for folder in found if not is_file(folder.parent / MODULES)]
+    folders = sorted(folder for folder in _folders(root) if _is_checkpoint(folder))
+    return [folder for folder in folders if not is_file(folder.parent / MODULES)]
 
 
 def _folders(root: Path) -> Iterator[Path]:
@@ -151,12 +151,12 @@ def _is_checkpoint(folder: Path) -> bool:
         return False
 
 
-def _packaged() -> Iterator[Found]:
+def _packaged() -> Iterator[LocalModel]:
     """The checkpoints of installed packages, from the lists of their files."""
     for name in sorted({name for each in importlib.metadata.distributions() for name in _carriers(each)}):
-        folders = [found for root in _package_folders(name) for found in _checkpoints(root)]
+        folders = [folder for root in _package_folders(name) for folder in _checkpoints(root)]
         for folder in folders:
-            yield Found(name if len(folders) == 1 else str(folder), "package", folder)
+            yield LocalModel(name if len(folders) == 1 else str(folder), "package", folder)
 
 
 def _carriers(distribution: importlib.metadata.Distribution) -> set[str]:
@@ -172,10 +172,10 @@ def _carriers(distribution: importlib.metadata.Distribution) -> set[str]:
 # Stores of GGUF files
 
 
-def _in_store(name: str) -> Found | None:
+def _in_store(name: str) -> LocalModel | None:
     """A model of Ollama's store or of llama.cpp's cache; Ollama's tag `latest` may be left out."""
     wanted = (name, f"{name}:latest")
-    return next((found for found in stored_models() if found.name in wanted), None) if name else None
+    return next((model for model in stored_models() if model.name in wanted), None) if name else None
 
 
 # The cache
@@ -191,12 +191,12 @@ def cache_folder() -> Path:
         return path
 
 
-def _in_cache(name: str) -> Found | None:
+def _in_cache(name: str) -> LocalModel | None:
     """A model of the cache as its branch main was when it was last downloaded."""
     if not _CACHE_NAME.fullmatch(name):
         return None
     folder = _snapshot(cache_folder() / f"models--{name.replace('/', '--')}")
-    return None if folder is None else Found(name, "cache", folder)
+    return None if folder is None else LocalModel(name, "cache", folder)
 
 
 def _snapshot(model: Path) -> Path | None:
@@ -208,7 +208,7 @@ def _snapshot(model: Path) -> Path | None:
         return None
 
 
-def _cached() -> Iterator[Found]:
+def _cached() -> Iterator[LocalModel]:
     root = cache_folder()
     try:
         names = sorted(path.name for path in root.iterdir() if _is_cached(path.name))
@@ -217,7 +217,7 @@ def _cached() -> Iterator[Found]:
     for name in names:
         folder = _snapshot(root / name)
         if folder is not None and _is_checkpoint(folder):
-            yield Found(_cache_name(name), "cache", folder)
+            yield LocalModel(_cache_name(name), "cache", folder)
 
 
 def _is_cached(name: str) -> bool:
