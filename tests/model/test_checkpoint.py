@@ -13,31 +13,13 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 from safetensors.numpy import load_file, save_file
+from saved import TENSOR, TEXT, refusal
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.text.build import build_characters
 
-TEXT = "The waves crashed forcefully against the shore!"
-TENSOR = "encoder.0.self_attention.query.weight"
 MODERN = {"norm": "pre", "activation": "gelu", "positions": "learned", "bias": True, "tie_output": True, "layers": 2}
-
-
-@pytest.fixture
-def folder(tmp_path) -> Path:
-    """A whole checkpoint."""
-    Model.load("encoder", device="cpu").save(tmp_path / "model")
-    return tmp_path / "model"
-
-
-def refusal(folder: Path) -> str:
-    """The one line that says why the folder cannot be used, at the latest when its weights are read."""
-    with pytest.raises(InputError) as caught:
-        Model.load(folder, device="cpu").trace(ids=[1, 2]).compute()
-    text = str(caught.value)
-    assert len(text.splitlines()) == 1
-    assert len(text) < 400 + len(str(folder))
-    return text
 
 
 @pytest.mark.parametrize(

@@ -31,12 +31,6 @@ def refusal(where: Path) -> str:
     return str(caught.value)
 
 
-@pytest.fixture
-def folder(tmp_path) -> Path:
-    Model.load("encoder", device="cpu").save(tmp_path / "model")
-    return tmp_path / "model"
-
-
 @pytest.mark.parametrize("configured", [True, False])
 @pytest.mark.parametrize("name", FILES)
 def test_a_form_that_is_not_read_is_named(folder, name, configured):

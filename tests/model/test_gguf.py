@@ -17,8 +17,6 @@ from tui_transformer.errors import InputError
 from tui_transformer.generation.defaults import defaults_of
 from tui_transformer.gguf_file import read_gguf
 from tui_transformer.model import Model
-from tui_transformer.model.gguf_blocks import FORMATS
-from tui_transformer.model.gguf_tensors import KINDS, Placed, open_gguf
 from tui_transformer.model.local_models import find_model, local_models
 
 gguf = pytest.importorskip("gguf")
@@ -73,107 +71,6 @@ def test_the_encoder_of_a_t5_alone_gives_its_states(tmp_path):
     read = Model.load(write_gguf(tmp_path / "m.gguf", folder), dtype="float64").trace(ids=IDS)
     assert not read.program.logits
     np.testing.assert_allclose(read["encoder.norm"], own["encoder.norm"], atol=2e-6)
-
-
-@pytest.mark.parametrize("kind", ["F16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1"])
-def test_numbers_in_blocks_are_what_the_library_makes_of_them(kind, tmp_path):
-    path = write_gguf(tmp_path / "m.gguf", "llama", kind)
-    model, tensors = Model.load(path), {each.name: each for each in gguf.GGUFReader(path).tensors}
-    stored = tensors["blk.0.ffn_up.weight"]
-    assert stored.tensor_type.name == kind
-    wanted = gguf.quants.dequantize(stored.data, stored.tensor_type)
-    weights = model.trace(ids=IDS)
-    assert np.array_equal(weights["decoder.0.feed_forward.hidden.weight"], wanted.T.astype(np.float32))
-
-
-DEQUANTIZED = [kind for kind in KINDS.values() if kind.name not in ("F32", "F16", "F64")]
-
-
-@pytest.mark.parametrize("kind", DEQUANTIZED, ids=lambda kind: kind.name)
-def test_blocks_of_any_bytes_are_what_the_library_makes_of_them(kind, tmp_path):
-    data = np.random.default_rng(5).integers(0, 256, (8, 2 * kind.bytes), np.uint8)
-    typed = gguf.GGMLQuantizationType[kind.name]
-    with np.errstate(all="ignore"):
-        wanted = gguf.quants.dequantize(data, typed)
-    tensor = one_tensor(tmp_path / "m.gguf", data, typed)
-    finite = np.flatnonzero(np.isfinite(wanted).all(axis=1))
-    assert len(finite)
-    for row in finite:
-        assert np.array_equal(tensor.read("x", lambda whole, row=row: whole[row]), wanted[row])
-    if len(finite) < len(wanted):
-        with pytest.raises(InputError, match="NaN or infinity"):
-            tensor.read("x", np.asarray)
-
-
-def one_tensor(path: Path, data: np.ndarray, kind):
-    """The tensors of a file with one, of these bytes."""
-    writer = gguf.GGUFWriter(path, "llama")
-    writer.add_tensor("x", data, raw_dtype=kind)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return open_gguf(read_gguf(path), lambda name, _: (Placed(name),))
-
-
-@pytest.mark.parametrize("name", ["Q8_1", "Q8_K", "I32", "Q1_0"])
-def test_types_that_are_no_numbers_here_are_named(name, tmp_path):
-    kind = gguf.GGMLQuantizationType[name]
-    size = gguf.GGML_QUANT_SIZES[kind][1]
-    with pytest.raises(InputError, match=f"tensor x is stored as type {name} of ggml: only F32, F16"):
-        one_tensor(tmp_path / "m.gguf", np.zeros((2, size), np.uint8), kind)
-
-
-@pytest.mark.parametrize("kind", FORMATS)
-def test_a_cell_of_blocks_is_its_code_times_the_scale(kind, tmp_path):
-    blocks = next(each for each in KINDS.values() if each.name == kind)
-    data = np.random.default_rng(6).integers(0, 100, (4, 3 * blocks.bytes), np.uint8)
-    tensors = one_tensor(tmp_path / "m.gguf", data, gguf.GGMLQuantizationType[kind])
-    numbers = tensors.read("x", np.asarray)
-    for row, column in ((0, 0), (1, blocks.numbers + 7), (3, 3 * blocks.numbers - 1)):
-        cell = (slice(row, row + 1), slice(column, column + 1))
-        rounded = tensors.rounded("x", lambda whole, cell=cell: whole[cell])
-        values = {item.symbol: item.value for item in rounded.working().items}
-        assert rounded.working().result == pytest.approx(float(numbers[row, column]), rel=1e-6, abs=1e-12)
-        group = numbers[row].reshape(-1, len(rounded.codes))[column // len(rounded.codes)]
-        assert [rounded.number(code) for code in rounded.codes] == pytest.approx(group.tolist(), rel=1e-6, abs=1e-12)
-        assert values["rounded from"] <= rounded.working().result <= values["up to"]
-        assert rounded.ends[0] <= values["code"] <= rounded.ends[1]
-
-
-@pytest.mark.parametrize("family", ["llama", "qwen2_moe", "cohere", "gpt2"])
-def test_a_weight_is_explained_by_its_block_wherever_the_file_has_it(family, tmp_path):
-    model = Model.load(write_gguf(tmp_path / "m.gguf", family, "Q4_1"))
-    trace = model.trace(ids=IDS)
-    for name, axes in model.program(3).weights.items():
-        index = tuple(axis.size - 1 for axis in axes)
-        explained = trace.explain_cell(name, index)
-        assert explained.recomputed == pytest.approx(explained.stored, rel=1e-6)
-        assert (explained.formula == "given") == (model.weights.explain(name, index) is None)
-        assert explained.formula == "given" or " · " in explained.equation
-    assert trace.explain_cell("decoder.0.self_attention.norm.weight", (1,)).formula == "given"
-    assert trace.explain_cell("decoder.0.self_attention.output.weight", (1, 2)).formula == "scale · code + minimum"
-
-
-@pytest.mark.parametrize("kind", ["F32", "Q8_0"])
-def test_part_of_a_weight_is_the_part_of_the_whole(kind, tmp_path):
-    weights = Model.load(write_gguf(tmp_path / "m.gguf", "llama", kind)).weights.file
-    for name in (
-        "embedding.tokens",
-        "decoder.0.feed_forward.hidden",
-        "decoder.0.self_attention.key",
-    ):
-        whole = weights.part(f"{name}.weight", ...)
-        for index in ((slice(3, 9), slice(1, 5)), (slice(2, 3), slice(None)), (slice(0, 0), slice(None))):
-            assert np.array_equal(weights.part(f"{name}.weight", index), whole[index])
-        rows = np.array([0, 3, 4, 7])
-        assert np.array_equal(weights.part(f"{name}.weight", rows), whole[rows])
-
-
-def test_sizes_of_blocks_are_those_of_the_library():
-    for number, kind in KINDS.items():
-        named = gguf.GGMLQuantizationType(number)
-        assert (named.name, gguf.GGML_QUANT_SIZES[named]) == (kind.name, (kind.numbers, kind.bytes))
 
 
 def test_text_is_cut_as_by_the_checkpoints_own_tokenizer(tmp_path):

@@ -76,12 +76,6 @@ def test_rows_by_their_numbers(tensors, rows):
 # Files that change
 
 
-@pytest.fixture
-def folder(tmp_path) -> Path:
-    Model.load("encoder", device="cpu").save(tmp_path / "model")
-    return tmp_path / "model"
-
-
 QUERY, KEY = "encoder.0.self_attention.query", "encoder.0.self_attention.key"
 
 

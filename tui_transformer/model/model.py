@@ -19,7 +19,6 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint, loading
 from tui_transformer.model.families import ModelConfig
-from tui_transformer.model.families.base import target_size
 from tui_transformer.model.inputs import (
     DECODER,
     Givens,
@@ -31,19 +30,16 @@ from tui_transformer.model.inputs import (
     segments_of,
     without_past,
 )
-from tui_transformer.model.loading import New, Parts, Where, program_of
+from tui_transformer.model.loading import New, Where, program_of
 from tui_transformer.model.sequence import Lengths
+from tui_transformer.model.texts import Texts
 from tui_transformer.model.unread import unread_said
 from tui_transformer.model.word_vectors import WordVectors
-from tui_transformer.text.dispatch import target_tokenizer
-from tui_transformer.text.display import token_label
-from tui_transformer.text.encoding import Encoding, Token, Tokenizer, check_length
-from tui_transformer.text.pairs import encode_pair
 from tui_transformer.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
-class Model(Parts):
+class Model(Texts):
     """A transformer that can be traced."""
 
     def __repr__(self) -> str:
@@ -100,52 +96,6 @@ class Model(Parts):
         """Where it is computed."""
         return self.weights.backend
 
-    @property
-    def vocabulary(self) -> Vocabulary | None:
-        """The words, where there are any."""
-        return None if self.tokenizer is None else self.tokenizer.vocabulary
-
-    def word(self, token_id: int) -> str:
-        """The word of an ID; the ID itself where the vocabulary has none."""
-        return _word(self.vocabulary, token_id)
-
-    @property
-    def most_tokens(self) -> int:
-        """How many tokens a text may have: those that the model was made for, or fewer for its sentence vectors."""
-        return min(self.config.max_length, self._most_of_sentences or self.config.max_length)
-
-    @property
-    def _readable(self) -> int:
-        return min(self.config.longest, self._most_of_sentences or self.config.longest)
-
-    @property
-    def _most_of_sentences(self) -> int | None:
-        sentence = getattr(self.config, "sentence", None)
-        return None if sentence is None else sentence.most_tokens
-
-    @property
-    def target_vocabulary(self) -> Vocabulary | None:
-        """The words of what the model writes: those of the decoder, where it has its own beside the encoder's."""
-        return None if self.vocabulary is None else self.vocabulary.written
-
-    @property
-    def target_size(self) -> int:
-        """How many token IDs there are of these: as many as there are logits."""
-        return target_size(self.config)
-
-    def target_word(self, token_id: int) -> str:
-        """The word of an ID that the model writes; the ID itself where the vocabulary has none."""
-        return _word(self.target_vocabulary, token_id)
-
-    def label(self, word: str) -> str:
-        """A word, or a token as it was written, as it stands beside a row; safe to show."""
-        return token_label(word) if self.vocabulary is None else self.vocabulary.label(word)
-
-    @property
-    def has_decoder(self) -> bool:
-        """Whether there is a second sequence, which a decoder reads beside the encoder's output."""
-        return self.config.has_decoder
-
     def program(self, length: int, decoder_length: int = 1) -> Program:
         """The steps for a sentence of this many tokens (and, beside an encoder, so many of the decoder)."""
         return self.program_of(Lengths(length, decoder_length if self.has_decoder else 0))
@@ -153,50 +103,6 @@ class Model(Parts):
     def program_of(self, lengths: Lengths) -> Program:
         """The same for any lengths, tokens before whose keys and values were kept included."""
         return program_of(self.family, self.config, lengths)
-
-    def encode(self, text: str, *, cut: bool = False, pair: str | None = None) -> Encoding:
-        """The tokens of a text, or of a pair of sentences with their segments.
-
-        Raises:
-            InputError: No vocabulary, no tokens, more tokens than the model reads (cut instead, where asked), or a pair
-                for a tokenizer that has none.
-        """
-        if pair is not None and self.tokenizer is not None:
-            check_text(text, pair)
-            check_length(text + pair)
-            return encode_pair(self.tokenizer, text, pair, self._readable)
-        return self._encoded(self.tokenizer, text, cut=cut)
-
-    def _encoded(self, tokenizer: Tokenizer | None, text: str, *, cut: bool) -> Encoding:
-        check_text(text)
-        if tokenizer is None:
-            raise InputError(f"{self.name} has no vocabulary: give token IDs (--ids), or one with --vocab")
-        most = self.most_tokens if cut else self._readable
-        encoding = tokenizer.encode(text, max_tokens=most, cut=cut)
-        if not encoding.tokens:
-            raise InputError("the sentence has no tokens: write at least one word")
-        return encoding
-
-    def encode_target(self, text: str = "", *, cut: bool = False) -> Encoding:
-        """The tokens of what a decoder beside an encoder has written so far, its start token in front.
-
-        What the tokenizer puts around a text is left out: the decoder has not come to the end.
-
-        Raises:
-            InputError: The model reads one sentence only, or the text cannot be read.
-        """
-        self._check_decoder()
-        start = self.config.start_id or 0
-        tokenizer = None if self.tokenizer is None else target_tokenizer(self.tokenizer)
-        encoding = self._encoded(tokenizer, text, cut=cut) if text.strip() else Encoding(text, ())
-        written = (token for token in encoding.tokens if not (token.special and token.start == token.end))
-        tokens = (Token(start, self.target_word(start), 0, 0), *written)
-        kept = tokens[: self.config.max_length] if cut else tokens
-        return Encoding(text, kept, encoding.cut + len(tokens) - len(kept))
-
-    def _check_decoder(self) -> None:
-        if not self.has_decoder:
-            raise InputError(f"{self.name} reads no second sentence: only an encoder-decoder has one for its decoder")
 
     def trace(
         self,
@@ -234,27 +140,32 @@ class Model(Parts):
                 or a second sentence for a model that reads one.
         """
         if decoder_text is not None or decoder_ids is not None:
-            self._check_decoder()
+            self.check_decoder()
         if not self.config.vocab_size:
             if any(given is not None for given in (text, ids, mask)):
                 raise InputError(f"{self.name} reads no tokens: its Q, K and V are given")
             return self._trace(self._givens(np.zeros((1, self.config.max_length), dtype=np.int64)), budget)
+        rows, givens, several = self._source(text, ids, mask, pair, segments, cut=cut)
+        givens |= self._decoder_givens(rows, decoder_text, decoder_ids, cut=cut)
+        return self._trace(givens, budget, batched=several)
+
+    def _source(
+        self, text: Any, ids: Any, mask: Any, pair: str | None, segments: Sequence[int] | None, *, cut: bool
+    ) -> tuple[Host, Givens, bool]:
+        """Token IDs of the sentences, the inputs that follow from them, and whether they are a list of several."""
         if (text is None) == (ids is None):
             raise UsageError("give either a text or token IDs")
         if text is not None and not isinstance(text, str | Sequence):
             raise UsageError("a sentence is a text: give token IDs by name, trace(ids=[…])")
         if text is None:
-            rows = self._ids(ids)
+            rows, several = self._ids(ids), np.ndim(ids[0]) > 0
         elif isinstance(text, str):
             encoding = self.encode(text, cut=cut, pair=pair)
-            rows, segments = self._ids([encoding.ids]), encoding.segments
+            rows, segments, several = self._ids([encoding.ids]), encoding.segments, False
         else:
-            rows, mask = self._batch(text, mask, pair, cut=cut)
-        visible = checked_mask(mask, rows)
-        target = self._decoder_givens(rows, decoder_text, decoder_ids, cut=cut)
-        source = self._givens(rows, visible=visible) | segments_of(segments, rows, self.config)
-        several = text is not None and not isinstance(text, str) if ids is None else np.ndim(ids[0]) > 0
-        return self._trace(source | target, budget, batched=several)
+            (rows, mask), several = self._batch(text, mask, pair, cut=cut), True
+        givens = self._givens(rows, visible=checked_mask(mask, rows)) | segments_of(segments, rows, self.config)
+        return rows, givens, several
 
     def _batch(self, texts: Sequence[str], mask: Any, pair: str | None, *, cut: bool) -> tuple[Host, list[list[int]]]:
         """Token IDs of several sentences, padded at the end, and their mask."""
@@ -266,18 +177,6 @@ class Model(Parts):
             raise InputError("there is no sentence: give at least one")
         ids, mask = padded([self.encode(text, cut=cut).ids for text in texts], self.config.pad_id)
         return self._ids(ids), mask
-
-    @property
-    def reads_again(self) -> bool:
-        """Whether the decoder reads the same sentence as the encoder: in a classifier of both stacks."""
-        return self.has_decoder and getattr(self.config, "labels", None) is not None
-
-    def read_again(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """Token IDs of such a decoder: its start token (mBART's is the sentence's last), then all but the last."""
-        start = self.config.start_id or 0
-        if getattr(self.config, "last_starts", False):  # so many tokens on as are no padding, as published
-            start = ids[sum(token != self.config.pad_id for token in ids) - 1]
-        return (start, *ids[:-1])
 
     def _decoder_givens(self, source: Host, text: str | None, ids: Sequence[Any] | None, *, cut: bool) -> Givens:
         """The same for the decoder's tokens, as many rows of them as the source has."""
@@ -410,19 +309,6 @@ class Model(Parts):
             name: self.backend.to_host(self.weights.get(name, shape_of(axes))) for name, axes in program.weights.items()
         }
         checkpoint.save(folder, self.config, arrays, self.vocabulary)
-
-
-def _word(words: Vocabulary | None, token_id: int) -> str:
-    return words.word(token_id) if words is not None and token_id < words.size else str(token_id)
-
-
-def check_text(*texts: object) -> None:
-    """Raise UsageError where something else is given for a text."""
-    for text in texts:
-        if isinstance(text, list | tuple):
-            raise UsageError("one text is meant here, not a list of them: model.trace takes several")
-        if not isinstance(text, str):
-            raise UsageError(f"a text is meant here, not {type(text).__name__}")
 
 
 def _settings(config: ModelConfig) -> dict[str, Any]:
