@@ -65,15 +65,19 @@ def test_a_weight_belongs_to_its_layer(name, group):
     assert group_of(name) == group
 
 
+MARKED = {
+    "gradient norms by layer": "decoder.1",
+    "gradient norms by weight": None,  # a sum reads no weight
+    "gradient norms along the stream": "1 self_attention.residual",
+}
+
+
 @pytest.mark.parametrize("kind", GRADIENT_KINDS)
 def test_the_bar_of_the_step_is_marked(kind, trace, computed):
-    name = "decoder.1.self_attention.residual"
-    chart = gradient_chart(kind, trace.program, computed, name)
+    chart = gradient_chart(kind, trace.program, computed, "decoder.1.self_attention.residual")
     assert chart.logarithmic
     assert len(chart.labels) == len(chart.values) <= MOST_BARS
-    marks = {"by layer": "decoder.1", "along the stream": "1 self_attention.residual"}
-    wanted = next((label for end, label in marks.items() if kind.endswith(end)), None)
-    assert wanted is None or chart.labels[chart.marked] == wanted
+    assert (None if chart.marked is None else chart.labels[chart.marked]) == MARKED[kind]
 
 
 def test_of_many_weights_those_around_the_current_one_are_shown(trace, computed):

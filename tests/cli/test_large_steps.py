@@ -16,7 +16,6 @@ from tui_transformer.cli import blocks, diff
 from tui_transformer.cli.diff import together
 from tui_transformer.diagnosis.dumps import npz_reader
 from tui_transformer.engine import backend as backend_module
-from tui_transformer.engine.pool import Pool
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 from tui_transformer.report import as_npz
@@ -97,7 +96,7 @@ def peak(action: Callable[[], object]) -> int:
 
 
 def test_probabilities_are_never_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend_module, "_POOL", Pool())
+    backend_module.POOL.clear()
     monkeypatch.setattr(diff, "RUN", 2 * WORDS)
     monkeypatch.setattr(npz_reader, "RUN", 2 * WORDS)
     model = Model.load("decoder", device="cpu", vocab_size=WORDS, d_model=8, heads=1, d_ff=8, max_length=LENGTH)

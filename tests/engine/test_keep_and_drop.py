@@ -10,10 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tui_transformer.engine import backend as backend_module
 from tui_transformer.engine import keep
+from tui_transformer.engine.backend import POOL
 from tui_transformer.engine.keep import PROJECTIONS, RESIDUAL, keep_plan
-from tui_transformer.engine.pool import Pool
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 
@@ -38,7 +37,7 @@ def budgets(model: Model) -> list[int]:
     """Nothing, each level of dropping with a byte less than the next, and everything."""
     program = model.program(len(IDS))
     layers = [program.step(f"encoder.{i}.output") for i in range(SIZES["layers"])]
-    stages = [
+    levels = [
         layers[2:],
         layers[::2],
         layers,
@@ -49,7 +48,7 @@ def budgets(model: Model) -> list[int]:
         [step for step in program.steps if step.square or not step.windowed],
         program.steps,
     ]
-    sizes = [program.step_cells(steps) * model.backend.dtype.itemsize for steps in stages]
+    sizes = [program.step_cells(steps) * model.backend.dtype.itemsize for steps in levels]
     return sorted({0, *sizes, *(size - 1 for size in sizes)})
 
 
@@ -201,9 +200,9 @@ def test_running_through_does_not_make_dropped_steps_whole(model, runs):
 LENGTH, WIDTH, HEADS, INNER = 256, 128, 4, 256
 
 
-def peak(layers: int, monkeypatch: pytest.MonkeyPatch) -> int:
+def peak(layers: int) -> int:
     """The most memory that a run with nothing kept takes, beyond the weights."""
-    monkeypatch.setattr(backend_module, "_POOL", Pool())
+    POOL.clear()
     model = Model.load("encoder", device="cpu", layers=layers, d_model=WIDTH, heads=HEADS, d_ff=INNER)
     ids = [i % 7 + 1 for i in range(LENGTH)]
     for name, axes in model.program(LENGTH).weights.items():
@@ -218,14 +217,14 @@ def peak(layers: int, monkeypatch: pytest.MonkeyPatch) -> int:
         tracemalloc.stop()
 
 
-def test_memory_without_keeping_is_that_of_one_layer(monkeypatch):
+def test_memory_without_keeping_is_that_of_one_layer():
     one_layer = 6 * LENGTH * WIDTH + HEADS * LENGTH * LENGTH + LENGTH * INNER  # one array of queries × keys, no second
     small = 1 << 19  # Python's own objects: steps, names, counters
-    assert peak(6, monkeypatch) <= 4 * one_layer + small
+    assert peak(6) <= 4 * one_layer + small
 
 
-def test_memory_without_keeping_does_not_grow_with_layers(monkeypatch):
-    few, many = (peak(layers, monkeypatch) for layers in (2, 8))
+def test_memory_without_keeping_does_not_grow_with_layers():
+    few, many = (peak(layers) for layers in (2, 8))
     assert many <= few + (1 << 17)
 
 

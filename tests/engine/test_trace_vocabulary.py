@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 
-from tui_transformer.engine import backend as backend_module
 from tui_transformer.engine import keep
+from tui_transformer.engine.backend import POOL
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.ops import Linear, Softmax, Unembed
 from tui_transformer.engine.parts import BLOCK_CELLS
-from tui_transformer.engine.pool import Pool
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -128,8 +127,8 @@ def peak(action) -> int:
     ],
     ids=["window", "explain", "compute", "compute logits", "extremes", "blocks"],
 )
-def test_no_more_than_a_few_rows_are_ever_there(action, monkeypatch):
-    monkeypatch.setattr(backend_module, "_POOL", Pool())
+def test_no_more_than_a_few_rows_are_ever_there(action):
+    POOL.clear()
     trace = replace(large(tie_output=True).trace(ids=[1] * LENGTH, budget=1 << 18), block=4 * WORDS)
     trace.window(LOGITS, (range(1), range(1)))  # weights and residual stream are there
     assert peak(lambda: action(trace)) < LENGTH * WORDS * 4 / 2

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from runs import small
 
-from tui_transformer.engine import backend
-from tui_transformer.engine.pool import Pool
+from tui_transformer.engine.backend import POOL
 from tui_transformer.errors import InputError
 from tui_transformer.learning import loop
 from tui_transformer.learning.data import lines_of
@@ -141,8 +140,8 @@ def test_a_gradient_that_is_none_is_named(tmp_path, monkeypatch):
     assert np.array_equal(made.weights["output.logits.bias"], before)
 
 
-def test_a_step_takes_no_more_memory_than_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(backend, "_POOL", Pool())
+def test_a_step_takes_no_more_memory_than_is_said(tmp_path):
+    POOL.clear()
     tracemalloc.start()
     made = trainer(tmp_path, count=200, batch=16, length=64, sizes={"d_model": 64, "heads": 4, "layers": 3})
     for _ in range(2):

@@ -14,6 +14,7 @@ from tui_transformer.learning.data import Data, lines_of, read_data, vocabulary_
 from tui_transformer.learning.settings import Settings
 from tui_transformer.learning.tasks import TASKS, task_of
 from tui_transformer.learning.tasks.masked_word import draw
+from tui_transformer.text.corpus import read_lines
 from tui_transformer.text.dispatch import tokenizer_for
 from tui_transformer.text.vocabulary import Vocabulary
 
@@ -134,10 +135,12 @@ def test_a_text_that_does_not_fit_is_named(tmp_path, task, text, says):
 
 
 @pytest.mark.parametrize(("task", "examples"), [("next-word", 3), ("pairs", 2)])
-def test_a_line_that_is_read_in_parts_is_learned_from(tmp_path, monkeypatch, task, examples):
-    monkeypatch.setattr("tui_transformer.text.corpus.LONGEST_LINE", 8)
-    monkeypatch.setattr("tui_transformer.text.corpus.CHUNK", 8)
-    data = read(tmp_path, task, "one two three four five\tsix\na\tb\n", length=4)
+def test_a_line_that_is_read_in_parts_is_learned_from(tmp_path, task, examples):
+    path = tmp_path / "text.txt"
+    path.write_text("one two three four five\tsix\na\tb\n", encoding="utf-8")
+    settings = Settings(task, str(path), validation=0, length=4)
+    lines = list(read_lines([path], longest=8, chunk=8))
+    data = read_data(settings, lines, tokenizer_for(vocabulary_for(settings, lines)))
     assert len(data.rows) == examples
 
 

@@ -37,12 +37,10 @@ def test_a_batch_survives_the_way(tmp_path: Path):
         assert batch_of(batch_bytes(batch)) == batch
 
 
-def test_windows_hold_so_many_batches_or_so_many_characters(tmp_path: Path, monkeypatch):
+def test_windows_hold_so_many_batches_or_so_many_characters(tmp_path: Path):
     read = list(batches(read_items(job(tmp_path, 100).files)))
-    monkeypatch.setattr(on_ray, "WINDOW", 3)
-    assert [len(window) for window in on_ray.windows(read)] == [3, 3, 1]
-    monkeypatch.setattr(on_ray, "CHARACTERS", 600)
-    windows = list(on_ray.windows(read))
+    assert [len(window) for window in on_ray.windows(read, 3)] == [3, 3, 1]
+    windows = list(on_ray.windows(read, 3, 600))
     assert [len(window) for window in windows] == [2, 2, 2, 1]
     assert [batch for window in windows for batch in window] == read
     assert list(on_ray.windows([])) == []
@@ -51,9 +49,8 @@ def test_windows_hold_so_many_batches_or_so_many_characters(tmp_path: Path, monk
 @pytest.mark.slow
 @needs_ray
 @pytest.mark.filterwarnings("ignore")
-def test_two_workers_of_ray_give_what_one_process_gives_though_one_is_killed(tmp_path: Path, monkeypatch):
+def test_two_workers_of_ray_give_what_one_process_gives_though_one_is_killed(tmp_path: Path):
     one, _ = run(job(tmp_path), partial(in_processes, count=1))
-    monkeypatch.setattr(on_ray, "WINDOW", 5)
     killed: list[int] = []
 
     def killing(work: Work, batches: Iterator[Batch]) -> Iterator[bytes | None]:

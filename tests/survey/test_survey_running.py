@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 from tui_transformer.analysis.survey.batch import Asked
 from tui_transformer.errors import InputError
 from tui_transformer.model.options import ModelOptions
-from tui_transformer.survey import processes
 from tui_transformer.survey.here import here
-from tui_transformer.survey.processes import in_processes
+from tui_transformer.survey.processes import Worker, in_processes
 from tui_transformer.survey.running import Job, run
 from tui_transformer.survey.state import state_path
-from tui_transformer.survey.work import Work
+from tui_transformer.survey.work import Batch, Work
 
 ASKED = Asked(("first", "previous", "neurons"), top=2)
 
@@ -104,42 +102,47 @@ def test_a_broken_state_is_refused(corpus: Path):
         run(job(corpus), here)
 
 
-def test_two_processes_give_what_one_gives_and_one_that_is_killed_is_made_up_for(corpus: Path, monkeypatch):
-    one, _ = run(job(corpus, "one.csv"), partial(in_processes, count=1))
-    killed: list[int] = []
-    answer = processes._Worker.answer
+class KilledOnce(Worker):
+    """A process; the first that is asked for its answer is killed."""
 
-    def kill_first(worker: processes._Worker):
-        if not killed:
-            killed.append(worker.process.pid)
-            os.kill(worker.process.pid, signal.SIGKILL)
-            worker.process.join()
-            while worker.pipe.poll():  # what it had sent is lost with it
+    killed: ClassVar[list[int]] = []
+
+    def answer(self) -> tuple[str, Any] | None:
+        if not self.killed:
+            self.killed.append(self.process.pid or 0)
+            self.process.kill()
+            self.process.join()
+            while self.pipe.poll():  # what it had sent is lost with it
                 try:
-                    worker.pipe.recv()
+                    self.pipe.recv()
                 except EOFError:
                     break
-        return answer(worker)
+        return super().answer()
 
-    monkeypatch.setattr(processes._Worker, "answer", kill_first)
-    two, all_read = run(job(corpus, "two.csv"), partial(in_processes, count=2))
-    assert killed
+
+def test_two_processes_give_what_one_gives_and_one_that_is_killed_is_made_up_for(corpus: Path):
+    one, _ = run(job(corpus, "one.csv"), partial(in_processes, count=1))
+    KilledOnce.killed.clear()
+    two, all_read = run(job(corpus, "two.csv"), partial(in_processes, count=2, worker=KilledOnce))
+    assert KilledOnce.killed
     assert all_read
     assert two.to_bytes() == one.to_bytes()
 
 
-def test_processes_that_end_again_and_again_are_said(corpus: Path, monkeypatch):
-    started: list[int] = []
+def test_processes_that_end_again_and_again_are_said(corpus: Path):
+    started: list[Worker] = []
 
-    def ended(worker: processes._Worker):
-        started.append(worker.process.pid)
-        worker.process.kill()
-        worker.process.join()
+    class Ending(Worker):
+        """A process that is killed before it can answer."""
 
-    monkeypatch.setattr(processes._Worker, "answer", ended)
-    monkeypatch.setattr(processes, "wait", lambda pipes, _: pipes)
+        def give(self, task: tuple[int, Batch]) -> None:
+            started.append(self)
+            super().give(task)
+            self.process.kill()
+            self.process.join()
+
     with pytest.raises(InputError, match=r"3 processes ended .*corpus\.txt lines 1 to 16"):
-        run(job(corpus), partial(in_processes, count=1))
+        run(job(corpus), partial(in_processes, count=1, worker=Ending))
     assert len(started) == 3
 
 

@@ -154,11 +154,10 @@ def test_a_hundred_thousand_words_are_refused(tokenizer: Tokenizer) -> None:
 
 
 @pytest.mark.parametrize("tokenizer", [words("the"), pieces()])
-def test_a_text_of_too_many_characters_is_refused(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoding, "MAX_CHARACTERS", 3)
-    assert tokenizer.encode("the").tokens
-    with pytest.raises(InputError, match="the text has 4 characters, the limit is 3"):
-        tokenizer.encode("the ", cut=True)
+def test_a_text_of_too_many_characters_is_refused(tokenizer: Tokenizer) -> None:
+    encoding.check_length(" " * encoding.MAX_CHARACTERS)
+    with pytest.raises(InputError, match="the text has 1,000,001 characters, the limit is 1,000,000"):
+        tokenizer.encode("the" + " " * (encoding.MAX_CHARACTERS - 2), cut=True)
 
 
 def test_word_pieces_with_their_frame() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tui_transformer.errors import InputError
-from tui_transformer.text import files, vocabulary
+from tui_transformer.text import files
 from tui_transformer.text.dispatch import load_vocabulary
-from tui_transformer.text.vocabulary import built_in_vocabularies, parse_vocabulary
+from tui_transformer.text.vocabulary import built_in_vocabularies, built_in_vocabulary, parse_vocabulary
 
 PIECES = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nwave\n##s\nShore\n"
 
@@ -89,13 +89,11 @@ def test_unusable_texts_are_refused(text: str, message: str) -> None:
     assert message in one_line(error)
 
 
-@pytest.mark.parametrize("text", ["a b c d", "[UNK]\na\n##b\nc"])
-def test_too_many_entries_are_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocabulary, "MAX_ENTRIES", 3)
+@pytest.mark.parametrize(("text", "size"), [("a b c d", 5), ("[UNK]\na\n##b\nc", 4)])
+def test_too_many_entries_are_refused(text: str, size: int) -> None:
     with pytest.raises(InputError, match="more than 3 entries"):
-        parse_vocabulary(text, "mine")
-    monkeypatch.setattr(vocabulary, "MAX_ENTRIES", 4)
-    assert parse_vocabulary(text + "\n", "mine").size in {4, 5}
+        parse_vocabulary(text, "mine", most=3)
+    assert parse_vocabulary(text + "\n", "mine", most=4).size == size
 
 
 def test_the_word_of_an_id() -> None:
@@ -160,15 +158,13 @@ def test_a_built_in_name_comes_before_a_file_of_that_name(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("folder", ["installed", "checkout"])
-def test_the_installed_lists_come_before_those_of_a_checkout(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_installed_lists_come_before_those_of_a_checkout(folder: str, tmp_path: Path) -> None:
     (tmp_path / "checkout").mkdir()
     (tmp_path / folder).mkdir(exist_ok=True)
     write(tmp_path / folder / "mine.txt", b"a")
-    monkeypatch.setattr(vocabulary, "_FOLDERS", (tmp_path / "installed", tmp_path / "checkout"))
-    assert built_in_vocabularies() == ("mine",)
-    assert load_vocabulary("mine").path == tmp_path / folder / "mine.txt"
+    folders = (tmp_path / "installed", tmp_path / "checkout")
+    assert built_in_vocabularies(folders) == ("mine",)
+    assert built_in_vocabulary("mine", folders).path == tmp_path / folder / "mine.txt"
 
 
 @pytest.mark.parametrize(

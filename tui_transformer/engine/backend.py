@@ -9,7 +9,7 @@ import functools
 import importlib
 import importlib.util
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ Array = Any
 Host = npt.NDArray[Any]
 DeviceChoice = Literal["auto", "cpu", "gpu"]
 DTYPES = ("float32", "float64")
+POOL = Pool()
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Backend:
         dtype: Precision of every floating-point value, float32 or float64.
         reason: Why this device was taken, one sentence.
         block: Cells of the widest array that are worked on at a time on the CPU (256 KiB in float32).
+        pool: Where memory of arrays on the CPU comes from: one for all backends.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Backend:
     dtype: np.dtype[Any]
     reason: str
     block: int = 1 << 16
+    pool: Pool = field(default=POOL, repr=False, compare=False)
 
     def floats(self, values: Any) -> Array:
         """Values on the device in the backend's precision."""
@@ -62,7 +65,7 @@ class Backend:
     def empty(self, shape: Shape, dtype: Any = None) -> Array:
         """An array with undefined contents, in the backend's precision unless another is given."""
         dtype = self.dtype if dtype is None else dtype
-        return _POOL.empty(shape, dtype) if self.xp is np else self.xp.empty(shape, dtype=dtype)
+        return self.pool.empty(shape, dtype) if self.xp is np else self.xp.empty(shape, dtype=dtype)
 
     def like(self, x: Array) -> Array:
         """An array with undefined contents, as large and as precise as x, contiguous."""
@@ -95,7 +98,6 @@ def _erf32(xp: Any, x: Array) -> Array:
     return xp.tanh(series, out=series)
 
 
-_POOL = Pool()
 _erf64 = np.frompyfunc(math.erf, 1, 1)
 
 

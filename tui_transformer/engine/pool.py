@@ -53,6 +53,10 @@ class Pool:
             return np.empty(shape, dtype)
         return np.asarray(Lease(self, self._take(size), shape, dtype))
 
+    def clear(self) -> None:
+        """Give the system all blocks that lie idle."""
+        self._free, self._idle, self._least = {}, 0, {}
+
     def _take(self, size: int) -> Any:
         try:
             memory = self._free[size].pop()

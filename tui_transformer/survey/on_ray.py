@@ -36,7 +36,9 @@ def check_ray() -> None:
         raise InputError("--ray needs Ray: pip install 'tui-transformer[ray]'; --workers N needs nothing")
 
 
-def on_ray(work: Work, batches: Iterable[Batch], address: str = LOCAL, count: int | None = None) -> Iterator[bytes]:
+def on_ray(
+    work: Work, batches: Iterable[Batch], address: str = LOCAL, count: int | None = None, together: int = WINDOW
+) -> Iterator[bytes]:
     """The sums of each batch, in order.
 
     Args:
@@ -44,6 +46,7 @@ def on_ray(work: Work, batches: Iterable[Batch], address: str = LOCAL, count: in
         batches: Read a window at a time.
         address: `local`, `auto` or HOST:PORT of a cluster that is there.
         count: How many actors; by default one for every CPU.
+        together: Batches that are handed over together.
 
     Raises:
         InputError: The cluster is not there, or the model lacks what is measured.
@@ -55,20 +58,20 @@ def on_ray(work: Work, batches: Iterable[Batch], address: str = LOCAL, count: in
         _connect(address, count)
     try:
         actors = count or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        for window in windows(batches):
+        for window in windows(batches, together):
             yield from _window(new(work), window, min(actors, len(window)))
     finally:
         if own:
             ray.shutdown()
 
 
-def windows(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
+def windows(batches: Iterable[Batch], most: int = WINDOW, most_characters: int = CHARACTERS) -> Iterator[list[Batch]]:
     """Batches that are in memory together: so many, or fewer of long texts."""
     window, characters = list[Batch](), 0
     for batch in batches:
         window.append(batch)
         characters += sum(len(item.source.text) for item in batch)
-        if len(window) >= WINDOW or characters >= CHARACTERS:
+        if len(window) >= most or characters >= most_characters:
             yield window
             window, characters = [], 0
     if window:

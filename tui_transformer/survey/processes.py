@@ -8,7 +8,7 @@ import os
 import signal
 import traceback
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -27,25 +27,28 @@ SECONDS = 0.2
 Task = tuple[int, Batch]
 
 
-def in_processes(work: Work, batches: Iterable[Batch], count: int) -> Iterator[bytes | None]:
+def in_processes(
+    work: Work, batches: Iterable[Batch], count: int, worker: Callable[[Work], Worker] | None = None
+) -> Iterator[bytes | None]:
     """The sums of each batch, in order; None now and then while the next is not there.
 
     Args:
         work: What is done with a batch.
         batches: Read as they are needed.
         count: How many processes.
+        worker: Starts one; by default a `Worker` of this module.
 
     Raises:
         InputError: The model lacks what is measured, or processes end again and again at the same texts.
     """
-    pool = _Pool(new(work), count)
+    pool = _Pool(new(work), count, worker or Worker)
     try:
         yield from pool.run(iter(batches))
     finally:
         pool.end()
 
 
-class _Worker:
+class Worker:
     """A process, the pipe to it, and the task that it has."""
 
     def __init__(self, work: Work) -> None:
@@ -81,9 +84,9 @@ class _Worker:
 class _Pool:
     """Processes, and the tasks that wait to be done again."""
 
-    def __init__(self, work: Work, count: int) -> None:
-        self._work, self._count = work, count
-        self._workers: list[_Worker] = []
+    def __init__(self, work: Work, count: int, start: Callable[[Work], Worker]) -> None:
+        self._work, self._count, self._start = work, count, start
+        self._workers: list[Worker] = []
         self._again: deque[Task] = deque()
         self._tries: Counter[int] = Counter()
 
@@ -112,18 +115,18 @@ class _Pool:
         for worker in self._workers:
             worker.end()
 
-    def _busy(self) -> dict[Any, _Worker]:
+    def _busy(self) -> dict[Any, Worker]:
         return {worker.pipe: worker for worker in self._workers if worker.task is not None}
 
-    def _idle(self) -> _Worker:
+    def _idle(self) -> Worker:
         """A process that has nothing to do; a new one where there is none."""
         idle = next((worker for worker in self._workers if worker.task is None), None)
         if idle is None:
-            idle = _Worker(self._work)
+            idle = self._start(self._work)
             self._workers.append(idle)
         return idle
 
-    def _taken(self, worker: _Worker) -> dict[int, bytes]:
+    def _taken(self, worker: Worker) -> dict[int, bytes]:
         """The result of a process; of one that ended, nothing, and its task is put back."""
         assert worker.task is not None  # noqa: S101 - only those that have one are waited for
         (number, batch), worker.task = worker.task, None

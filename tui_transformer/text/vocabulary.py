@@ -10,7 +10,7 @@ first line what it holds (see `header`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -42,7 +42,7 @@ _CAPITAL = re.compile("[A-Z]")
 _PIECE = re.compile(r"^##\S+[ \t\r]*$", re.MULTILINE)
 _PACKAGE = Path(__file__).resolve().parent.parent
 # A wheel carries the lists inside the package; a source checkout has them beside it.
-_FOLDERS = (_PACKAGE / "vocabularies", _PACKAGE.parent / "vocabularies")
+FOLDERS = (_PACKAGE / "vocabularies", _PACKAGE.parent / "vocabularies")
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,48 +187,48 @@ def has_capitals(words: Vocabulary) -> bool:
     return any(_CAPITAL.search(word) for word in words.words if not word.startswith("["))
 
 
-def built_in_vocabularies() -> tuple[str, ...]:
+def built_in_vocabularies(folders: Sequence[Path] = FOLDERS) -> tuple[str, ...]:
     """Give the names of the vocabularies that come with the program, sorted."""
-    return tuple(sorted(path.stem for path in _folder().glob("*.txt")))
+    return tuple(sorted(path.stem for path in _folder(folders).glob("*.txt")))
 
 
-def _folder() -> Path:
-    return next((folder for folder in _FOLDERS if folder.is_dir()), _FOLDERS[0])
+def _folder(folders: Sequence[Path]) -> Path:
+    return next((folder for folder in folders if folder.is_dir()), folders[0])
 
 
-def built_in_vocabulary(name: str) -> Vocabulary:
-    """The vocabulary of this name that comes with the program."""
-    path = _folder() / f"{name}.txt"
+def built_in_vocabulary(name: str, folders: Sequence[Path] = FOLDERS) -> Vocabulary:
+    """The vocabulary of this name that comes with the program, in the first of these folders that is there."""
+    path = _folder(folders) / f"{name}.txt"
     return parse_vocabulary(read_text(path), name, path)
 
 
-def parse_vocabulary(text: str, name: str, path: Path | None = None) -> Vocabulary:
-    """Make a vocabulary from the text of a word list or of a word-piece file.
+def parse_vocabulary(text: str, name: str, path: Path | None = None, most: int = MAX_ENTRIES) -> Vocabulary:
+    """Make a vocabulary of at most so many entries from the text of a word list or of a word-piece file.
 
     Raises:
         InputError: If there are no words, too many, or one too long, or if word pieces lack [UNK].
     """
     text = text.removeprefix("\ufeff")
     if text.startswith(MARK):
-        return _parse_headed(text, name, path)
+        return _parse_headed(text, name, path, most)
     parse = _parse_pieces if _PIECE.search(text) else _parse_words
-    return parse(text, name, path)
+    return parse(text, name, path, most)
 
 
-def _parse_words(text: str, name: str, path: Path | None) -> Vocabulary:
-    entries = text.split(maxsplit=MAX_ENTRIES)
-    _check(entries, name, path)
+def _parse_words(text: str, name: str, path: Path | None, most: int) -> Vocabulary:
+    entries = text.split(maxsplit=most)
+    _check(entries, name, path, most)
     own = UNKNOWN in takewhile(_in_brackets, entries)
     words = dict.fromkeys((*(() if own else (UNKNOWN,)), *map(_kept, entries)))
     repeated = len(entries) + (UNKNOWN not in entries) - len(words)
     return Vocabulary(name, tuple(words), repeated, "words", path)
 
 
-def _parse_headed(text: str, name: str, path: Path | None) -> Vocabulary:
+def _parse_headed(text: str, name: str, path: Path | None, most: int) -> Vocabulary:
     """The entries below a header, as it says."""
     first, _, rest = text.partition("\n")
-    entries = [line.rstrip("\r") for line in rest.rstrip("\r\n").split("\n", MAX_ENTRIES)]
-    _check([line for line in entries if line], name, path)
+    entries = [line.rstrip("\r") for line in rest.rstrip("\r\n").split("\n", most)]
+    _check([line for line in entries if line], name, path, most)
     try:
         header = read_header(first)
         read = unescaped if header.kind == "characters" else header.rule.form
@@ -249,20 +249,20 @@ def _in_brackets(word: str) -> bool:
     return len(word) > 1 and word[0] == "[" and word[-1] == "]"
 
 
-def _parse_pieces(text: str, name: str, path: Path | None) -> Vocabulary:
-    entries = [line.rstrip() for line in text.rstrip().split("\n", MAX_ENTRIES)]
-    _check(entries, name, path)
+def _parse_pieces(text: str, name: str, path: Path | None, most: int) -> Vocabulary:
+    entries = [line.rstrip() for line in text.rstrip().split("\n", most)]
+    _check(entries, name, path, most)
     if UNKNOWN not in entries:
         raise InputError(f"{_shown(name, path)} holds word pieces (##) but no [UNK]: add a line [UNK]")
     return Vocabulary(name, tuple(entries), len(entries) - len(set(entries)), "wordpiece", path)
 
 
-def _check(entries: list[str], name: str, path: Path | None) -> None:
+def _check(entries: list[str], name: str, path: Path | None, most: int) -> None:
     where = _shown(name, path)
     if not entries:
         raise InputError(f"{where} holds no words: write words separated by white space")
-    if len(entries) > MAX_ENTRIES:
-        raise InputError(f"{where} holds more than {MAX_ENTRIES:,} entries: choose a shorter list")
+    if len(entries) > most:
+        raise InputError(f"{where} holds more than {most:,} entries: choose a shorter list")
     longest = max(map(len, entries))
     if longest > MAX_ENTRY_LENGTH:
         problem = f"holds an entry of {longest:,} characters (the limit is {MAX_ENTRY_LENGTH:,})"
