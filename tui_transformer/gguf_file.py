@@ -24,6 +24,9 @@ MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 ALIGNMENT = 32
 MOST_TENSORS, MOST_ENTRIES, MOST_AXES, DEEPEST = 1 << 16, 1 << 16, 8, 4
+LARGEST_HEADER = 1 << 27
+"""Bytes in front of the data; a vocabulary of 256,000 tokens takes some 10 million."""
+
 STRING, ARRAY, FLOAT32 = 8, 9, 6
 NUMBERS: Mapping[int, str] = {
     0: "<u1",
@@ -127,6 +130,8 @@ class _Bytes:
         if count > self.size - self.at:
             raise _DamageError(f"it ends at byte {self.size:,}, inside its header")
         self.at += count
+        if self.at > LARGEST_HEADER:
+            raise _DamageError(f"its header is longer than {LARGEST_HEADER:,} bytes")
         data = self._file.read(count)
         if len(data) < count:
             raise _DamageError("it was cut while it was read")

@@ -199,4 +199,4 @@ async def exploring(
         explorer.parts.presenter.details.soon = 0.001
         await explorer.settled()
         yield explorer
-        assert not app.failures.told, "something could not be drawn"
+        assert not app.failures.told, list(app.failures.told.values())

@@ -30,6 +30,7 @@ from tui_transformer import crash
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.failures import Failures
 from tui_transformer.explorer.shell.frame import Frame
 from tui_transformer.explorer.shell.in_turn import Behind, InTurn
 from tui_transformer.explorer.shell.palette import commands_of
@@ -37,7 +38,6 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.shell.saying import Messages, Notice, called, saying_what_fails
 from tui_transformer.explorer.shell.themes import THEMES
-from tui_transformer.explorer.shell.undrawn import Undrawn
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
@@ -100,7 +100,7 @@ class ExplorerApp(App[None]):
         self.failure: str | None = None
         self.background = Background()
         self.messages = Messages()
-        self.failures = Undrawn(self)
+        self.failures = Failures(self)
         self.frame = Frame(self.console._color_system or ColorSystem.TRUECOLOR)
         self._session, self._preferences = session, preferences
         self._at, self._says, self._told, self._opens = at, says, told, opens
@@ -180,8 +180,12 @@ class ExplorerApp(App[None]):
 
     def on_explorer_app_call(self, event: Call) -> None:
         """Run what a thread asked for."""
+        event.function(*event.arguments)
+
+    async def _dispatch_message(self, message: Message) -> None:
+        """Handle a message; what fails is said, and the program goes on."""
         with saying_what_fails(self):
-            event.function(*event.arguments)
+            await super()._dispatch_message(message)
 
     async def run_action(self, *arguments: Any, **named: Any) -> bool:
         """Do what a key stands for; what cannot be read or does not fit into memory is said."""
@@ -291,10 +295,19 @@ class ExplorerApp(App[None]):
 
     def undrawn(self, widget: Widget, error: Exception) -> str:
         """Say that a widget cannot be drawn, and go on."""
-        return self.failures.tell(widget, error)
+        return self.failures.undrawn(widget, error)
+
+    def goes_on(self, error: Exception) -> bool:
+        """Say what could not be done, and go on where that is possible."""
+        return self.failures.handled(error)
 
     def _handle_exception(self, error: Exception) -> None:
-        """End with a line and a report: Textual would print every local variable, which may hold the user's text."""
+        """Leave the screen that has ended, or end with a line and a report.
+
+        Textual would print every local variable, which may hold the user's text.
+        """
+        if self.failures.ended(error):
+            return
         if self.failure is None:
             self.failure = str(error) if isinstance(error, InputError) else crash.message(error)
         super()._handle_exception(error)

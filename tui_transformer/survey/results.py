@@ -11,6 +11,7 @@ import dataclasses
 import importlib.util
 import io
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +23,9 @@ from tui_transformer.files import check_regular, write_whole
 from tui_transformer.text.files import shown_path
 
 Kind = TypeVar("Kind", Row, Example)
-LARGEST = 1 << 30
-"""Bytes of a file that are read."""
+LARGEST, LARGEST_JSON, MOST_LINES = 1 << 28, 1 << 26, 1 << 21
+"""Bytes of a file that are read, and lines of a table of Parquet, which takes few bytes for many: read, they need some
+gigabyte."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,14 @@ def read_results(path: Path) -> Results:
     check_regular(path)
     if path.suffix not in FORMATS:
         raise InputError(f"{shown_path(path)}: the result of a survey ends with {', '.join(FORMATS)}")
-    if path.stat().st_size > LARGEST:
-        raise InputError(f"{shown_path(path)}: larger than the result of a survey can be: is it the right one?")
+    largest = LARGEST_JSON if path.suffix == ".json" else LARGEST
+    if path.stat().st_size > largest:
+        raise InputError(f"{shown_path(path)}: larger than {largest:,} bytes: survey fewer layers or measures at once")
     if path.suffix == PARQUET:
         check_out(path)
     try:
         results = FORMATS[path.suffix].read(path)
-    except (ValueError, KeyError, TypeError, OSError, csv.Error, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, OSError, ArithmeticError, RuntimeError, csv.Error) as error:
         raise InputError(f"{shown_path(path)}: not the result of `tui-transformer survey`") from error
     if not results.rows:
         raise InputError(f"{shown_path(path)}: there is no row in it")
@@ -128,9 +131,18 @@ def _value(hint: Any, given: Any) -> Any:
     kind = _kind(hint)
     if given is None or (given == "" and kind is not str):
         if hint is kind:
-            raise ValueError("a number is missing")
+            raise ValueError("a value is missing")
         return None
-    return kind(given)
+    if isinstance(given, bool) or not isinstance(given, _MAY_BE[kind]):
+        raise TypeError(f"a {type(given).__name__} stands for a {kind.__name__}")
+    value = kind(given)
+    if kind is not str and not abs(value) <= sys.float_info.max:
+        raise ValueError("a number is not finite")
+    return value
+
+
+_MAY_BE: Mapping[type, tuple[type, ...]] = {str: (str,), int: (str, int), float: (str, int, float)}
+"""Types of a cell that give a value of a type; in CSV all are text."""
 
 
 def _kind(hint: Any) -> type:
@@ -159,6 +171,8 @@ def _parquet(kind: type[Any], lines: Sequence[Any]) -> bytes:
 def _read_parquet(path: Path, kind: type[Kind]) -> list[Kind]:
     import pyarrow.parquet
 
+    if pyarrow.parquet.read_metadata(path).num_rows > MOST_LINES:
+        raise InputError(f"{shown_path(path)}: more than {MOST_LINES:,} lines: survey fewer layers or measures at once")
     return [_made(kind, line) for line in pyarrow.parquet.read_table(path).to_pylist()]
 
 

@@ -49,7 +49,8 @@ class State:
             InputError: It cannot be written.
         """
         more = {"settings": self.settings, "read": self.read, "digest": self.digest, "first": self.first}
-        write_whole(path, self.sums.to_bytes(**more, version=__version__))
+        data = self.sums.to_bytes(**more, version=__version__)
+        write_whole(path, f"{digest_of(data)}\n".encode() + data)
 
 
 def load_state(path: Path, settings: Mapping[str, Any]) -> State | None:
@@ -63,7 +64,7 @@ def load_state(path: Path, settings: Mapping[str, Any]) -> State | None:
     check_regular(path)
     begin = f"remove {shown_path(path)} to begin anew, or name another --out"
     try:
-        sums, more = Sums.from_bytes(path.read_bytes())
+        sums, more = Sums.from_bytes(_whole(path.read_bytes()))
         state = State(more["settings"], int(more["read"]), str(more["digest"]), str(more["first"]), sums)
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"{shown_path(path)} is not the state of a survey: {begin}") from error
@@ -71,6 +72,18 @@ def load_state(path: Path, settings: Mapping[str, Any]) -> State | None:
         differing = [name for name in settings if state.settings.get(name) != settings[name]]
         raise InputError(f"{shown_path(path)} is of a survey with another {', '.join(differing) or 'setting'}: {begin}")
     return state
+
+
+def _whole(data: bytes) -> bytes:
+    """What stands behind its digest.
+
+    Raises:
+        ValueError: It was cut or changed.
+    """
+    digest, _, content = data.partition(b"\n")
+    if digest != digest_of(content).encode():
+        raise ValueError("cut or changed")
+    return content
 
 
 @dataclass(eq=False)

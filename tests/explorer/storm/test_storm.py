@@ -49,9 +49,8 @@ class Opened:
 
 
 PLANTED = {
-    "a key": ("MainScreen.action_scale", b"m"),
-    "a message": ("MainScreen.on_descendant_focus", b""),
-    "a screen that opens": ("HelpScreen.page", b"?"),
+    "the main screen": ("MainScreen.compose", b""),
+    "a widget of it": ("HeatMap.on_mount", b""),
     "the reading of keys": ("Parser.parse_mouse_code", b"\x1b[<0;5;5M"),
 }
 SCRIPT = """
@@ -59,7 +58,6 @@ import sys
 from tui_transformer.cli.main import main
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.driver import Parser
-from tui_transformer.explorer.shell.help import HelpScreen
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 
 def fail(*_, **__):

@@ -19,7 +19,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular, is_file
 from tui_transformer.text.files import shown_path
 
-LARGEST = 1 << 29
+LARGEST = 1 << 26
 LONGEST_SHAPE = 200
 """Letters of a shape that are looked at."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import isawaitable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from textual.app import App
 from textual.notifications import Notification, SeverityLevel
@@ -65,13 +65,24 @@ def say(app: App[Any], message: str, severity: SeverityLevel = "information") ->
     app.notify(visible(message), severity=severity, markup=False)
 
 
+@runtime_checkable
+class GoesOn(Protocol):
+    """An app that goes on after a mistake of its own; in others the error is raised."""
+
+    def goes_on(self, error: Exception) -> bool:
+        """Tell what could not be done; whether the program goes on."""
+
+
 @contextmanager
 def saying_what_fails(app: App[Any]) -> Iterator[None]:
-    """Say that a file could not be read, or that memory is short; the screen stays as it is."""
+    """Say that a file could not be read, that memory is short, or that the program made a mistake."""
     try:
         yield
     except (InputError, MemoryError) as error:
         say(app, str(error) or "not enough memory", "error")
+    except Exception as error:
+        if not isinstance(app, GoesOn) or not app.goes_on(error):
+            raise
 
 
 async def called(app: App[Any], function: Callable[..., Any], *arguments: Any, **named: Any) -> None:

@@ -1,0 +1,238 @@
+"""Mistakes of the program: it goes on where it can, and says what failed, where, and how to go on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from driving import NARROW, WIDE, Explorer, exploring
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.main.panes.sentence import SentencePane
+from tui_transformer.explorer.main.whole.pane import WholePane
+from tui_transformer.explorer.shell.asking import AT_ONCE, Requests
+from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.failures import MOST_TOLD
+from tui_transformer.explorer.shell.help import HelpScreen
+from tui_transformer.explorer.shell.message import MessageScreen
+from tui_transformer.explorer.widgets.careful import CarefulWidget
+from tui_transformer.explorer.widgets.drawn import DrawnWidget
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
+from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
+
+DRAWING = {
+    HeatMap: "render_line",
+    Legend: "render_line",
+    WholePane: "render_line",
+    HeadThumbnails: "render_line",
+    SentencePane: "render",
+    DrawnWidget: "render_line",
+}
+
+
+def failing(error: Exception):
+    def fail(*_, **__):
+        raise error
+
+    return fail
+
+
+@asynccontextmanager
+async def exploring_what_fails(size=NARROW, **options) -> AsyncIterator[Explorer]:
+    """An explorer of which a part may fail to draw itself."""
+    async with exploring(size, model="question", **options) as explorer:
+        yield explorer
+        explorer.app.failures.told.clear()
+
+
+async def told(explorer: Explorer, widget: type[Widget]) -> str:
+    """What is said once a widget was to be drawn anew."""
+    next(each for each in explorer.main.query(widget) if each.display and each.region).refresh()
+    await explorer.until(lambda: explorer.app.failures.told)
+    await explorer.handled()
+    (said,) = set(explorer.app.failures.told.values())
+    return said
+
+
+@pytest.mark.parametrize("widget", DRAWING)
+async def test_the_program_goes_on_where_a_widget_cannot_be_drawn(widget, monkeypatch, tmp_path: Path):
+    async with exploring_what_fails(WIDE, whole=widget is WholePane) as explorer:
+        await explorer.go("encoder.0.self_attention.weights")
+        monkeypatch.setattr(widget, DRAWING[widget], failing(RuntimeError("secret of the user")))
+        said = await told(explorer, widget)
+        assert "cannot be drawn: the program made a mistake (RuntimeError): please report it; a report is in" in said
+        assert "the rest goes on: go to another step, or leave with esc or q" in said
+        assert "secret" not in said
+        assert "\n" not in said
+        assert said in explorer.app.messages.text
+        assert len(list(tmp_path.rglob("tui-transformer-crash-*.txt"))) == 1
+        monkeypatch.undo()
+        await explorer.press("space")
+        assert explorer.stop == "encoder.0.self_attention.context"
+
+
+async def test_what_a_user_can_mend_is_said_in_the_pane_by_its_name(monkeypatch):
+    async with exploring_what_fails() as explorer:
+        await explorer.press("space")
+        title = explorer.main.query_one(MatrixPane).border_title
+        wrong = InputError("model.safetensors was cut while it was open: fetch \x1b[31m[red]it again")
+        monkeypatch.setattr(HeatMap, "render_line", failing(wrong))
+        said = await told(explorer, HeatMap)
+        assert said.startswith(f"{title} cannot be drawn: model.safetensors was cut while it was open: fetch ")
+        await explorer.shown("cannot be drawn: model.safetensors", "[red]it again")
+        assert "\x1b" not in explorer.text
+        monkeypatch.undo()
+        explorer.main.query_one(HeatMap).refresh()
+        await explorer.until(lambda: "where" in explorer.text)
+
+
+async def test_an_error_that_is_another_one_each_time_is_reported_so_often_only(tmp_path: Path):
+    async with exploring_what_fails() as explorer:
+        pane = explorer.main.query_one(MatrixPane)
+        for number in range(MOST_TOLD + 5):
+            assert "cannot be drawn" in explorer.app.undrawn(pane, RuntimeError(str(number)))
+        assert len(list(tmp_path.rglob("tui-transformer-crash-*.txt"))) == MOST_TOLD
+
+
+async def test_where_nobody_is_told_the_error_is_raised():
+    class Wrong(CarefulWidget):
+        def render_line(self, y: int) -> Strip:
+            raise RuntimeError("wrong")
+
+    class Other(App[None]):
+        def compose(self):
+            yield Wrong()
+
+    with pytest.raises(RuntimeError, match="wrong"):
+        async with Other().run_test() as pilot:
+            await pilot.pause()
+
+
+class Tool(ExplorerScreen[None]):
+    """A tool that makes no mistake."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("x", "wrong", "wrong")]
+
+    def compose(self) -> ComposeResult:
+        yield Static("the tool is there")
+
+    def action_wrong(self) -> None:
+        wrong()
+
+
+class WrongWidget(Static):
+    """A widget that ends with a mistake."""
+
+    def on_mount(self) -> None:
+        wrong()
+
+
+class Composing(Tool):
+    def compose(self) -> ComposeResult:
+        yield Static("half of it")
+        wrong()
+
+    def on_mount(self) -> None:
+        assert self.query_one(Static).size
+
+
+class Mounting(Tool):
+    def on_mount(self) -> None:
+        wrong()
+
+
+class Containing(Tool):
+    def compose(self) -> ComposeResult:
+        yield WrongWidget()
+
+
+class Drawing(Tool):
+    def compose(self) -> ComposeResult:
+        class Undrawn(Static):
+            def render(self) -> str:
+                raise RuntimeError("secret of the user")
+
+        yield Undrawn()
+
+
+def wrong(*_: object) -> None:
+    raise RuntimeError("secret of the user")
+
+
+async def failed(explorer: Explorer, tmp_path: Path) -> str:
+    """What is said once; the main screen answers."""
+    await explorer.until(lambda: explorer.app.failures.told and explorer.app.messages.text)
+    (said,) = explorer.app.failures.told.values()
+    assert "the program made a mistake (RuntimeError): please report it; a report is in" in said
+    assert "secret" not in said
+    assert said in explorer.app.messages.text
+    assert len(list(tmp_path.rglob("tui-transformer-crash-*.txt"))) == 1
+    return said
+
+
+@pytest.mark.parametrize("screen", [Composing, Mounting, Containing, Drawing])
+async def test_a_screen_that_cannot_be_shown_is_left_for_the_one_below(screen: type[Tool], tmp_path: Path):
+    results = list[object]()
+    async with exploring_what_fails() as explorer:
+        explorer.main.open(screen(), results.append)
+        said = await failed(explorer, tmp_path)
+        assert said.startswith(f"{screen.__name__.lower()} is closed again: ")
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
+        assert results == [None]
+        await explorer.press("space")
+        assert explorer.place[0] == 2
+        await explorer.keys("question_mark")
+        assert isinstance(explorer.app.screen, HelpScreen)
+
+
+async def test_a_screen_of_which_a_widget_ends_takes_those_over_it_along(tmp_path: Path):
+    async with exploring_what_fails() as explorer:
+        tool = Tool()
+        explorer.main.open(tool)
+        await explorer.handled()
+        tool.open(MessageScreen("Over", "text"))
+        await explorer.handled()
+        tool.mount(WrongWidget())
+        await failed(explorer, tmp_path)
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
+        await explorer.press("space")
+
+
+@pytest.mark.parametrize("how", ["key", "timer", "later", "work", "post"])
+async def test_what_a_screen_cannot_do_is_said_and_left_undone(how: str, tmp_path: Path):
+    async with exploring_what_fails() as explorer:
+        tool = Tool()
+        explorer.main.open(tool)
+        await explorer.handled()
+        if how == "key":
+            explorer.send("x")
+        elif how == "work":
+            Requests(tool, explorer.app.worker, lambda: None).ask("wrong", AT_ONCE + 1, wrong, wrong)
+        else:
+            {"timer": partial(tool.set_timer, 0.001), "later": tool.call_later, "post": explorer.app.post}[how](wrong)
+        assert (await failed(explorer, tmp_path)).startswith("not done: ")
+        assert explorer.app.screen is tool
+        await explorer.shown("the tool is there")
+        tool.set_timer(0.001, wrong)
+        await explorer.until(lambda: explorer.app.messages.text.count("not done") == 2)
+
+
+async def test_a_key_of_the_main_screen_that_cannot_be_done_loses_nothing(monkeypatch, tmp_path: Path):
+    async with exploring_what_fails() as explorer:
+        await explorer.press("space")
+        monkeypatch.setattr(type(explorer.main), "action_scale", wrong)
+        await explorer.keys("m")
+        assert (await failed(explorer, tmp_path)).startswith("not done: ")
+        await explorer.press("space")
+        assert explorer.place[0] == 3
