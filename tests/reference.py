@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,16 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 
 REFERENCES = Path(__file__).parent / "references"
+LEFT_OUT = object()
+
+
+def with_settings(folder: Path, family: str, **settings: object) -> Path:
+    """A copy of a reference checkpoint with other settings; those that are `LEFT_OUT` it does not have."""
+    shutil.copytree(REFERENCES / family, folder, dirs_exist_ok=True)
+    path = folder / "config.json"
+    config = json.loads(path.read_text()) | settings
+    path.write_text(json.dumps({key: value for key, value in config.items() if value is not LEFT_OUT}))
+    return folder
 
 
 @dataclass(frozen=True, eq=False)

@@ -70,6 +70,14 @@ class Case:
         """Fresh inputs on a backend."""
         return [given.on(backend).copy() for given in self.inputs]
 
+    def results(self, backend: Backend) -> list[Array]:
+        """The result, and the gradients of a random share of it, on the host."""
+        inputs = self.on(backend)
+        output = self.op.forward(backend, *inputs)
+        share = backend.floats(np.random.default_rng(4).standard_normal(output.shape))
+        slopes = self.op.backward(backend, share, output, *inputs)
+        return [backend.to_host(array) for array in (output, *slopes) if array is not None]
+
 
 def normal(rng: Rng, *shape: int) -> Given:
     return Given(rng.standard_normal((BATCH, *shape)))

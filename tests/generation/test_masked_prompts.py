@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, with_settings
 
 from tui_transformer.errors import InputError
 from tui_transformer.generation.rules import Rules
@@ -18,10 +17,8 @@ SETTINGS = Settings(max_new_tokens=4)
 
 
 def with_pad(folder: Path, name: str, pad: int) -> Model:
-    raw = json.loads((REFERENCES / name / "config.json").read_text()) | {"pad_token_id": pad}
-    (folder / "config.json").write_text(json.dumps(raw))
-    (folder / "model.safetensors").symlink_to(REFERENCES / name / "model.safetensors")
-    return Model.load(folder, device="cpu", dtype="float64")
+    """The reference with a pad ID of its own."""
+    return Model.load(with_settings(folder, name, pad_token_id=pad), device="cpu", dtype="float64")
 
 
 def test_padding_of_a_prompt_is_left_out_by_a_mask_and_by_the_pad_id(tmp_path):

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from reference import with_settings
 from safetensors.numpy import load_file, save_file
 from saved import INDEX, SHARDS
 
 from tui_transformer.model import Model
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Callable[..., Model]:
+    """A reference checkpoint with other settings, in float64."""
+
+    def load(family: str, **settings: object) -> Model:
+        return Model.load(with_settings(tmp_path, family, **settings), device="cpu", dtype="float64")
+
+    return load
 
 
 @pytest.fixture

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save_file
+from saved import checkpoint
 
 from tui_transformer.model import Model
 
@@ -101,10 +100,7 @@ def llama_tensors(config: Mapping[str, Any], *, biased: tuple[str, ...] = (), he
 
 
 def load(folder: Path, config: Mapping[str, Any], tensors: Tensors, dtype: str = "float64") -> Model:
-    folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(config))
-    save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, folder / "model.safetensors")
-    return Model.load(folder, device="cpu", dtype=dtype)
+    return Model.load(checkpoint(folder, config, tensors), device="cpu", dtype=dtype)
 
 
 def logits(model: Model) -> np.ndarray:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save_file
 
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
@@ -83,13 +81,6 @@ def worst_explanations(trace: Trace, cells: int = 3) -> dict[str, float]:
         )
         for name, shape in ((name, trace.program.shape(name)) for name in trace.program.by_name)
     }
-
-
-def checkpoint(folder: Path, config: Mapping[str, Any], tensors: Tensors) -> Path:
-    folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(config))
-    save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, folder / "model.safetensors")
-    return folder
 
 
 def random_tensors(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:

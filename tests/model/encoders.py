@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save_file
 
 Tensors = dict[str, np.ndarray]
 WORDS, ROWS, SEGMENTS, WIDTH, HEADS, INNER, LAYERS = 50, 20, 3, 24, 3, 40, 3
@@ -105,14 +102,6 @@ def named(tensors: Tensors, family: str, prefix: str | None = None) -> Tensors:
 
     left_out = "token_type" if family == "distilbert" else "none"
     return {rename(name): tensor for name, tensor in tensors.items() if left_out not in name}
-
-
-def write(folder: Path, config: Mapping[str, Any], tensors: Tensors) -> Path:
-    """A checkpoint folder."""
-    folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(config))
-    save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, folder / "model.safetensors")
-    return folder
 
 
 def tanh_gelu(x: np.ndarray) -> np.ndarray:

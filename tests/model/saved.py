@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -31,6 +33,14 @@ def refusal(where: str | Path) -> str:
     assert len(text.splitlines()) == 1
     assert len(text) < 400 + len(str(where))
     return text
+
+
+def checkpoint(folder: Path, config: Mapping[str, Any], tensors: Mapping[str, np.ndarray[Any, Any]]) -> Path:
+    """A folder with a configuration and tensors."""
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, folder / "model.safetensors")
+    return folder
 
 
 def write_raw(path: Path, tensors: dict[str, tuple[str, Any]]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from encoders import CONFIGS, ROWS, SEGMENTS, WIDTH, named, random_tensors, write
+from encoders import CONFIGS, ROWS, SEGMENTS, WIDTH, named, random_tensors
+from saved import checkpoint
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -12,7 +13,9 @@ from tui_transformer.model import Model
 
 @pytest.fixture
 def model(tmp_path) -> Model:
-    return Model.load(write(tmp_path, CONFIGS["bert"], named(random_tensors(), "bert")), device="cpu", dtype="float64")
+    return Model.load(
+        checkpoint(tmp_path, CONFIGS["bert"], named(random_tensors(), "bert")), device="cpu", dtype="float64"
+    )
 
 
 def test_the_embedding_is_the_norm_of_three_rows(model):
@@ -30,5 +33,5 @@ def test_as_many_tokens_as_positions_are_read(model):
 
 def test_a_model_without_padding_masks_nothing(tmp_path):
     config = CONFIGS["bert"] | {"pad_token_id": None}
-    model = Model.load(write(tmp_path, config, named(random_tensors(), "bert")), device="cpu")
+    model = Model.load(checkpoint(tmp_path, config, named(random_tensors(), "bert")), device="cpu")
     assert np.all(np.isfinite(model.trace(ids=[5, 0, 0])["encoder.0.self_attention.masked"]))

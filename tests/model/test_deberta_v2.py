@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
-import shutil
+from functools import partial
 
 import numpy as np
 import pytest
-from reference import REFERENCES
 
 from tui_transformer.engine.ops import Disentangle
 from tui_transformer.errors import InputError
-from tui_transformer.model import Model
 
 IDS = [2, 7, 9, 33, 12, 5, 8, 4]
 A = "encoder.1.self_attention"
 
 
 @pytest.fixture
-def changed(tmp_path):
+def changed(changed):
     """The reference checkpoint with other settings."""
-
-    def load(**settings: object) -> Model:
-        shutil.copytree(REFERENCES / "deberta-v2", tmp_path, dirs_exist_ok=True)
-        path = tmp_path / "config.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | settings))
-        return Model.load(tmp_path, device="cpu", dtype="float64")
-
-    return load
+    return partial(changed, "deberta-v2")
 
 
 def test_scores_are_the_sum_of_three_comparisons(changed):

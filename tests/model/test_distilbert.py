@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from encoders import CONFIGS, EPSILON, WIDTH, named, random_tensors, states, write
+from encoders import CONFIGS, EPSILON, WIDTH, named, random_tensors, states
+from saved import checkpoint
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -15,7 +16,7 @@ IDS = [4, 9, 2, 30, 49, 9]
 
 def distilbert(folder, tensors, **settings) -> Model:
     config = CONFIGS["distilbert"] | settings
-    return Model.load(write(folder, config, named(tensors, "distilbert")), device="cpu", dtype="float64")
+    return Model.load(checkpoint(folder, config, named(tensors, "distilbert")), device="cpu", dtype="float64")
 
 
 def sines() -> np.ndarray:

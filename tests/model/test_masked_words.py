@@ -25,8 +25,8 @@ from encoders import (
     silu,
     states,
     tanh_gelu,
-    write,
 )
+from saved import checkpoint
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -118,7 +118,7 @@ def test_explanations_give_the_stored_values(family, reference):
 
 
 def test_names_are_public_and_in_the_order_of_computation(tmp_path, family, tensors):
-    model = loaded(write(tmp_path, CONFIGS[family], named(tensors, family)))
+    model = loaded(checkpoint(tmp_path, CONFIGS[family], named(tensors, family)))
     text = re.sub(r"\bA\.", "encoder.0.self_attention.", re.sub(r"\bF\.", "encoder.0.feed_forward.", NAMES))
     wanted = [name for name in text.split() if family != "distilbert" or name != "embedding.segments"]
     later = tuple(f"encoder.{i}." for i in range(1, LAYERS))
@@ -126,7 +126,7 @@ def test_names_are_public_and_in_the_order_of_computation(tmp_path, family, tens
 
 
 def test_weights_are_stored_in_times_out(tmp_path, family, tensors):
-    trace = loaded(write(tmp_path, CONFIGS[family], named(tensors, family))).trace(ids=IDS)
+    trace = loaded(checkpoint(tmp_path, CONFIGS[family], named(tensors, family))).trace(ids=IDS)
     hidden = trace["encoder.2.feed_forward.hidden.weight"]
     assert hidden.shape == (WIDTH, INNER)
     assert np.array_equal(hidden, tensors["encoder.layer.2.intermediate.dense.weight"].T)
@@ -134,7 +134,7 @@ def test_weights_are_stored_in_times_out(tmp_path, family, tensors):
 
 
 def test_shapes_follow_the_configuration(tmp_path, family, tensors):
-    trace = loaded(write(tmp_path, CONFIGS[family], named(tensors, family))).trace(ids=IDS)
+    trace = loaded(checkpoint(tmp_path, CONFIGS[family], named(tensors, family))).trace(ids=IDS)
     n = len(IDS)
     assert trace["encoder.2.self_attention.weights"].shape == (HEADS, n, n)
     assert trace["encoder.2.feed_forward.activation"].shape == (n, INNER)
@@ -144,7 +144,7 @@ def test_shapes_follow_the_configuration(tmp_path, family, tensors):
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_other_sizes_and_activations_are_computed(tmp_path, family, tensors, activation):
-    model = loaded(write(tmp_path, changed(family, hidden_act=activation), named(tensors, family)))
+    model = loaded(checkpoint(tmp_path, changed(family, hidden_act=activation), named(tensors, family)))
     trace, function = model.trace(ids=IDS), ACTIVATIONS[activation]
     hidden = wanted_states(family, tensors, activation=function)
     np.testing.assert_allclose(trace["encoder.2.output"], hidden, rtol=0, atol=1e-10)
@@ -157,7 +157,7 @@ def test_other_sizes_and_activations_are_computed(tmp_path, family, tensors, act
 def test_a_head_of_its_own_is_used_whatever_the_file_says(tmp_path, family, tensors, tied):
     decoder = "cls.predictions.decoder.weight"
     own = tensors | {decoder: np.random.default_rng(1).normal(size=(WORDS, WIDTH))}
-    model = loaded(write(tmp_path, changed(family, tie_word_embeddings=tied), named(own, family)))
+    model = loaded(checkpoint(tmp_path, changed(family, tie_word_embeddings=tied), named(own, family)))
     wanted = logits(own, wanted_states(family, tensors), epsilon=EPSILON[family], table=decoder)
     np.testing.assert_allclose(model.trace(ids=IDS)["output.logits"], wanted, rtol=0, atol=1e-10)
 
@@ -166,7 +166,9 @@ def test_a_head_of_its_own_is_used_whatever_the_file_says(tmp_path, family, tens
 def test_a_tied_head_may_be_in_the_file_too_or_alone(tmp_path, family, tensors, only):
     table, decoder = "embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"
     twice = {name: tensor for name, tensor in tensors.items() if not (only and name == table)}
-    trace = loaded(write(tmp_path, CONFIGS[family], named(twice | {decoder: tensors[table]}, family))).trace(ids=IDS)
+    trace = loaded(checkpoint(tmp_path, CONFIGS[family], named(twice | {decoder: tensors[table]}, family))).trace(
+        ids=IDS
+    )
     assert "output.logits.weight" not in trace.program.weights
     wanted = logits(tensors, wanted_states(family, tensors), epsilon=EPSILON[family])
     np.testing.assert_allclose(trace["output.logits"], wanted, rtol=0, atol=1e-10)
@@ -175,14 +177,14 @@ def test_a_tied_head_may_be_in_the_file_too_or_alone(tmp_path, family, tensors, 
 def test_the_bias_of_the_head_may_lie_in_its_decoder(tmp_path, family, tensors):
     moved = dict(tensors)
     moved["cls.predictions.decoder.bias"] = moved.pop("cls.predictions.bias")
-    trace = loaded(write(tmp_path, CONFIGS[family], named(moved, family))).trace(ids=IDS)
+    trace = loaded(checkpoint(tmp_path, CONFIGS[family], named(moved, family))).trace(ids=IDS)
     assert np.array_equal(trace["output.logits.bias"], tensors["cls.predictions.bias"])
 
 
 def test_without_a_head_the_last_layer_is_the_end(tmp_path, family, tensors):
     encoder = {name: tensor for name, tensor in tensors.items() if not name.startswith("cls.")}
     extra = {"pooler.dense.weight": np.ones((2, 2)), "embeddings.position_ids": np.arange(20)[None]}
-    model = loaded(write(tmp_path, CONFIGS[family], named(encoder, family, prefix="") | extra))
+    model = loaded(checkpoint(tmp_path, CONFIGS[family], named(encoder, family, prefix="") | extra))
     trace = model.trace(ids=IDS)
     assert trace.names[-1] == "encoder.2.output"
     assert not any(name.startswith("output.") for name in (*trace.names, *trace.program.weights))
@@ -194,7 +196,7 @@ def test_old_names_of_norms_are_read(tmp_path, family, tensors):
     norms = re.compile(r"([Ll]ayer_?[Nn]orm)\.(weight|bias)$")
     old = {norms.sub(lambda m: f"{m[1]}.{'gamma' if m[2] == 'weight' else 'beta'}", name): new[name] for name in new}
     assert any("gamma" in name for name in old)
-    trace = loaded(write(tmp_path, CONFIGS[family], old)).trace(ids=IDS)
+    trace = loaded(checkpoint(tmp_path, CONFIGS[family], old)).trace(ids=IDS)
     np.testing.assert_allclose(trace["encoder.2.output"], wanted_states(family, tensors), rtol=0, atol=1e-10)
 
 
@@ -210,7 +212,7 @@ def test_a_missing_tensor_is_named_as_the_family_names_it(tmp_path, family, tens
     whole = named(tensors, family)
     name = next(name for name in whole if name.endswith(("intermediate.dense.weight", "lin1.weight")))
     with pytest.raises(InputError, match=rf"tensor {re.escape(name)} is missing"):
-        loaded(write(tmp_path, CONFIGS[family], {key: whole[key] for key in whole if key != name}))
+        loaded(checkpoint(tmp_path, CONFIGS[family], {key: whole[key] for key in whole if key != name}))
 
 
 @pytest.mark.parametrize(
@@ -230,14 +232,14 @@ def test_a_missing_tensor_is_named_as_the_family_names_it(tmp_path, family, tens
     ],
 )
 def test_what_is_not_computed_is_refused_by_name(tmp_path, family, tensors, settings, message):
-    folder = write(tmp_path, changed(family, **settings), named(tensors, family))
+    folder = checkpoint(tmp_path, changed(family, **settings), named(tensors, family))
     with pytest.raises(InputError, match=r"config\.json: ") as caught:
         loaded(folder)
     assert message in str(caught.value)
 
 
 def test_heads_that_do_not_divide_the_width_are_refused_by_the_names_of_the_file(tmp_path, family, tensors):
-    folder = write(tmp_path, changed(family, num_attention_heads=5), named(tensors, family))
+    folder = checkpoint(tmp_path, changed(family, num_attention_heads=5), named(tensors, family))
     keys = "dim 24 is not divisible by n_heads" if family == "distilbert" else "hidden_size 24 is not .* num_attention"
     with pytest.raises(InputError, match=keys):
         loaded(folder)
@@ -245,8 +247,8 @@ def test_heads_that_do_not_divide_the_width_are_refused_by_the_names_of_the_file
 
 def test_settings_at_the_value_that_is_computed_are_read(tmp_path, family, tensors):
     settings = {"is_decoder": False, "position_embedding_type": "absolute", "pruned_heads": {}, "use_cache": True}
-    folder = write(tmp_path, changed(family, **settings), named(tensors, family))
-    plain = write(tmp_path / "plain", CONFIGS[family], named(tensors, family))
+    folder = checkpoint(tmp_path, changed(family, **settings), named(tensors, family))
+    plain = checkpoint(tmp_path / "plain", CONFIGS[family], named(tensors, family))
     assert loaded(folder).config == loaded(plain).config
 
 
@@ -258,7 +260,7 @@ def test_only_the_tensors_tell_whether_there_is_a_head(family):
 
 
 def test_padding_changes_nothing_for_the_tokens(tmp_path, family, tensors):
-    model = loaded(write(tmp_path, CONFIGS[family], named(tensors, family)))
+    model = loaded(checkpoint(tmp_path, CONFIGS[family], named(tensors, family)))
     pad_id = model.config.pad_id
     batch = model.trace(ids=[IDS, [*IDS[:4], pad_id, pad_id]])["output.logits"]
     np.testing.assert_allclose(batch[0], model.trace(ids=IDS)["output.logits"], rtol=0, atol=1e-12)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
+from pathlib import Path
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, with_settings
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
@@ -60,12 +60,9 @@ def test_a_padded_sentence_of_a_decoder_is_what_it_is_alone(decoder, left):
     np.testing.assert_allclose(weights[:, at, at], alone["decoder.0.self_attention.weights"], atol=1e-12)
 
 
-def with_pad(folder, name: str, pad: int) -> Model:
+def with_pad(folder: Path, name: str, pad: int) -> Model:
     """The reference with a pad ID of its own."""
-    raw = json.loads((REFERENCES / name / "config.json").read_text()) | {"pad_token_id": pad}
-    (folder / "config.json").write_text(json.dumps(raw))
-    (folder / "model.safetensors").symlink_to(REFERENCES / name / "model.safetensors")
-    return Model.load(folder, device="cpu", dtype="float64")
+    return Model.load(with_settings(folder, name, pad_token_id=pad), device="cpu", dtype="float64")
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "opt"])

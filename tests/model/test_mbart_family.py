@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-
 import numpy as np
 import pytest
-from reference import REFERENCES
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
 IDS, DECODER_IDS = [4, 5, 7, 3, 11], [2, 8, 9]
-
-
-@pytest.fixture
-def changed(tmp_path):
-    """A reference checkpoint with other settings."""
-
-    def load(family: str, **settings: object) -> Model:
-        shutil.copytree(REFERENCES / family, tmp_path, dirs_exist_ok=True)
-        path = tmp_path / "config.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | settings))
-        return Model.load(tmp_path, device="cpu", dtype="float64")
-
-    return load
 
 
 @pytest.mark.parametrize("family", ["mbart", "m2m_100", "pegasus"])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import shutil
+from functools import partial
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import LEFT_OUT
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -17,17 +16,9 @@ SLIDING, FULL = "sliding_attention", "full_attention"
 
 
 @pytest.fixture
-def changed(tmp_path):
+def changed(changed):
     """The reference checkpoint with other settings."""
-
-    def load(**settings: object) -> Model:
-        shutil.copytree(REFERENCES / "modernbert", tmp_path, dirs_exist_ok=True)
-        path = tmp_path / "config.json"
-        config = json.loads(path.read_text()) | settings
-        path.write_text(json.dumps({key: value for key, value in config.items() if value != "left out"}))
-        return Model.load(tmp_path, device="cpu", dtype="float64")
-
-    return load
+    return partial(changed, "modernbert")
 
 
 def farthest_keys(model: Model) -> list[int]:
@@ -42,7 +33,7 @@ def test_a_local_layer_sees_half_of_its_window_on_either_side(changed):
 
 
 def test_old_files_say_how_often_a_layer_is_global_and_name_both_thetas(changed):
-    old = {"layer_types": "left out", "rope_parameters": "left out"}
+    old = {"layer_types": LEFT_OUT, "rope_parameters": LEFT_OUT}
     model = changed(**old, global_attn_every_n_layers=1, global_rope_theta=500.0)
     assert farthest_keys(model) == [7, 7]
     assert (model.config.full_rope.rope_theta, model.config.local_rope.rope_theta) == (500.0, 10000.0)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
+from functools import partial
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, with_settings
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -18,14 +18,7 @@ IDS = [2, 7, 9, 33, 12, 5]
 @pytest.fixture
 def folder_of(tmp_path):
     """A reference checkpoint with other settings."""
-
-    def changed(family: str, **settings: object):
-        shutil.copytree(REFERENCES / family, tmp_path, dirs_exist_ok=True)
-        path = tmp_path / "config.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | settings))
-        return tmp_path
-
-    return changed
+    return partial(with_settings, tmp_path)
 
 
 def loaded(where) -> Model:

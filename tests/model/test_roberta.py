@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from encoders import CONFIGS, ROWS, named, random_tensors, write
+from encoders import CONFIGS, ROWS, named, random_tensors
+from saved import checkpoint
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
 
 def roberta(folder, **settings) -> Model:
-    return Model.load(write(folder, CONFIGS["roberta"] | settings, named(random_tensors(), "roberta")), device="cpu")
+    return Model.load(
+        checkpoint(folder, CONFIGS["roberta"] | settings, named(random_tensors(), "roberta")), device="cpu"
+    )
 
 
 @pytest.mark.parametrize("pad", [0, 1, 3])

@@ -9,8 +9,8 @@ from tui_transformer.model import Model
 from tui_transformer.model.targets import (
     default_targets,
     has_loss,
-    looks_ahead,
     own_answer,
+    predicts_next,
     read_targets,
     written_targets,
 )
@@ -25,7 +25,7 @@ def test_a_causal_model_predicts_the_next_token_and_any_other_its_own():
     decoder, encoder = Model.load("decoder").program(4), Model.load("encoder").program(4)
     assert default_targets(decoder, (4, 5, 6, 7)) == (5, 6, 7, -1)
     assert default_targets(encoder, (4, 5, 6, 7)) == (4, 5, 6, 7)
-    assert (looks_ahead(decoder), looks_ahead(encoder)) == (True, False)
+    assert (predicts_next(decoder), predicts_next(encoder)) == (True, False)
 
 
 def test_the_own_answer_of_a_model_is_the_likeliest_token_at_the_first_position(encoder):

@@ -17,8 +17,6 @@ from tui_transformer.engine.ops import ExpertWeights
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 
-ROUTER = "router"
-
 
 @dataclass(frozen=True, eq=False)
 class ExpertLoad:

@@ -21,7 +21,7 @@ from tui_transformer.engine.loss import NOT_COUNTED
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.generation.sampling import LARGEST_TEMPERATURE
-from tui_transformer.model.targets import default_targets, looks_ahead
+from tui_transformer.model.targets import default_targets, predicts_next
 
 
 @dataclass(frozen=True)
@@ -121,6 +121,6 @@ def text_targets(trace: Trace, ids: Sequence[int]) -> list[int]:
     """
     program = trace.program
     real = real_tokens(trace, program.axes(LOGITS)[0]).tolist()
-    predicted = [*real[1:], False] if looks_ahead(program) else real
+    predicted = [*real[1:], False] if predicts_next(program) else real
     targets = zip(default_targets(program, ids), real, predicted, strict=True)
     return [target if here and there else NOT_COUNTED for target, here, there in targets]

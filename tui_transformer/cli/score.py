@@ -17,7 +17,7 @@ from tui_transformer.engine.loss import NOT_COUNTED
 from tui_transformer.engine.program import LABEL
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.model.targets import looks_ahead
+from tui_transformer.model.targets import predicts_next
 from tui_transformer.report.explained import finite
 
 COLUMNS = ("position", "of", "id", "word", "rank", "probability", "log_probability", "cross_entropy", "perplexity")
@@ -74,7 +74,7 @@ def _row_of_all(scored: Score) -> tuple[Value, ...]:
 
 def _note(session: Session, request: Request) -> str:
     """What the numbers are of."""
-    ahead = looks_ahead(session.trace.program)
+    ahead = predicts_next(session.trace.program)
     how = "each token from those before it" if ahead else "each token where it stands, which the model sees"
     smoothed = f" · label smoothing {request.label_smoothing:g}" if request.label_smoothing else ""
     return f"{how} · nats · softmax({LOGITS} ÷ {request.temperature:g}){smoothed}"

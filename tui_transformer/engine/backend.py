@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,6 @@ Array = Any
 """An array of the backend: numpy.ndarray or cupy.ndarray."""
 
 Host = npt.NDArray[Any]
-DeviceChoice = Literal["auto", "cpu", "gpu"]
 DTYPES = ("float32", "float64")
 POOL = Pool()
 

@@ -192,7 +192,7 @@ class Computation:
 
     def _operands(self, step: Step, values: Mapping[str, Array]) -> tuple[Array, ...]:
         """Inputs of a step; of a large table in a file only the rows that are looked up."""
-        if step.op.looks_up and self._apart(step.inputs[1]):
+        if step.op.is_lookup and self._apart(step.inputs[1]):
             ids, table = step.inputs
             return self.weights.looked_up(table, self.program.shape(table), self._value(ids, values))
         if step.op.sparse and step.op.idle(chosen := self._value(step.inputs[-1], values)):

@@ -14,7 +14,6 @@ from tui_transformer.engine.names import one
 from tui_transformer.engine.ops import Op
 
 Grain = Literal["operation", "sublayer", "layer"]
-GRAINS: tuple[Grain, ...] = ("operation", "sublayer", "layer")
 Role = Literal["", "norm", "residual"]
 PROBABILITIES = "output.probabilities"
 LABEL = "label"

@@ -22,7 +22,7 @@ def has_loss(program: Program) -> bool:
     return LOGITS in program.by_name
 
 
-def looks_ahead(program: Program) -> bool:
+def predicts_next(program: Program) -> bool:
     """Whether a prediction is of the next token: the sequence that is predicted has a causal mask."""
     return any(isinstance(step.op, Mask) and step.op.causal for step in program.steps)
 
@@ -32,7 +32,7 @@ def default_targets(program: Program, ids: Sequence[int]) -> Ids:
 
     Nothing follows the last position of a causal model, so it is not counted.
     """
-    return (*ids[1:], NOT_COUNTED) if looks_ahead(program) else tuple(ids)
+    return (*ids[1:], NOT_COUNTED) if predicts_next(program) else tuple(ids)
 
 
 def own_answer(trace: Trace) -> Ids:

@@ -84,8 +84,8 @@ class Text:
     @cached_property
     def attentions(self) -> tuple[Attention, ...]:
         """The attention steps of those layers."""
-        return tuple(each for each in attentions(self.trace.program) if self.looks_at(each.layer))
+        return tuple(each for each in attentions(self.trace.program) if self.covers(each.layer))
 
-    def looks_at(self, layer: int) -> bool:
+    def covers(self, layer: int) -> bool:
         """Whether a layer is looked at."""
         return self.layers is None or layer in self.layers

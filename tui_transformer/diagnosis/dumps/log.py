@@ -82,15 +82,6 @@ def _base(name: str) -> str:
     return re.sub(r" \(\d+\)$", "", name)
 
 
-def read_log(path: Path) -> Dump:
-    """The matrices of a text, each under the line before it.
-
-    Raises:
-        InputError: It is no text, too large, or has no numbers.
-    """
-    return log_of(path, read_text(path))
-
-
 def read_text(path: Path) -> str:
     """A text file.
 
@@ -107,7 +98,11 @@ def read_text(path: Path) -> str:
 
 
 def log_of(path: Path, text: str) -> Dump:
-    """The matrices of a text."""
+    """The matrices of a text, each under the line before it.
+
+    Raises:
+        InputError: It has no numbers under a heading, or rows of different lengths alone.
+    """
     reading = Reading()
     for line in text.splitlines():
         words = row(line)

@@ -25,7 +25,7 @@ class Op(ABC):
         overwrites: `forward` can write its result over its first input.
         signed: Values lie on both sides of 0, so a diverging palette fits.
         integer: Values are whole numbers.
-        looks_up: The first input names the rows of the second that are read; no others matter.
+        is_lookup: The first input names the rows of the second that are read; no others matter.
         sparse: The last input says which rows are computed; the others are 0. See `idle`.
         undone_from: Places of the inputs whose values `backward` reads, and `RESULT` where it reads the result; the
             others may be gone by then, and are None. By default it reads everything.
@@ -36,7 +36,7 @@ class Op(ABC):
     overwrites: ClassVar[bool] = False
     signed: ClassVar[bool] = True
     integer: ClassVar[bool] = False
-    looks_up: ClassVar[bool] = False
+    is_lookup: ClassVar[bool] = False
     sparse: ClassVar[bool] = False
     undone_from: ClassVar[tuple[int, ...] | None] = None
     chain: ClassVar[tuple[str, ...]] = ()

@@ -22,7 +22,7 @@ class Embed(Op):
     Inputs: IDs (n), table (v × d). Result: n × d. IDs must lie inside the table; that is checked where they enter.
     """
 
-    looks_up: ClassVar[bool] = True
+    is_lookup: ClassVar[bool] = True
     undone_from: ClassVar[tuple[int, ...]] = (0, 1)
     chain: ClassVar[tuple[str, ...]] = ("none", "Σ ∂y of the rows with this ID · scale")
     scale: float = 1.0

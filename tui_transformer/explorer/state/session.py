@@ -23,7 +23,7 @@ from tui_transformer.guide.texts import Stop
 from tui_transformer.learning.answering import answers_first
 from tui_transformer.model import Model
 from tui_transformer.model.framing import PLAIN
-from tui_transformer.model.targets import Ids, default_targets, has_loss, looks_ahead, own_answer
+from tui_transformer.model.targets import Ids, default_targets, has_loss, own_answer, predicts_next
 from tui_transformer.report.comparison import Comparison, compare_traces
 from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.samples import sample_sentence
@@ -93,7 +93,7 @@ class Session(Sentences):
     @property
     def answers_once(self) -> bool:
         """Whether by default only the model's own answer is a target: nothing else in the sentence can be one."""
-        alone = len(self.predicted) == 1 and looks_ahead(self.base.program)
+        alone = len(self.predicted) == 1 and predicts_next(self.base.program)
         return alone or answers_first(self.model.folder)
 
     @property

@@ -22,7 +22,7 @@ from tui_transformer.engine.targets import KINDS
 def _neurons(text: Text) -> Iterator[Reading]:
     for sublayer, (step,) in KINDS["neuron"].places(text.trace.program).items():
         place = _place(sublayer, "neurons", NEURON)
-        if text.looks_at(place.layer):
+        if text.covers(place.layer):
             values, tokens = _of_real_tokens(text, step)
             yield Reading.of_tokens(place, values.T, tokens)
 
@@ -30,7 +30,7 @@ def _neurons(text: Text) -> Iterator[Reading]:
 def _context(text: Text) -> Iterator[Reading]:
     for sublayer, (step,) in KINDS["head"].places(text.trace.program).items():
         place = _place(sublayer, "context", HEAD)
-        if text.looks_at(place.layer):
+        if text.covers(place.layer):
             values, tokens = _of_real_tokens(text, step)
             norms = np.sqrt(np.square(values, dtype=np.float64).sum(axis=-1))
             yield Reading.of_tokens(place, norms, tokens)

@@ -29,7 +29,7 @@ def _readings(text: Text) -> Iterator[Reading]:
     depth = (~stays).sum(axis=0)[None].astype(np.float64)
     yield Reading.of_tokens(Place(PART, WHOLE, "lens:depth", MODEL), depth, np.asarray(positions))
     for at, place in enumerate(lens.depths):
-        if text.looks_at(place.layer):
+        if text.covers(place.layer):
             share = same[at][None].astype(np.float64)
             yield Reading.of_tokens(Place(PART, place.layer, "lens:agreement", MODEL), share, np.asarray(positions))
 

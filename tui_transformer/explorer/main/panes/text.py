@@ -24,7 +24,7 @@ from tui_transformer.explorer.state.session import LOSS, PROBABILITIES, TEXT, Se
 from tui_transformer.explorer.tools.generate.wording import WINDOW, token_text
 from tui_transformer.learning.answering import answers_first
 from tui_transformer.model import Model
-from tui_transformer.model.targets import looks_ahead
+from tui_transformer.model.targets import predicts_next
 from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.display import cells, fit, visible
 from tui_transformer.text.encoding import Encoding
@@ -84,7 +84,7 @@ def ending(session: Session, report: Report, temperature: float = 1.0) -> Ending
     if session.model.tokenizer is None:
         raise ValueError("this stop is only there where the model has words")
     tokenizer = target_tokenizer(session.model.tokenizer) if session.model.has_decoder else session.model.tokenizer
-    first, ahead = answers_first(session.model.folder), looks_ahead(trace.program)
+    first, ahead = answers_first(session.model.folder), predicts_next(trace.program)
     size = trace.program.shape(PROBABILITIES)[0]
     places = range(max(size - MOST_ROWS, 0), size) if ahead else range(1 if first else min(size, MOST_ROWS))
     found = _likely(trace, places, temperature, report)

@@ -23,7 +23,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.reader import Reader
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.generate.wording import token_texts
-from tui_transformer.model.targets import looks_ahead
+from tui_transformer.model.targets import predicts_next
 from tui_transformer.text.display import fit, visible
 
 MOST = 500
@@ -120,14 +120,14 @@ class ScoreScreen(Reader):
         return Content("\n").join([self._text(), Content(""), *self._sums(), Content(""), *self._lines()])
 
     def _text(self) -> Content:
-        ids, ahead = self.session.predicted, looks_ahead(self.session.trace.program)
+        ids, ahead = self.session.predicted, predicts_next(self.session.trace.program)
         known = {token.position + ahead: token for token in self.scored.tokens}
         parts = zip(token_texts(self.session.model, ids), map(known.get, range(len(ids))), strict=True)
         return Content("").join(Content.styled(visible(text), _shade(token)) for text, token in parts)
 
     def _sums(self) -> list[Content]:
         scored, count = self.scored, len(self.scored.tokens)
-        sees = "" if looks_ahead(self.session.trace.program) else " · the model sees each token that it is scored on"
+        sees = "" if predicts_next(self.session.trace.program) else " · the model sees each token that it is scored on"
         lines = (
             f"ln p of the text {scored.log_probability:.4f} nats · {count:,} tokens{sees}",
             f"cross-entropy {scored.cross_entropy:.4f} nats, {scored.cross_entropy / math.log(2):.4f} bits a token",

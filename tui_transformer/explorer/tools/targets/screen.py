@@ -17,7 +17,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS, Session
-from tui_transformer.model.targets import Ids, looks_ahead, read_targets, written_targets
+from tui_transformer.model.targets import Ids, predicts_next, read_targets, written_targets
 from tui_transformer.text.display import visible
 
 MOST_PAIRS = 24
@@ -107,4 +107,4 @@ def _default(session: Session) -> str:
     """What the targets are unless a person says otherwise."""
     if session.answers_once:
         return OWN
-    return NEXT if looks_ahead(session.base.program) else SAME
+    return NEXT if predicts_next(session.base.program) else SAME
