@@ -62,8 +62,8 @@ def test_a_model_without_vectors_and_options_that_say_other_sentences_are_refuse
     other = run("similar", "a", "b", "--model", str(REFERENCES / "bert"))
     assert other.code == 1
     assert "makes no vector of a sentence" in other.err.splitlines()[-1]
-    beside = run("similar", "a dog", "a cat", "--text", "the", *model(folder))
-    assert (beside.code, len(beside.err.splitlines())) == (2, 1)
+    twice = run("similar", "a dog", "a cat", "--text", "the", *model(folder))
+    assert (twice.code, len(twice.err.splitlines())) == (2, 1)
 
 
 def test_without_a_model_the_first_on_this_computer_is_taken(run: Run, folder: Path, monkeypatch) -> None:

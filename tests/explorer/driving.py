@@ -192,7 +192,7 @@ async def exploring(
         more = {} if budget is None else {"budget": budget}
         given = None if ids is None else tuple(ids)
         session = open_session(ModelOptions(**options, **more), text, given, decoder_text=decoder_text)
-    app = ExplorerApp(session, preferences or Preferences(), look=ViewState(whole=whole))
+    app = ExplorerApp(session, preferences or Preferences(), view=ViewState(whole=whole))
     async with app.run_test(size=size, notifications=True) as pilot:
         explorer = Explorer(pilot, app)
         await explorer.until(lambda: len(app.screen_stack) > 1)

@@ -183,16 +183,16 @@ def _sides(flags: Flags, first: str, second: str | None) -> tuple[Side, Side]:
     return a, _computed(flags, held) if second is None else _side(flags, second, held)
 
 
-def _other(flags: Flags, where: str, beside: Computed) -> Computed:
+def _other(flags: Flags, where: str, one: Computed) -> Computed:
     """The second of two models, on the tokens of the first: a file of the same model may have no vocabulary.
 
     Raises:
         InputError: It cuts the sentence otherwise, so that nothing can be compared.
     """
     flags = dataclasses.replace(flags, model=where)
-    if flags.text is None or beside.trace.batch != 1 or flags.text_pair is not None:
+    if flags.text is None or one.trace.batch != 1 or flags.text_pair is not None:
         return _computed(flags, Inputs())
-    ids = tuple(int(each) for each in np.ravel(beside.trace["tokens"]))
+    ids = tuple(int(each) for each in np.ravel(one.trace["tokens"]))
     other = flags.options().load()
     if other.tokenizer is not None and (own := other.encode(flags.sentence or "", cut=flags.cut).ids) != ids:
         raise InputError(f"{where} cuts the sentence into {len(own)} other tokens than the first model's {len(ids)}")

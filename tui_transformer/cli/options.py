@@ -211,7 +211,7 @@ class Flags:
         from tui_transformer.model.reading import Reading
 
         if self.text_pair is not None:
-            return Reading(self.sentence, pair=self.text_pair, **self._beside())
+            return Reading(self.sentence, pair=self.text_pair, **self._mask_and_decoder())
         rows: tuple[str | tuple[int, ...], ...] = tuple(self.token_rows() or self.text or otherwise or ())
         if self.item >= max(len(rows), 1):
             count = f"are {len(rows)} sentences, from 0" if len(rows) > 1 else "is 1 sentence, 0"
@@ -221,9 +221,9 @@ class Flags:
         several: dict[str, Any] = {"batch": rows, "item": self.item} if len(rows) > 1 else {}
         if self.mask is not None and (several or self.pad_to is not None):
             raise UsageError("--mask is of one sentence without --pad-to: padding makes its own")
-        return Reading(text, ids, **self._beside(), **several)
+        return Reading(text, ids, **self._mask_and_decoder(), **several)
 
-    def _beside(self) -> dict[str, Any]:
+    def _mask_and_decoder(self) -> dict[str, Any]:
         decoder_ids = self.decoder_token_ids()
         return {"mask": self.token_mask(), "decoder_text": self.decoder_text, "decoder_ids": decoder_ids}
 

@@ -81,7 +81,7 @@ class ExplorerApp(App[None]):
         told: Lecture | None = None,
         opens: Callable[[Port], None] | None = None,
         *,
-        look: ViewState | None = None,
+        view: ViewState | None = None,
     ) -> None:
         """Explore a session from a position (by default the first).
 
@@ -92,7 +92,7 @@ class ExplorerApp(App[None]):
             says: Something about it.
             told: What leads through it.
             opens: Opens a tool over it.
-            look: How it is looked at first, instead of as the preferences say.
+            view: How it is looked at first, instead of as the preferences say.
         """
         super().__init__()
         self.worker = Worker(self.post)
@@ -104,7 +104,7 @@ class ExplorerApp(App[None]):
         self.frame = Frame(self.console._color_system or ColorSystem.TRUECOLOR)
         self._session, self._preferences = session, preferences
         self._at, self._says, self._told, self._opens = at, says, told, opens
-        self._look = look or ViewState(whole=None if preferences.whole and at is None else False)
+        self._view = view or ViewState(whole=None if preferences.whole and at is None else False)
         for theme in THEMES:
             self.register_theme(theme)
         wanted = (preferences.theme, os.environ.get("TEXTUAL_THEME"), THEMES[0].name)
@@ -204,7 +204,7 @@ class ExplorerApp(App[None]):
             loop.add_signal_handler(number, self.exit, None, 128 + number)
         loop.set_default_executor(ThreadPoolExecutor(1, "background"))  # asyncio's own makes a thread for each work
         self.set_keymap(dict(self.keymap))
-        main = MainScreen(self._session, self.worker, self.background, self._look, self._at)
+        main = MainScreen(self._session, self.worker, self.background, self._view, self._at)
         self.push_screen(main)
         if self._told is not None:
             self.call_after_refresh(main.parts.tour.follow, self._told)

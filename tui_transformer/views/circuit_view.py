@@ -11,7 +11,7 @@ from tui_transformer.analysis.composition import Path
 from tui_transformer.engine.backend import Host
 from tui_transformer.views.view import Axis, ScaleKind, Values, View
 
-MATRICES: Mapping[str, tuple[str, Callable[[Circuit], Host]]] = {
+HEAD_MATRICES: Mapping[str, tuple[str, Callable[[Circuit], Host]]] = {
     "OV": ("W_V W_O: what a token that is attended to writes", lambda head: head.ov),
     "QK": ("W_Q W_Kᵀ: which tokens attend to which", lambda head: head.qk),
     "Q": ("W_Q", lambda head: head.query),
@@ -30,7 +30,7 @@ def head_name(head: Circuit) -> str:
 
 def circuit_view(head: Circuit, which: str) -> View:
     """A matrix of a head."""
-    formula, make = MATRICES[which]
+    formula, make = HEAD_MATRICES[which]
     values = make(head)
     name = f"circuits.{head.attention.stack}.{head_name(head)}.{which}"
     return _view(name, formula, values, ("row", str), ("column", str), "diverging")

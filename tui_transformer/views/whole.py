@@ -36,7 +36,7 @@ ENDS = ("output", "residual")
 ANSWER = frozenset({"output.logits", "output.capped", "output.probabilities"})
 """Steps that are drawn as one box, the most likely words."""
 
-BESIDE = frozenset({"key", "value", "gate"})
+SAME_INPUT = frozenset({"key", "value", "gate"})
 """Boxes that are made from the same input as the box before them: no arrow leads from one to the other."""
 
 SHARED_EXPERT = ".shared."
@@ -187,7 +187,7 @@ def _outside_layers(band: str) -> bool:
 
 
 def _sign(band: str, box: str, *, first: bool) -> Sign:
-    if first or box in BESIDE:
+    if first or box in SAME_INPUT:
         return ""
     return _EMBEDDING_SIGNS.get(box.rpartition(".")[2], "▸") if band.endswith("embedding") else "▸"
 

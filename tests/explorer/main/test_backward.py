@@ -368,7 +368,7 @@ def test_gradients_of_the_session_are_those_of_its_trace():
     assert gradients(trace, [[1, 2]]).values["output.logits"].shape == (2, 8)
 
 
-async def test_the_strip_of_heads_shows_gradients_where_they_are_shown_alone():
+async def test_the_pictures_of_heads_shows_gradients_where_they_are_shown_alone():
     async with exploring(WIDE) as explorer:
         await backward(explorer, SCALED)
         strip = explorer.main.query_one(HeadThumbnails)

@@ -8,7 +8,7 @@ from driving import NARROW, WIDE, exploring
 from tui_transformer.engine.computation import Computation
 from tui_transformer.explorer.main.scene import WORD_ROWS, first_tile, scene_cost
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.shell.asking import AT_ONCE
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.views.step_view import Place, view_of
 

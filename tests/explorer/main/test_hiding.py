@@ -75,7 +75,7 @@ async def test_the_cell_says_what_is_stored_and_what_is_drawn(tmp_path):
         assert (left.value, left.note) == (0, "key hidden")
 
 
-async def test_the_strip_of_heads_leaves_the_same_tokens_out(tmp_path):
+async def test_the_pictures_of_heads_leaves_the_same_tokens_out(tmp_path):
     async with exploring(WIDE, text=TEXT, vocab=words(tmp_path)) as explorer:
         explorer.parts.port.go(Position(WEIGHTS, Place(0, 1, 1)))
         await explorer.press("i")

@@ -50,8 +50,8 @@ def test_what_fits_in_the_widest_terminal_with_one_pane_is_given_its_columns_eve
                 found = given_way(layout, Size(width, 40), Need(columns, 10), whole=whole, heads=True)
                 side = 0 if "-alone" in found else 36 if "-slim" in found else 44
                 steps = 0 if "-broad" in found else 26 if "-slim" in found else 32
-                beside = (width * 2 // 5 if not found else side) if whole else side + steps
-                assert columns <= width - beside
+                others = (width * 2 // 5 if not found else side) if whole else side + steps
+                assert columns <= width - others
 
 
 def test_heads_and_chart_give_way_to_rows_one_after_the_other():

@@ -12,10 +12,10 @@ from textual.app import App
 from textual.widget import Widget
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.asking import AT_ONCE, draw_together
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.message import MessageScreen
 from tui_transformer.explorer.shell.pick import PickScreen
+from tui_transformer.explorer.shell.requests import AT_ONCE, draw_together
 from tui_transformer.explorer.tools.lens.screen import LensScreen
 
 

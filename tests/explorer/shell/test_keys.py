@@ -18,7 +18,7 @@ from tui_transformer import explorer as package
 from tui_transformer.explorer.shell.actions import ACTIONS, FOCUSED, OVERVIEW, SCREENS
 from tui_transformer.explorer.shell.key_table import key_table, spelled
 from tui_transformer.explorer.shell.keys import KEYS, UNBOUND, Action
-from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.explorer.shell.preferences import RENAMED, Preferences, read_preferences
 from tui_transformer.guide.texts import help_text
 
 ROOT = Path(package.__file__).parents[2]
@@ -97,6 +97,15 @@ async def test_a_key_that_is_given_to_a_meaning_works_on_every_screen_and_is_sho
         assert explorer.stop != layer
         await explorer.press("v")
         assert "ctrl+e finds a word" in explorer.text
+
+
+def test_a_file_may_give_keys_to_an_action_by_the_name_that_it_had_before(tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_text('[keys]\n"beside" = "j"\n')
+    assert read_preferences(file).keys["overlay"] == "j"
+    file.write_text('[keys]\n"beside" = "j"\n"overlay" = "J"\n')
+    assert read_preferences(file).keys["overlay"] == "J"
+    assert set(RENAMED.values()) <= set(KEYS)
 
 
 # What is written about keys

@@ -15,7 +15,7 @@ Shows = Callable[[App[Any], str], Awaitable[None]]
 UNIT = Scale("sequential", 0.0, 1.0)
 
 
-class StripApp(App[None]):
+class HeadsApp(App[None]):
     def __init__(self, heads: int, side: int = 6, selected: int = 0, scale: Scale = UNIT) -> None:
         super().__init__()
         self.tiles = [np.full((side, side), head / max(heads - 1, 1)) for head in range(heads)]
@@ -34,7 +34,7 @@ class StripApp(App[None]):
 
 
 async def test_heads_are_numbered_and_the_selected_one_marked(screen_text: ScreenText) -> None:
-    app = StripApp(8, selected=5)
+    app = HeadsApp(8, selected=5)
     async with app.run_test(size=(80, 10)):
         lines = screen_text(app).splitlines()
         assert lines[0].split() == ["0", "1", "2", "3", "4", "▸5", "6", "7"]
@@ -43,14 +43,14 @@ async def test_heads_are_numbered_and_the_selected_one_marked(screen_text: Scree
 
 
 async def test_keys_choose_heads_and_stop_at_the_ends() -> None:
-    app = StripApp(3)
+    app = HeadsApp(3)
     async with app.run_test(size=(80, 10)) as pilot:
         await pilot.press("left", "right", "l", "right", "h", "home", "end")
         assert app.chosen == [1, 2, 1, 0, 2]
 
 
 async def test_heads_that_do_not_fit_scroll_into_view(screen_text: ScreenText) -> None:
-    app = StripApp(32)
+    app = HeadsApp(32)
     async with app.run_test(size=(40, 10)) as pilot:
         assert "▸0" in screen_text(app)
         await pilot.press("end")
@@ -60,7 +60,7 @@ async def test_heads_that_do_not_fit_scroll_into_view(screen_text: ScreenText) -
 
 
 async def test_a_click_chooses_the_head_under_it() -> None:
-    app = StripApp(8)
+    app = HeadsApp(8)
     async with app.run_test(size=(80, 10)) as pilot:
         await pilot.click(HeadThumbnails, offset=(3 * 8 + 2, 2))
         assert app.chosen == [3]
@@ -69,7 +69,7 @@ async def test_a_click_chooses_the_head_under_it() -> None:
 
 
 async def test_the_first_head_may_have_any_number(screen_text: ScreenText) -> None:
-    app = StripApp(4)
+    app = HeadsApp(4)
     async with app.run_test(size=(80, 10)) as pilot:
         app.query_one(HeadThumbnails).show(app.tiles, 10, UNIT, first=8)
         await pilot.press("right")
@@ -78,7 +78,7 @@ async def test_the_first_head_may_have_any_number(screen_text: ScreenText) -> No
 
 
 async def test_two_rows_share_a_line_in_their_own_colours() -> None:
-    app = StripApp(1)
+    app = HeadsApp(1)
     app.tiles = [np.array([[0.0, 1.0], [1.0, 0.0], [0.5, -np.inf]])]
     async with app.run_test(size=(20, 6)):
         strips = app.screen._compositor.render_strips()
@@ -95,7 +95,7 @@ async def test_without_colour_glyphs_stand_for_values(
     scale: Scale, screen_text: ScreenText, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    app = StripApp(1, scale=scale)
+    app = HeadsApp(1, scale=scale)
     app.tiles = [np.array([[1.0, 0.0, -np.inf], [0.1, 0.0, -np.inf], [scale.low, 0.4, 0.0]])]
     async with app.run_test(size=(20, 6)):
         lines = screen_text(app).splitlines()
@@ -104,7 +104,7 @@ async def test_without_colour_glyphs_stand_for_values(
 
 
 async def test_all_heads_are_shown_in_fewer_columns_where_there_is_no_room(screen_text: ScreenText) -> None:
-    app = StripApp(12, side=24)
+    app = HeadsApp(12, side=24)
     app.tiles = [np.arange(24.0).reshape(1, 24) * (head == 3) for head in range(12)]
     async with app.run_test(size=(84, 10)) as pilot:
         strip = app.query_one(HeadThumbnails)
@@ -115,7 +115,7 @@ async def test_all_heads_are_shown_in_fewer_columns_where_there_is_no_room(scree
 
 
 async def test_what_is_not_shown_of_the_heads_is_said() -> None:
-    app = StripApp(32)
+    app = HeadsApp(32)
     async with app.run_test(size=(40, 10)) as pilot:
         strip = app.query_one(HeadThumbnails)
         assert strip.border_subtitle == "0–7 of 32 heads"
@@ -127,7 +127,7 @@ async def test_what_is_not_shown_of_the_heads_is_said() -> None:
 
 @pytest.mark.parametrize("size", [(1, 1), (3, 2), (200, 50)])
 async def test_any_size_of_screen(size: tuple[int, int], shows: Shows) -> None:
-    app = StripApp(12, selected=4)
+    app = HeadsApp(12, selected=4)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.resize_terminal(*size)
         await pilot.press("right")
@@ -138,7 +138,7 @@ async def test_any_size_of_screen(size: tuple[int, int], shows: Shows) -> None:
 
 
 async def test_no_heads(screen_text: ScreenText) -> None:
-    app = StripApp(0)
+    app = HeadsApp(0)
     async with app.run_test(size=(20, 4)) as pilot:
         await pilot.press("right", "end")
         assert app.chosen == []

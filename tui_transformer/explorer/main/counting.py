@@ -63,7 +63,7 @@ class Counting:
         before, now = self._view, self._explored.view
         if before is None or (before.active, before.whole, before.zoom) == (now.active, now.whole, now.zoom):
             return
-        self._explored.look(whole=before.whole, zoom=before.zoom)
+        self._explored.change_view(whole=before.whole, zoom=before.zoom)
         if (before.whole, before.zoom) != (now.whole, now.zoom):
             self._panes.fit(self._panes.screen.size)
             self._show()

@@ -13,7 +13,7 @@ from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.heads import Heads, heads_of
 from tui_transformer.explorer.main.layout import PANES, Panes
 from tui_transformer.explorer.main.panes.chart import ChartPane
-from tui_transformer.explorer.shell.asking import Requests
+from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.state.near import Near, near, near_cost
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails

@@ -36,7 +36,7 @@ class Exploration:
         """What is explored."""
         return self.history.current
 
-    def look(self, **changes: Any) -> None:
+    def change_view(self, **changes: Any) -> None:
         """Replace parts of the view state."""
         self.view = replace(self.view, **changes)
 

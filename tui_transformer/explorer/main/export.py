@@ -9,9 +9,9 @@ from pathlib import Path
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.panes.cell_lines import number
-from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.views.charts import Chart
 
 EXPORTED_AT_ONCE = 200_000

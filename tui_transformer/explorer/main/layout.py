@@ -49,7 +49,7 @@ PANES = {
 UNNAMED = ("matrix", "whole")
 """Panes that are called after what they show, or whose parts have borders of their own."""
 
-BESIDE_WHOLE = ("whole", "matrix", "cell")
+WITH_WHOLE = ("whole", "matrix", "cell")
 """The panes that there are where the whole is shown."""
 
 
@@ -148,7 +148,7 @@ class Panes:
         """Choose the layout that there is room for, and how much of it the whole has."""
         layout = next(each for each in LAYOUTS if size.width >= each.columns and size.height >= each.lines)
         small = {"-short": size.height < SHORT, "-tight": size.width < TIGHT}
-        self._wide, self._touring = layout is LAYOUTS[0], self._screen.has_class("-touring")
+        self._wide, self._in_tour = layout is LAYOUTS[0], self._screen.has_class("-tour")
         small |= {"-whole": self.whole, "-zoomed": self._explored.view.zoom is not None}
         classes = {each.name: each is layout for each in LAYOUTS} | small | self._active_classes()
         self._layout, self._gave, self._side = layout.name, frozenset(), None
@@ -193,7 +193,7 @@ class Panes:
         room = size.height - (SHORT_OTHERS if short else layout.others)
         explored = self._explored
         most = lines_wanted(explored.session, standing(explored.session, explored.position), size.width)
-        room -= TOUR_LINES * self._touring
+        room -= TOUR_LINES * self._in_tour
         tokens = max((len(each.tokens) for each in explored.session.sequences.values()), default=0)
         below = 0 if short or explored.view.zoom == "whole" else lines_below(tokens, size.height, room)
         self.whole_size = Size(size.width, max(min(room - below, most), 0))
@@ -230,7 +230,7 @@ class Panes:
     def names(self) -> list[str]:
         """The panes that the stop has."""
         if self.whole:
-            return list(BESIDE_WHOLE)
+            return list(WITH_WHOLE)
         scene = self._explored.scene
         heads = scene is not None and scene.view.heads > 1 and not self._screen.has_class("-stacked")
         return [name for name in PANES if name != "whole" and (name != "heads" or heads)]
@@ -250,7 +250,7 @@ class Panes:
     def show_stop(self) -> None:
         """Show a matrix, the vocabulary or words, as the stop has it; what is shown there gets the keys."""
         stop, screen = self._explored.position.stop, self._screen
-        if self._touring != screen.has_class("-touring"):
+        if self._in_tour != screen.has_class("-tour"):
             self.fit(screen.size)
         screen.update_classes({"-vocabulary": stop == VOCABULARY, "-text": stop in WORDS})
         focused = screen.focused
@@ -275,7 +275,7 @@ class Panes:
 
     def zoom(self, name: str | None) -> None:
         """Give a pane the whole terminal, or None the panes that there is room for."""
-        self._explored.look(zoom=name)
+        self._explored.change_view(zoom=name)
         self.fit(self._screen.size)
 
     def keep_focus(self) -> None:
@@ -292,7 +292,7 @@ class Panes:
             self._activate(pane)
 
     def _activate(self, name: str) -> None:
-        self._explored.look(active=name)
+        self._explored.change_view(active=name)
         if self._explored.view.zoom not in (None, name):
             self.zoom(name)
         self._screen.update_classes(self._active_classes() | self._given_way(self._screen.size))

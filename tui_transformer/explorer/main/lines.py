@@ -10,9 +10,9 @@ from tui_transformer.explorer.main.panes.sentence import Sentence, SentencePane
 from tui_transformer.explorer.main.panes.text import WORDS
 from tui_transformer.explorer.main.usable import refused
 from tui_transformer.explorer.shell.actions import ACTIONS, ALWAYS, FOCUSED, KEY_LINE
-from tui_transformer.explorer.shell.asking import Requests
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keymap import in_use
+from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.written import Line, Written
 from tui_transformer.explorer.state.session import VOCABULARY
 from tui_transformer.explorer.widgets.inks import Inks, inks_of

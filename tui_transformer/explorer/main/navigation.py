@@ -12,7 +12,7 @@ from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.panes.text import WORDS
 from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.main.presenter import Presenter
-from tui_transformer.explorer.main.whole.moving import box_beside, standing
+from tui_transformer.explorer.main.whole.moving import neighbour_box, standing
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.state.going import destination, names
 from tui_transformer.explorer.state.position import Position, next_stop
@@ -91,7 +91,7 @@ class Navigation:
         """Go to the box beside the current one in the whole."""
         position = standing(self._explored.session, self._explored.position)
         program, placed = self._explored.session.trace.program, self._presenter.whole.placed
-        self.go_to_stop(box_beside(program, placed, position.stop, across, down))
+        self.go_to_stop(neighbour_box(program, placed, position.stop, across, down))
 
     def go_into(self, stop: str, head: int | None, row: int | None) -> None:
         """Go to a step, and to the head and row of it that are given."""
@@ -104,7 +104,7 @@ class Navigation:
         """Go to the cell that a term was read from: of the value, or of the gradient where that is the operand."""
         explored, name = self._explored, operand.name.removeprefix(GRADIENT)
         if explored.session.backward and self._panes.shown != "both":
-            explored.look(wanted="overlay" if name != operand.name else "value")
+            explored.change_view(wanted="overlay" if name != operand.name else "value")
         axes = explored.session.trace.program.axes(name)
         self._port.follow(Position(name, place_of(axes, operand.index)))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from rich.text import Text
 
-from tui_transformer.explorer.shell.asking import Requests
+from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.told import told, told_cost
 from tui_transformer.explorer.state.tours import tour_of

@@ -9,16 +9,16 @@ from tui_transformer.explorer.main.counting import Counting
 from tui_transformer.explorer.main.editing import Editing
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.export import Export
-from tui_transformer.explorer.main.inside.looking_inside import LookingInside
+from tui_transformer.explorer.main.inside.opening import InsideOpening
 from tui_transformer.explorer.main.layout import Panes
-from tui_transformer.explorer.main.looking import Looking
 from tui_transformer.explorer.main.navigation import Navigation
 from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.main.predict.predicting import Predicting
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.main.tour import Tour
-from tui_transformer.explorer.shell.asking import Requests
+from tui_transformer.explorer.main.view_changes import ViewChanges
 from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.position import Position
@@ -36,13 +36,13 @@ class Parts:
     presenter: Presenter
     port: MainPort
     navigation: Navigation
-    looking: Looking
+    view_changes: ViewChanges
     editing: Editing
     export: Export
     tour: Tour
     bookmark: Bookmark
     predicting: Predicting
-    inside: LookingInside
+    inside: InsideOpening
     counting: Counting
 
 
@@ -51,11 +51,11 @@ def assemble(
     session: Session,
     worker: Worker,
     background: Background,
-    look: ViewState,
+    view: ViewState,
     at: Position | None = None,
 ) -> Parts:
     """The parts of a screen that explores a session from a position, by default its first stop."""
-    explored = Exploration(History(session), at or Position(session.stops[0]), look)
+    explored = Exploration(History(session), at or Position(session.stops[0]), view)
     requests = Requests(
         screen, worker, lambda: presenter.lines.show(), lambda: explored.session.model.backend.device == "cpu"
     )
@@ -66,7 +66,7 @@ def assemble(
     editing = Editing(explored, presenter, port)
     predicting = Predicting(explored, port)
     tour = Tour(explored, panes, presenter, port, predicting)
-    port.touring = tour.begin
+    port.tour_begins = tour.begin
     return Parts(
         explored,
         requests,
@@ -74,12 +74,12 @@ def assemble(
         presenter,
         port,
         navigation,
-        Looking(explored, presenter, port),
+        ViewChanges(explored, presenter, port),
         editing,
         Export(explored, port, lambda text: screen.app.copy_to_clipboard(text), presenter.details.chart),
         tour,
         Bookmark(explored, port, tour),
         predicting,
-        LookingInside(explored, panes, port),
+        InsideOpening(explored, panes, port),
         Counting(explored, panes, port, presenter.show_position),
     )

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.presenter import Presenter
-from tui_transformer.explorer.shell.asking import Requests, Result
+from tui_transformer.explorer.shell.requests import Requests, Result
 from tui_transformer.explorer.shell.saying import say
 from tui_transformer.explorer.shell.worker import Background, Task, Worker
 from tui_transformer.explorer.state.position import Position
@@ -24,7 +24,7 @@ class MainPort:
     Attributes:
         worker: The thread of the engine.
         background: Where work that goes on without its screen is kept.
-        touring: Begins a tour, by its name.
+        tour_begins: Begins a tour, by its name.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class MainPort:
         self.worker, self.background = worker, background
         self._explored, self._presenter, self._requests = explored, presenter, requests
         self._screen = presenter.panes.screen
-        self.touring: Callable[[str], None] = lambda _: None
+        self.tour_begins: Callable[[str], None] = lambda _: None
 
     @property
     def session(self) -> Session:
@@ -64,7 +64,7 @@ class MainPort:
     def go(self, position: Position) -> None:
         """Show another stop or cell."""
         if position.stop != self.position.stop:
-            self._explored.look(chart=0)
+            self._explored.change_view(chart=0)
         self._explored.position = position
         self._presenter.show_position()
 
@@ -95,12 +95,12 @@ class MainPort:
 
     def keep_words(self, text: str) -> None:
         """Show the neighbours of a sum of words beside every embedding from now on."""
-        self._explored.look(words=text)
+        self._explored.change_view(words=text)
         self._presenter.show_position()
 
     def begin_tour(self, name: str) -> None:
         """Begin a tour of what is explored."""
-        self.touring(name)
+        self.tour_begins(name)
 
     def banner(self, line: Widget) -> None:
         """Show a line above everything, unless one of its kind is there."""

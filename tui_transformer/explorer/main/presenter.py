@@ -21,7 +21,7 @@ from tui_transformer.explorer.main.panes.text import WORDS, TextPane
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.scene import Scene, gather, scene_cost, tile_of
 from tui_transformer.explorer.main.whole_view import Whole
-from tui_transformer.explorer.shell.asking import AT_ONCE, Requests, draw_together
+from tui_transformer.explorer.shell.requests import AT_ONCE, Requests, draw_together
 from tui_transformer.explorer.state.near import Near
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import VOCABULARY, Session
@@ -29,8 +29,8 @@ from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place
 
-LOOKING = ("scene", "text", "cell", "tile", f"tile {OVERLAY}", "heads", "chart", "near", "whole")
-"""Work that is of no use once another position is shown."""
+OF_POSITION = ("scene", "text", "cell", "tile", f"tile {OVERLAY}", "heads", "chart", "near", "whole")
+"""Kinds of work for a position, of no use once another one is shown."""
 
 NUMBERS = {"nothing": "", "gradient": " · ‖∂loss/∂x‖", "trace": " · max |a − b|"}
 """What the numbers in the list of steps are."""
@@ -84,7 +84,7 @@ class Presenter:
         if self._requests.put_off(self.show_position):
             return
         explored = self._explored
-        self._requests.cancel(*LOOKING)
+        self._requests.cancel(*OF_POSITION)
         self.details.stop()
         self.panes.show_stop()
         self._show_steps()
@@ -145,15 +145,15 @@ class Presenter:
         explored.scene = scene
         explored.position = replace(explored.position, place=scene.place)
         self.lines.took(scene.view.name, scene.seconds)
-        self._show_matrices(scene)
+        self._show_pair(scene)
         if scene.overlay is not None:
             self._show_steps()
         self.details.show_heads_pane(shown=scene.view.heads > 1)
         self._show_panes()
         self._settle()
 
-    def _show_matrices(self, scene: Scene) -> None:
-        """The step's values, what is beside them, or both."""
+    def _show_pair(self, scene: Scene) -> None:
+        """The step's values, the overlay, or both."""
         screen, session = self._screen, self._explored.session
         both = scene.shown == "both" and scene.overlay is not None
         screen.set_class(both, "-both")

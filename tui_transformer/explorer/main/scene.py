@@ -30,7 +30,7 @@ from tui_transformer.views.step_view import (
 )
 from tui_transformer.views.view import Scale, Tile, View
 
-LOOKING = 4
+SCAN_COST = 4
 """Operations that it takes to find the extremes, per cell."""
 
 WORD_ROWS = 40
@@ -75,13 +75,15 @@ class Scene:
         return self.view if self.alone is None else self.alone.view
 
 
-def gather(session: Session, position: Position, look: ViewState, shown: Shown, report: Callable[[str], None]) -> Scene:
+def gather(
+    session: Session, position: Position, view_state: ViewState, shown: Shown, report: Callable[[str], None]
+) -> Scene:
     """Everything that the matrix and cell panes show of a position; what is missing is computed.
 
     Args:
         session: The model and its sentence.
         position: A step or weight and a cell of it; the cell is moved inside the matrix.
-        look: Which tokens are hidden, and whether the scale is shared.
+        view_state: Which tokens are hidden, and whether the scale is shared.
         shown: Which matrices are drawn.
         report: Told what is being computed; may raise to end it.
     """
@@ -94,10 +96,10 @@ def gather(session: Session, position: Position, look: ViewState, shown: Shown, 
     place = _inside(position.place, [axis.size for axis in axes], index_of(axes, Place()))
     stored = view_of(trace, name, session.labels, head=place.head)
     place = place.within(stored)
-    view = without_hidden(session, stored, look.hidden)
+    view = without_hidden(session, stored, view_state.hidden)
     tile = first_tile(trace, view, place)
     is_whole = view is stored
-    low, high = _range(trace, name, tile, shared=look.shared_scale) if is_whole else tile_extremes(tile.values)
+    low, high = _range(trace, name, tile, shared=view_state.shared_scale) if is_whole else tile_extremes(tile.values)
     scale = scale_for(view.kind, low, high)
     overlay = None
     if session.overlay.kind != "nothing":
@@ -106,8 +108,8 @@ def gather(session: Session, position: Position, look: ViewState, shown: Shown, 
             place = place.within(overlay.view)
     if overlay is not None and shown == "both" and session.overlay.kind == "trace":
         scale = overlay.scale
-    cell = cell_of(session, name, place, shown, look.hidden)
-    remark = "" if is_whole else look.hidden.text
+    cell = cell_of(session, name, place, shown, view_state.hidden)
+    remark = "" if is_whole else view_state.hidden.text
     near = () if has_neighbours(session, name) else None
     return Scene(view, scale, tile, place, cell.working, seconds, overlay, shown, cell.values, remark, near)
 
@@ -127,14 +129,14 @@ def _overlay_cost(session: Session, name: str) -> int:
         return 0 if session.went_back else 3 * sum(map(program.flops, program.steps))
     other = session.other.trace
     steps = [name] if name in other.program.by_name else []
-    return other.pending(steps) + LOOKING * sum(math.prod(other.program.shape(each)) for each in steps)
+    return other.pending(steps) + SCAN_COST * sum(math.prod(other.program.shape(each)) for each in steps)
 
 
 def _own_cost(trace: Trace, name: str, *, shared: bool) -> int:
     names = _same_kind(trace, name) if shared else (name,)
     whole = [each for each in names if _is_whole(trace, each)]
     steps = [each for each in whole if each in trace.program.by_name]
-    looked_through = LOOKING * sum(math.prod(trace.program.shape(each)) for each in whole)
+    looked_through = SCAN_COST * sum(math.prod(trace.program.shape(each)) for each in whole)
     return trace.pending(steps) + looked_through + (0 if name in whole else _cost_of_part(trace, name))
 
 
@@ -148,7 +150,7 @@ def _cost_of_part(trace: Trace, name: str) -> int:
     *heads, rows, columns = (1, 1, *trace.program.shape(name))[-3:]
     height, width = first_size(trace.program.axes(name)[-1].name)
     share = min(height, rows) / rows / math.prod(heads)
-    return trace.pending_part(name, share) + LOOKING * min(height, rows) * min(width, columns)
+    return trace.pending_part(name, share) + SCAN_COST * min(height, rows) * min(width, columns)
 
 
 def first_tile(trace: Trace, view: View, place: Place) -> Tile:

@@ -37,11 +37,11 @@ class MainScreen(ExplorerScreen[None]):
     CSS_PATH = "screen.tcss"
 
     def __init__(
-        self, session: Session, worker: Worker, background: Background, look: ViewState, at: Position | None = None
+        self, session: Session, worker: Worker, background: Background, view: ViewState, at: Position | None = None
     ) -> None:
         """Show a session from a position, by default its first stop."""
         super().__init__()
-        self.parts = assemble(self, session, worker, background, look, at)
+        self.parts = assemble(self, session, worker, background, view, at)
 
     @property
     def settled(self) -> bool:
@@ -56,7 +56,7 @@ class MainScreen(ExplorerScreen[None]):
     def on_mount(self) -> None:
         """Name the panes and show the first stop."""
         self.parts.panes.begin()
-        self.parts.explored.look(active="whole" if self.parts.panes.whole else "matrix")
+        self.parts.explored.change_view(active="whole" if self.parts.panes.whole else "matrix")
         self.parts.presenter.show_session()
         self.parts.panes.focus(self.parts.explored.view.active)
         self.parts.presenter.lines.opening.begin(self.parts.explored.session)
@@ -107,7 +107,7 @@ class MainScreen(ExplorerScreen[None]):
     def action_pane(self, name: str) -> None:
         """Go to a pane; the whole gives way to one that has no room beside it."""
         if self.parts.panes.whole and name not in self.parts.panes.names():
-            self.parts.looking.turn_whole()
+            self.parts.view_changes.turn_whole()
         self.parts.panes.focus(name)
 
     def action_next_pane(self, direction: int) -> None:
@@ -127,7 +127,7 @@ class MainScreen(ExplorerScreen[None]):
         if self.parts.requests.cancel_all():
             self.parts.navigation.return_to_shown()
         elif self.parts.explored.view.zoom is not None:
-            self.parts.looking.zoom()
+            self.parts.view_changes.zoom()
         else:
             self.parts.navigation.back()
 
@@ -146,19 +146,19 @@ class MainScreen(ExplorerScreen[None]):
 
     def action_shown(self) -> None:
         """Values and what is beside them; then one of them alone, or the difference."""
-        self.parts.looking.next_shown()
+        self.parts.view_changes.next_shown()
 
     def action_next_chart(self) -> None:
         """The next chart of those that fit the step."""
-        self.parts.looking.next_chart()
+        self.parts.view_changes.next_chart()
 
     def action_scale(self) -> None:
         """One scale for all layers, or one a step."""
-        self.parts.looking.share_scale()
+        self.parts.view_changes.share_scale()
 
     def action_hide(self, which: str) -> None:
         """Special tokens, or the first, left out of attention weights."""
-        self.parts.looking.hide(which)
+        self.parts.view_changes.hide(which)
 
     def action_tour(self) -> None:
         """The tour of what is explored, and its end."""
@@ -170,11 +170,11 @@ class MainScreen(ExplorerScreen[None]):
 
     def action_zoom(self) -> None:
         """The pane that has the keys in the whole terminal, and back."""
-        self.parts.looking.zoom()
+        self.parts.view_changes.zoom()
 
     def action_whole(self) -> None:
         """The whole above the step, and the lists of steps and heads instead."""
-        self.parts.looking.turn_whole()
+        self.parts.view_changes.turn_whole()
 
     # Changing
 

@@ -12,7 +12,7 @@ from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.main.predict.predicting import Predicting
 from tui_transformer.explorer.main.presenter import Presenter
-from tui_transformer.explorer.shell.asking import AT_ONCE
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
@@ -92,7 +92,7 @@ class Tour:
         self._shown = (explored.session, self._base)
         screen = self._panes.screen
         screen.mount(TourPanel(told.question), after="#body")  # without an ID: the panel before may still be there
-        screen.add_class("-touring")
+        screen.add_class("-tour")
         if told.path is None and told.name == BACKWARD:
             program = self._base.trace.program
             cost = 3 * sum(map(program.flops, program.steps))
@@ -127,7 +127,7 @@ class Tour:
         screen = self._panes.screen
         for panel in screen.query(TourPanel):
             panel.remove()
-        screen.remove_class("-touring")
+        screen.remove_class("-tour")
         self._presenter.show_session()
         self._panes.focus(begun.view.active)
         if own:
@@ -184,7 +184,7 @@ class Tour:
         edited = [shown.before] if shown.after is not shown.before else []
         explored.history = History(shown.after, [*begun.past, *edited])
         explored.trail, self._shown = [], (begun.session, self._base, shown.before, shown.after)
-        explored.look(chart=0)
+        explored.change_view(chart=0)
         explored.position = shown.position
         if changed:
             self._presenter.show_session()

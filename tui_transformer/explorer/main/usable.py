@@ -30,6 +30,6 @@ def refused(session: Session, stop: str, scene: Scene | None) -> frozenset[str]:
         "chart.next": scene is None,
         "weights": step is None or not any(name in program.weights for name in step.inputs),
         "patch": scene is None or session.model.vocabulary is None,
-        "beside": session.overlay.kind == "nothing",
+        "overlay": session.overlay.kind == "nothing",
     }
     return frozenset(name for name, holds in useless.items() if holds)

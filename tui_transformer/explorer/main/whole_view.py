@@ -14,7 +14,7 @@ from tui_transformer.explorer.main.whole.moving import standing
 from tui_transformer.explorer.main.whole.pane import WholePane
 from tui_transformer.explorer.main.whole.pictures import Album, Drawing, Picture
 from tui_transformer.explorer.main.whole.rungs import Ladder
-from tui_transformer.explorer.shell.asking import AT_ONCE, Requests
+from tui_transformer.explorer.shell.requests import AT_ONCE, Requests
 from tui_transformer.explorer.shell.worker import Task
 
 

@@ -25,7 +25,7 @@ ACTIONS = (
     Action("targets", "open('targets')", "Set the targets of the loss"),
     Action("compare", "open('compare')", "Compare with another trace, and end it", "compare", "d"),
     Action("compare.first", "first_difference", "Go to the first step that differs"),
-    Action("beside", "shown", "Values, gradient or other trace, difference", "beside", "z"),
+    Action("overlay", "shown", "Values, gradient or other trace, difference", "beside", "z"),
     Action("weights", "weights", "Show the weight of this step, and back", "weights", "w"),
     Action("cell.edit", "edit('cell')", "Edit the cell under the cursor", "edit", "e"),
     Action("ablate", "open('ablation')", "Ablate: what each head, layer, position or neuron does", "ablate", "A"),
@@ -129,7 +129,7 @@ FOCUSED: Mapping[str, tuple[Action, ...]] = {
 }
 """What the focused pane does, which comes first in the line of keys."""
 
-ALWAYS = ("beside", "help", "quit")
+ALWAYS = ("overlay", "help", "quit")
 """What the line of keys ends with, however short it is; the first only where something is beside."""
 
 KEY_LINE = (

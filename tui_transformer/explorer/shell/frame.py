@@ -16,7 +16,7 @@ from rich.console import Console
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
 
-from tui_transformer.explorer.shell.looks import LOWER, OWN, UPPER, Cell, Cells, Look, as_background
+from tui_transformer.explorer.shell.terminal_cells import LOWER, OWN, UPPER, Cell, Cells, CellStyle, as_background
 
 Change = tuple[int, int, Cell]
 """A line, a column, and what stands there now."""
@@ -51,11 +51,11 @@ class Frame:
             changes += self._changed(y, x, self._cells.of(strips))
         pen = Pen()
         if _are_scattered(changes):
-            _write_by_look(pen, changes)
+            _write_by_style(pen, changes)
         else:
-            for y, x, (text, look) in changes:
-                pen.paint_for(text, look)
-                pen.put(y, x, pen.half(look) if text == UPPER else text)
+            for y, x, (text, style) in changes:
+                pen.paint_for(text, style)
+                pen.put(y, x, pen.half(style) if text == UPPER else text)
         return pen.end()
 
     def _changed(self, y: int, x: int, cells: list[Cell]) -> list[Change]:
@@ -90,7 +90,7 @@ class Pen:
         """Begin anywhere, with the terminal's own colours."""
         self._parts: list[str] = []
         self._y = self._x = -1
-        self._look = OWN
+        self._style = OWN
 
     def put(self, y: int, x: int, text: str) -> None:
         """Write a text at a line and a column, in the colours that are set."""
@@ -104,40 +104,40 @@ class Pen:
 
     def end(self) -> str:
         """All sequences, after which the terminal has its own colours again."""
-        return "".join((*self._parts, "\x1b[0m" * (self._look != OWN)))
+        return "".join((*self._parts, "\x1b[0m" * (self._style != OWN)))
 
-    def paint_for(self, text: str, look: Look) -> None:
+    def paint_for(self, text: str, style: CellStyle) -> None:
         """Set the colours that a text needs: a blank has no colour of its own, and halves can be turned."""
-        if look == self._look:
+        if style == self._style:
             return
-        if text == " " and look.is_plain and self._look.is_plain:
-            look = look.with_color(self._look.color)
-        elif text == UPPER and look.can_turn and self._differs(look.turned) < self._differs(look):
-            look = look.turned
-        if look != self._look:
-            self.paint(look)
+        if text == " " and style.is_plain and self._style.is_plain:
+            style = style.with_color(self._style.color)
+        elif text == UPPER and style.can_turn and self._differs(style.turned) < self._differs(style):
+            style = style.turned
+        if style != self._style:
+            self.paint(style)
 
-    def half(self, look: Look) -> str:
+    def half(self, style: CellStyle) -> str:
         """The character that shows two colours above each other, as the colours were set."""
-        return UPPER if look == self._look else LOWER
+        return UPPER if style == self._style else LOWER
 
-    def paint(self, look: Look) -> None:
+    def paint(self, style: CellStyle) -> None:
         """Set colours and attributes, those that are not set already."""
-        codes, now = list[str](), self._look
-        if look.attributes != now.attributes:
+        codes, now = list[str](), self._style
+        if style.attributes != now.attributes:
             if now.attributes:
                 codes.append("0")
                 now = OWN
-            codes += look.attributes
-        if look.color != now.color:
-            codes.append(look.color)
-        if look.background != now.background:
-            codes.append(as_background(look.background))
+            codes += style.attributes
+        if style.color != now.color:
+            codes.append(style.color)
+        if style.background != now.background:
+            codes.append(as_background(style.background))
         self._parts.append(f"\x1b[{';'.join(codes)}m")
-        self._look = look
+        self._style = style
 
-    def _differs(self, look: Look) -> int:
-        return (look.color != self._look.color) + (look.background != self._look.background)
+    def _differs(self, style: CellStyle) -> int:
+        return (style.color != self._style.color) + (style.background != self._style.background)
 
 
 def _are_scattered(changes: Sequence[Change]) -> bool:
@@ -148,17 +148,17 @@ def _are_scattered(changes: Sequence[Change]) -> bool:
     return turns > SCATTERED * len(changes)
 
 
-def _write_by_look(pen: Pen, changes: Iterable[Change]) -> None:
-    """All cells of a look after each other; of two halves it does not count which is the upper one."""
-    looks: dict[Look, list[tuple[int, int, str]]] = {}
-    for y, x, (text, look) in changes:
-        if text == UPPER and look.can_turn and look.color > look.background:
-            text, look = LOWER, look.turned
-        looks.setdefault(look, []).append((y, x, text))
+def _write_by_style(pen: Pen, changes: Iterable[Change]) -> None:
+    """All cells of a style after each other; of two halves it does not count which is the upper one."""
+    by_style: dict[CellStyle, list[tuple[int, int, str]]] = {}
+    for y, x, (text, style) in changes:
+        if text == UPPER and style.can_turn and style.color > style.background:
+            text, style = LOWER, style.turned
+        by_style.setdefault(style, []).append((y, x, text))
     put = pen.put
-    for look in sorted(looks, key=lambda look: look.codes):
-        pen.paint_for("", look)
-        for y, x, text in looks[look]:
+    for style in sorted(by_style, key=lambda style: style.codes):
+        pen.paint_for("", style)
+        for y, x, text in by_style[style]:
             put(y, x, text)
 
 

@@ -20,7 +20,7 @@ ROWS = (
     ("{sentence.edit} {vocabulary.open} {settings}", "the sentence, the vocabulary, the settings"),
     ("{cell.edit} {undo}", "set a cell by hand, take a change back"),
     (
-        "{backward} {compare} {beside}",
+        "{backward} {compare} {overlay}",
         "backward: gradients beside the values; compare two traces; what is shown of both",
     ),
     ("{heads.all} {links} {rollout} {lens}", "all heads at once, strongest links, attention rollout, logit lens"),

@@ -67,7 +67,7 @@ KEYS: Mapping[str, str] = {
     "targets": "B",
     "compare": "d",
     "compare.first": "D",
-    "beside": "z",
+    "overlay": "z",
     "weights": "w",
     "second": "semicolon",
     "kind": "f",

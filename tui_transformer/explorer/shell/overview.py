@@ -14,12 +14,12 @@ from textual.widgets import Static
 
 from tui_transformer.analysis.token_kinds import NOTHING, Hidden
 from tui_transformer.explorer.shell.actions import HIDING, OVERVIEW
-from tui_transformer.explorer.shell.asking import Requests
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import Action, bindings
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import cells, visible

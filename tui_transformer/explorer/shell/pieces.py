@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeVar
 
-from tui_transformer.explorer.shell.asking import Requests
+from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task
 
 Piece = TypeVar("Piece")

@@ -10,6 +10,9 @@ from typing import Any
 
 FILE = "config.toml"
 
+RENAMED = {"beside": "overlay"}
+"""Names that actions once had, which a file may still give keys to, with those that they have now."""
+
 
 @dataclass(frozen=True)
 class Preferences:
@@ -56,7 +59,8 @@ def read_preferences(path: Path) -> Preferences:
     if not isinstance(keys, dict) or len(good) < len(keys):
         problems.append(f'{path}: [keys] holds lines such as "step.next" = "space"')
     name = theme if isinstance(theme, str) else None
-    return Preferences(name, whole is not False, good, tuple(problems))
+    renamed = {RENAMED[former]: key for former, key in good.items() if former in RENAMED}
+    return Preferences(name, whole is not False, renamed | good, tuple(problems))
 
 
 def _table(value: Any) -> dict[str, Any]:

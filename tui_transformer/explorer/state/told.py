@@ -21,7 +21,7 @@ def told(session: Session, report: Report) -> str:
         found = str(answer(session, place, report))
         return found if place is None else f"{MASKS[0]} → {found}"
     if not session.model.config.vocab_size and (weights := _weights(session)) is not None:
-        return _looks(session, weights)
+        return _most_attended(session, weights)
     last = _last(session)
     session.trace.compute((last.name,), before=lambda step: report(step.name))
     if last.axes[-1].name == LABEL and np.isfinite(session.trace[last.name]).all():
@@ -40,7 +40,7 @@ def _weights(session: Session) -> Step | None:
     return next(steps, None)
 
 
-def _looks(session: Session, weights: Step) -> str:
+def _most_attended(session: Session, weights: Step) -> str:
     """Which key the last query looks at most."""
     session.trace.compute((weights.name,))
     row = session.trace[weights.name].reshape(-1, weights.shape[-1])[-1]

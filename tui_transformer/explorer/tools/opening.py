@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.state.session import Session
 
 if TYPE_CHECKING:

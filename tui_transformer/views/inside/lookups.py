@@ -11,7 +11,7 @@ from tui_transformer.engine.explanation import Source
 from tui_transformer.engine.ops import Embed
 from tui_transformer.views.inside.cell import Cell, around, factor, written
 from tui_transformer.views.inside.general import number
-from tui_transformer.views.inside.parts import Bar, Bars, Equation, Note, Part, Strip, Strips
+from tui_transformer.views.inside.parts import Bar, Bars, Equation, Note, NumberRow, NumberRows, Part
 
 ROWS = 5
 """Rows of a table that are drawn around the one that is looked up."""
@@ -26,8 +26,8 @@ def embedded(cell: Cell) -> Iterator[Part]:
     token, columns = int(ids.cell(cell.index[0])), cell.around(cell.own[-1].size)
     rows, place = around(token, table.shape[0], ROWS), cell.column - columns.start
     words = cell.axes[1][0]
-    strips = tuple(
-        Strip(
+    rows = tuple(
+        NumberRow(
             cell.short(words, row),
             columns.start,
             table.read((range(row, row + 1), columns)).reshape(-1),
@@ -38,7 +38,7 @@ def embedded(cell: Cell) -> Iterator[Part]:
     )
     signs = tuple("▸" if row == token else "" for row in rows)
     yield Note(f"The {op.ids} {token} is the number of a row of the table: the row is copied, nothing is computed.")
-    yield Strips("The table around that row", strips, signs)
+    yield NumberRows("The table around that row", rows, signs)
     yield from map(number, cell.values)
     scale = f" · {written(op.scale)}" if op.scale != 1.0 else ""
     found = factor(table.cell(token, cell.column)) if scale else written(table.cell(token, cell.column))
@@ -52,8 +52,8 @@ def merged(cell: Cell) -> Iterator[Part]:
     head, offset = divmod(column, width)
     columns = around(offset, width, 9)
     shown = around(head, heads, ROWS)
-    strips = tuple(
-        Strip(
+    rows = tuple(
+        NumberRow(
             f"head {each}",
             columns.start,
             cell.sources[0].read((range(each, each + 1), range(row, row + 1), columns)).reshape(-1),
@@ -63,7 +63,7 @@ def merged(cell: Cell) -> Iterator[Part]:
         for each in shown
     )
     yield Note(f"The rows of the {heads} heads are laid side by side, {width} columns each: nothing is computed.")
-    yield Strips("The heads' rows of this token", strips, tuple("▸" if each == head else "" for each in shown))
+    yield NumberRows("The heads' rows of this token", rows, tuple("▸" if each == head else "" for each in shown))
     yield from map(number, cell.values)
     yield Equation(f"column {column} = {head} · {width} + {offset}: {written(cell.result)}")
 
@@ -80,13 +80,13 @@ def copied(cell: Cell) -> Iterator[Part]:
     yield Equation(f"{values[0].symbol} = {written(cell.result)}")
 
 
-def _own_row(source: Source, index: tuple[int, ...]) -> Strips:
+def _own_row(source: Source, index: tuple[int, ...]) -> NumberRows:
     columns = around(index[-1], source.shape[-1], 9)
     region = (*(range(i, i + 1) for i in index[:-1]), columns)
-    strip = Strip(
+    row = NumberRow(
         "row", columns.start, source.read(region).reshape(-1), index[-1] - columns.start, source.operand(*index)
     )
-    return Strips("The row around the cell", (strip,), ("",))
+    return NumberRows("The row around the cell", (row,), ("",))
 
 
 def given(cell: Cell) -> Iterator[Part]:

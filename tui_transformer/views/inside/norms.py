@@ -9,7 +9,7 @@ import numpy as np
 from tui_transformer.engine.explanation import Floats
 from tui_transformer.views.inside.cell import Cell, factor, written
 from tui_transformer.views.inside.general import bars_of, number
-from tui_transformer.views.inside.parts import Equation, Note, Part, Strip, Strips
+from tui_transformer.views.inside.parts import Equation, Note, NumberRow, NumberRows, Part
 
 
 def centred(cell: Cell) -> Iterator[Part]:
@@ -61,15 +61,15 @@ def _last(cell: Cell, normal: str) -> str:
     return f"{text} + {factor(cell.value('+ β'))}" if "+ β" in symbols else text
 
 
-def _rows(cell: Cell) -> Iterator[Strips]:
+def _rows(cell: Cell) -> Iterator[NumberRows]:
     """The row before, and after."""
     columns = cell.around(cell.own[-1].size)
     after = np.array([cell.op.explain((*cell.index[:-1], k), *cell.sources).result for k in columns])
     place = cell.column - columns.start
     before: Floats = cell.row_of(cell.sources[0], columns)
     source = next((value.source for value in cell.values if value.symbol == "x"), None)
-    strips = (
-        Strip("x", columns.start, before, place, source),
-        Strip("norm", columns.start, after, place),
+    rows = (
+        NumberRow("x", columns.start, before, place, source),
+        NumberRow("norm", columns.start, after, place),
     )
-    yield Strips("The row around the cell, before and after", strips, ("", "→"))
+    yield NumberRows("The row around the cell, before and after", rows, ("", "→"))

@@ -119,7 +119,7 @@ class Bars:
 
 
 @dataclass(frozen=True, eq=False)
-class Strip:
+class NumberRow:
     """A row of numbers around a column, which is marked.
 
     Attributes:
@@ -138,17 +138,17 @@ class Strip:
 
 
 @dataclass(frozen=True, eq=False)
-class Strips:
+class NumberRows:
     """Rows of numbers above each other, in which the same columns lie under each other.
 
     Attributes:
         title: What they are.
-        strips: The rows; before all but the first stands a sign.
+        rows: The rows; before all but the first stands a sign.
         signs: What stands before each.
     """
 
     title: str
-    strips: tuple[Strip, ...]
+    rows: tuple[NumberRow, ...]
     signs: tuple[str, ...]
 
 
@@ -245,7 +245,7 @@ class Allowed:
     marked: tuple[int, int]
 
 
-Part = Note | Equation | Number | Product | Bars | Strips | Weighted | Curve | Turn | Allowed
+Part = Note | Equation | Number | Product | Bars | NumberRows | Weighted | Curve | Turn | Allowed
 
 
 @dataclass(frozen=True, eq=False)

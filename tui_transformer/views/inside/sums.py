@@ -8,13 +8,13 @@ import numpy as np
 
 from tui_transformer.views.inside.cell import Cell, factor, written
 from tui_transformer.views.inside.general import number, short_name
-from tui_transformer.views.inside.parts import Equation, Note, Part, Strip, Strips
+from tui_transformer.views.inside.parts import Equation, Note, NumberRow, NumberRows, Part
 
 
 def added(cell: Cell) -> Iterator[Part]:
     """The rows above each other, and the row that they give."""
     yield Note("Two rows are added number by number: what was there stays, and something is added to it.")
-    yield _strips(cell, "+")
+    yield _number_rows(cell, "+")
     yield from map(number, cell.values)
     yield Equation(f"{' + '.join(factor(value.value) for value in cell.values)} = {written(cell.result)}")
 
@@ -22,7 +22,7 @@ def added(cell: Cell) -> Iterator[Part]:
 def gated(cell: Cell) -> Iterator[Part]:
     """The gate, the hidden row, and their product."""
     yield Note("One row opens or closes the other: number by number the two are multiplied.")
-    yield _strips(cell, "·")
+    yield _number_rows(cell, "·")
     yield from map(number, cell.values)
     first, last = cell.values[0], cell.values[-1]
     spelled = f"{factor(first.value)} · {factor(last.value)}"
@@ -32,19 +32,19 @@ def gated(cell: Cell) -> Iterator[Part]:
 def dropped(cell: Cell) -> Iterator[Part]:
     """Values, which of them are kept, and what is left."""
     yield Note("While a model learns, some numbers are set to 0 at random; the others grow to make up for it.")
-    yield _strips(cell, "·")
+    yield _number_rows(cell, "·")
     yield from map(number, cell.values)
     yield Equation(f"{' · '.join(factor(value.value) for value in cell.values)} = {written(cell.result)}")
 
 
-def _strips(cell: Cell, sign: str) -> Strips:
+def _number_rows(cell: Cell, sign: str) -> NumberRows:
     columns = cell.around(cell.own[-1].size)
     place = cell.column - columns.start
     sources = [source for source in cell.sources if len(source.shape) == len(cell.index)]
     rows = [
-        Strip(short_name(source.name), columns.start, cell.row_of(source, columns), place, source.operand(*cell.index))
-        for source in sources
+        NumberRow(short_name(each.name), columns.start, cell.row_of(each, columns), place, each.operand(*cell.index))
+        for each in sources
     ]
     after = np.array([cell.op.explain((*cell.index[:-1], k), *cell.sources).result for k in columns])
-    result = Strip("result", columns.start, after, place)
-    return Strips("The rows around the cell", (*rows, result), ("", *([sign] * (len(rows) - 1)), "="))
+    result = NumberRow("result", columns.start, after, place)
+    return NumberRows("The rows around the cell", (*rows, result), ("", *([sign] * (len(rows) - 1)), "="))

@@ -26,9 +26,9 @@ from tui_transformer.views.inside.parts import (
     Inside,
     Note,
     Number,
+    NumberRow,
+    NumberRows,
     Product,
-    Strip,
-    Strips,
     Turn,
     Weighted,
 )
@@ -92,7 +92,7 @@ def _product(part: Product, paint: Paint) -> Iterator[Drawn]:
     yield Drawn(paint.line((" " * max(paint.width - cells(name) - 1, 0), inks.plain), (name, inks.plain)))
     most = float(np.abs(products).max(initial=0.0)) or 1.0
     head = f"{'':>6}{'row':>{NUMBER}}   {'column':>{NUMBER}}   {'product':>{NUMBER}}"
-    yield Drawn(_beside(Text(head, inks.quiet), left, ("│", inks.quiet), ("", inks.plain)))
+    yield Drawn(_with_right_side(Text(head, inks.quiet), left, ("│", inks.quiet), ("", inks.plain)))
     styles = paint.heat(column)
     for place, k in enumerate(shown):
         text = Text(f"{fit_label(part.labels[k], 5, 'right')} ", inks.quiet)
@@ -102,19 +102,19 @@ def _product(part: Product, paint: Paint) -> Iterator[Drawn]:
         text.append(_bar(float(products[place]) / most, room), inks.quiet)
         number = _short(column[place])
         yield Drawn(
-            _beside(text, left, ("│ ", inks.quiet), (number, styles[place])),
+            _with_right_side(text, left, ("│ ", inks.quiet), (number, styles[place])),
             part.row.sources[place],
             part.column.sources[place],
         )
     if part.others:
         text = Text(f"{part.others:>5} others together{'':>8}{_short(part.rest):>{NUMBER + 1}}", inks.quiet)
-        yield Drawn(_beside(text, left, ("│ ", inks.quiet), ("…", inks.quiet)))
+        yield Drawn(_with_right_side(text, left, ("│ ", inks.quiet), ("…", inks.quiet)))
     yield from _row_into_cell(part, paint, left)
 
 
 def _row_into_cell(part: Product, paint: Paint, left: int) -> Iterator[Drawn]:
     inks = paint.inks
-    yield Drawn(_beside(Text(part.row.name, inks.plain), left, ("▼", inks.accent), ("", inks.plain)))
+    yield Drawn(_with_right_side(Text(part.row.name, inks.plain), left, ("▼", inks.accent), ("", inks.plain)))
     room = max((left - 4) // (NUMBER + 1), 1)
     row = part.row.values[list(part.shown)][:room]
     text = Text("", inks.plain)
@@ -122,10 +122,10 @@ def _row_into_cell(part: Product, paint: Paint, left: int) -> Iterator[Drawn]:
         text.append(_short(value), style).append(" ")
     text.append("… " if len(part.row.values) > len(row) else "", inks.quiet)
     text.append("─" * max(left - text.cell_len - 2, 0) + "▶ ", inks.accent)
-    yield Drawn(_beside(text, left, ("", inks.quiet), (f"┃ {_short(part.total)} ┃", inks.accent)))
+    yield Drawn(_with_right_side(text, left, ("", inks.quiet), (f"┃ {_short(part.total)} ┃", inks.accent)))
 
 
-def _beside(text: Text, left: int, mark: tuple[str, Style], number: tuple[str, Style]) -> Text:
+def _with_right_side(text: Text, left: int, mark: tuple[str, Style], number: tuple[str, Style]) -> Text:
     """A line with something at its right."""
     text.truncate(left, pad=True)
     text.no_wrap = True
@@ -158,23 +158,23 @@ def _bars(part: Bars, paint: Paint) -> Iterator[Drawn]:
         yield Drawn(Text(f"  and {part.others:,} more{rest}", inks.quiet))
 
 
-def _strips(part: Strips, paint: Paint) -> Iterator[Drawn]:
+def _number_rows(part: NumberRows, paint: Paint) -> Iterator[Drawn]:
     inks, room = paint.inks, max((paint.width - LABEL - 5) // (NUMBER + 1), 1)
     yield Drawn(Text(f"  {part.title}", inks.quiet))
-    marked = next((strip.marked for strip in part.strips if strip.marked is not None), 0)
-    columns = _window(marked, len(part.strips[0].values), room)
-    numbers = "".join(f"{part.strips[0].first + k:>{NUMBER}} " for k in columns)
+    marked = next((row.marked for row in part.rows if row.marked is not None), 0)
+    columns = _window(marked, len(part.rows[0].values), room)
+    numbers = "".join(f"{part.rows[0].first + k:>{NUMBER}} " for k in columns)
     yield Drawn(Text(f"{'':>{LABEL + 4}}{numbers}", inks.quiet))
-    for sign, strip in zip(part.signs, part.strips, strict=True):
-        yield Drawn(_strip(strip, sign, columns, paint), strip.source)
+    for sign, row in zip(part.signs, part.rows, strict=True):
+        yield Drawn(_number_row(row, sign, columns, paint), row.source)
 
 
-def _strip(strip: Strip, sign: str, columns: range, paint: Paint) -> Text:
+def _number_row(row: NumberRow, sign: str, columns: range, paint: Paint) -> Text:
     inks = paint.inks
-    text = Text(f"{sign:>2} ", inks.accent).append(f"{fit_label(strip.name, LABEL)} ", inks.plain)
-    values = strip.values[columns.start : columns.stop]
+    text = Text(f"{sign:>2} ", inks.accent).append(f"{fit_label(row.name, LABEL)} ", inks.plain)
+    values = row.values[columns.start : columns.stop]
     for k, value, style in zip(columns, values, paint.heat(values), strict=True):
-        here = k == strip.marked
+        here = k == row.marked
         text.append(_short(value), style + Style(bold=True, underline=True) if here else style)
         text.append("◂" if here else " ", inks.accent)
     return text
@@ -305,7 +305,7 @@ _DRAW: Mapping[type[Any], Callable[[Any, Paint], Iterator[Drawn]]] = {
     Number: _number,
     Product: _product,
     Bars: _bars,
-    Strips: _strips,
+    NumberRows: _number_rows,
     Weighted: _weighted,
     Curve: _curve,
     Turn: _turn,

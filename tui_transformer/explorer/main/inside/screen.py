@@ -17,11 +17,11 @@ from tui_transformer.explorer.main.inside.drawing import lines_of
 from tui_transformer.explorer.main.inside.paint import Drawn, Paint
 from tui_transformer.explorer.main.inside.spot import Spot
 from tui_transformer.explorer.shell.actions import INSIDE
-from tui_transformer.explorer.shell.asking import Requests
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.inks import INK_CLASSES, inks_of
 from tui_transformer.explorer.widgets.line_list import LineList

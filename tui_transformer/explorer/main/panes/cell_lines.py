@@ -126,9 +126,9 @@ class CellLines:
         if explanation.name.startswith(GRADIENT):
             value.append("  ∂loss/∂x", self.inks.quiet)
         formula = Text(f"= {explanation.formula}", self.inks.quiet)
-        beside = [self._value(value) for value in self.values]
+        values = [self._value(value) for value in self.values]
         gap = [] if isinstance(explanation.items[0], Sum) else [self._blank()]
-        return [*places, self._blank(), _fixed(value), _fixed(formula), *beside, *self._neighbours(), *gap]
+        return [*places, self._blank(), _fixed(value), _fixed(formula), *values, *self._neighbours(), *gap]
 
     def _neighbours(self) -> list[Block]:
         """The words whose rows point most nearly where this one does, a line; below it those of a sum of words."""

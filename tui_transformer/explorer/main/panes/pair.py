@@ -113,5 +113,5 @@ def need_of(scene: Scene) -> Need:
 def is_stacked(scene: Scene, room: Size) -> bool:
     """Whether two matrices are easier to read one above the other: numbers fit so, and side by side they do not."""
     rows, columns = scene.view.shape
-    beside = columns * _number_width(scene) + widest_label(scene.view.rows) + 1 + FRAME <= room.width // 2
-    return not beside and rows + FRAME + HEADER_AND_LEGEND <= room.height // 2
+    side_by_side = columns * _number_width(scene) + widest_label(scene.view.rows) + 1 + FRAME <= room.width // 2
+    return not side_by_side and rows + FRAME + HEADER_AND_LEGEND <= room.height // 2

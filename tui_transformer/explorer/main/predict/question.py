@@ -63,8 +63,8 @@ def _word(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
     del shape
     if view.columns.name == "vocabulary" and not view.integer:
         return _first(view, place, "Which word is most likely in {}?")
-    looks = view.formula == Softmax().formula and view.columns.sequence
-    return _first(view, place, "Which word will {} look at most?") if looks else None
+    attention = view.formula == Softmax().formula and view.columns.sequence
+    return _first(view, place, "Which word will {} look at most?") if attention else None
 
 
 def _largest(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:

@@ -118,7 +118,7 @@ class _Placing:
             count = sizes.tokens if tall else sizes.rows
             at = left
             for band, columns in zip(row, self._shares(row, width), strict=True):
-                room = columns - 4 - self._beside(columns) * tall
+                room = columns - 4 - self._vocabulary_columns(columns) * tall
                 boxes = fit([self._wish(box) for box in band.boxes], room, self._current(band))
                 title = band_title(band.name, both=self.both)
                 placed.append(Placement(band, title, top, at, columns, lines, boxes, count, tall))
@@ -126,7 +126,7 @@ class _Placing:
             top += lines
         return tuple(placed)
 
-    def _beside(self, columns: int) -> int:
+    def _vocabulary_columns(self, columns: int) -> int:
         """Columns of the vocabulary beside the words."""
         has_words = self.session.model.vocabulary is not None
         return VOCABULARY_WIDTH * (has_words and columns >= WITH_VOCABULARY)

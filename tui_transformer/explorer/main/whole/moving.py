@@ -22,7 +22,7 @@ def standing(session: Session, position: Position) -> Position:
     return Position(reader, Place(position.place.head)) if stop in program.weights else position
 
 
-def box_beside(program: Program, placed: Sequence[Placement], stop: str, across: int, down: int) -> str:
+def neighbour_box(program: Program, placed: Sequence[Placement], stop: str, across: int, down: int) -> str:
     """The step of the box so many boxes after a step's in the order of the data, or above or below it."""
     found = bands(program, stop)
     here = box_of(found, program.aliases.get(stop, stop))

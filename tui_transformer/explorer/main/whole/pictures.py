@@ -33,7 +33,7 @@ Report = Callable[[str], None]
 LEAST_WORDS = 16
 """Columns that entries of the vocabulary need."""
 
-LOOKING = 4
+SCAN_COST = 4
 """Operations that it takes to make a picture, per cell that it is made from."""
 
 MOST_KEPT = 512
@@ -148,8 +148,8 @@ class Drawing:
     def draw(self, placement: Placement, report: Report = lambda _: None) -> tuple[Picture, ...]:
         """What the boxes of a band show; what is missing is computed."""
         pictures = [self._draw(placement, placed, report) for placed in placement.boxes]
-        beside = self._vocabulary_beside(placement)
-        return (*pictures, *([beside] if beside is not None else []))
+        words = self._words_in_vocabulary(placement)
+        return (*pictures, *([words] if words is not None else []))
 
     # The ladder
 
@@ -256,7 +256,7 @@ class Drawing:
         """The layer of the current step."""
         return rung_of(self.session.trace.program, self.position.stop)
 
-    def _vocabulary_beside(self, placement: Placement) -> Picture | None:
+    def _words_in_vocabulary(self, placement: Placement) -> Picture | None:
         """The words of the sentence in the vocabulary, where a first band has room for them beside its boxes."""
         axes = self.session.trace.program.axes(placement.band.boxes[0].steps[0])
         words, room = self.session.words_of(axes[0].sequence), placement.width - 4 - placement.rest
@@ -292,7 +292,7 @@ def _cost(trace: Trace, name: str, rows: int) -> int:
     """About how many operations it takes to have the rows of a step that are drawn, and to look through them."""
     axes = trace.program.axes(name)
     cells = math.prod((axes[0].size if len(axes) == 3 else 1, rows, axes[-1].size))
-    return trace.pending_part(name, min(rows / rows_of(axes), 1.0)) + LOOKING * cells
+    return trace.pending_part(name, min(rows / rows_of(axes), 1.0)) + SCAN_COST * cells
 
 
 def _tiles(trace: Trace, name: str, rows: range, heads: Sequence[int], columns: int, report: Report) -> Tiles:

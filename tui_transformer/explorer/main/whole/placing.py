@@ -104,19 +104,19 @@ class Heights:
     rows: int
 
 
-def heights(tokens: int, lines: int, bands: int, besides: int = 0, *, first: bool = True) -> Heights:
-    """Rows for so many bands in so many lines, besides the first band; every one has a border and a line of titles.
+def heights(tokens: int, lines: int, bands: int, taken: int = 0, *, first: bool = True) -> Heights:
+    """Rows for so many bands in so many lines, after the first band; every one has a border and a line of titles.
 
     The pictures of all bands become lower together, the first, which has a line a token, before the others.
 
     Args:
         tokens: How many tokens there are.
         lines: The lines for all of it.
-        bands: How many bands there are beside the first.
-        besides: Lines that are taken by something else.
+        bands: How many bands there are after the first.
+        taken: Lines that are taken by something else.
         first: Whether the first band is there.
     """
-    lines, rows, words = lines - besides, min(tokens, 24), min(tokens, 12)
+    lines, rows, words = lines - taken, min(tokens, 24), min(tokens, 12)
     while words > 3 and _lines(words, rows, bands, first=first) > lines:
         if first and (words > (rows + 1) // 2 + 1 or rows <= 6):
             words -= 1

@@ -8,8 +8,8 @@ from tui_transformer.engine.edits import Change
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.state.overlay import BEFORE
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session

@@ -16,10 +16,10 @@ from textual.widgets import Static
 from tui_transformer.analysis.effects import answer_positions, counted_positions
 from tui_transformer.engine.targets import Target
 from tui_transformer.explorer.shell.actions import ABLATION
-from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.state.edited import active
 from tui_transformer.explorer.state.metric import on_targets
 from tui_transformer.explorer.state.session import Session

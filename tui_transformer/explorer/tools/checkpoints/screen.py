@@ -12,12 +12,12 @@ from textual.containers import Vertical
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import CHECKPOINTS
-from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.overlay import Overlay
 from tui_transformer.explorer.state.session import Session

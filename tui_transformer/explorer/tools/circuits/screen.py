@@ -16,15 +16,15 @@ from tui_transformer.analysis.circuits import Circuit, Words, circuits, words_of
 from tui_transformer.analysis.composition import READS, Path, chance, compositions
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import CIRCUITS
-from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview, leave_to
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
-from tui_transformer.views.circuit_view import MATRICES, circuit_view, composition_view
+from tui_transformer.views.circuit_view import HEAD_MATRICES, circuit_view, composition_view
 from tui_transformer.views.step_view import scale_for, tile_extremes
 from tui_transformer.views.view import View
 
@@ -81,7 +81,7 @@ class CircuitsScreen(Overview):
     def __init__(self, port: Port) -> None:
         """Begin with OV of the head that the main screen shows."""
         super().__init__(port)
-        self.kinds = (*list(MATRICES)[:2], *(f"{COMPOSED}{reads}" for reads in READS), *list(MATRICES)[2:])
+        self.kinds = (*list(HEAD_MATRICES)[:2], *(f"{COMPOSED}{reads}" for reads in READS), *list(HEAD_MATRICES)[2:])
         self.kind, self.at = self.kinds[0], 0
         self.known: Known | None = None
         self.shown: Shown | None = None

@@ -14,10 +14,10 @@ from textual.widgets import Static
 from tui_transformer.engine.backend import DTYPES
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import COMPARE
-from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.dialog import Dialog, plain
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.dumped import Dumped, of_dump
 from tui_transformer.explorer.state.edited import active

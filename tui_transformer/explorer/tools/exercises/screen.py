@@ -16,11 +16,11 @@ from tui_transformer.course.folder import Course, open_course
 from tui_transformer.course.progress import Progress, progress_path, read_progress
 from tui_transformer.course.sources import step_of
 from tui_transformer.explorer.shell.actions import EXERCISES
-from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.reader import Page
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.state.opened import open_session
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session

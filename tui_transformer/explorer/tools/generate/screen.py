@@ -18,12 +18,12 @@ from tui_transformer.engine.changes import of_pass, standing
 from tui_transformer.engine.edits import Change
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import GENERATE
-from tui_transformer.explorer.shell.asking import Requests, draw_together
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.shell.written import Written
 from tui_transformer.explorer.state.history import History

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tui_transformer.engine.computation import Watch
-from tui_transformer.explorer.shell.asking import AT_ONCE, Requests
+from tui_transformer.explorer.shell.requests import AT_ONCE, Requests
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.tools.generate.draft import Draft

@@ -22,7 +22,7 @@ WORD, SHORT_WORD, ROOMY = 32, 10, 80
 """Columns of a token at most, and those on a screen that is narrower than the last."""
 
 NUMBER = 7
-BESIDE = 14
+NO_WORDS = 14
 """Columns of the weight, and of what else is no word: border, spaces, arrow."""
 
 
@@ -64,7 +64,7 @@ class LinkLines:
 
     def _bar(self, width: int) -> int:
         """Columns of a bar: what the words leave."""
-        return max(min(width - BESIDE - NUMBER - self._name_width - 2 * self._word_width(width), LONGEST_BAR), BAR)
+        return max(min(width - NO_WORDS - NUMBER - self._name_width - 2 * self._word_width(width), LONGEST_BAR), BAR)
 
     def _word_width(self, width: int) -> int:
         """Columns of a token: those of the longest, as far as there is room for two."""

@@ -12,11 +12,11 @@ from textual.events import Key
 from textual.widgets import Input
 
 from tui_transformer.explorer.shell.actions import OPEN
-from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.recent import recent, remember
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.state.opened import open_session
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.tours import tour_of

@@ -13,10 +13,10 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import PATCH
-from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.edited import FromSentence
 from tui_transformer.explorer.state.measure import Measure

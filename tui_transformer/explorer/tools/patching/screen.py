@@ -14,12 +14,12 @@ from textual.binding import BindingType
 from tui_transformer.analysis.patching import KINDS, Measured, Place
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import PATCHING
-from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.edited import FromSentence
 from tui_transformer.explorer.state.overlay import NOTHING

@@ -5,9 +5,9 @@ from __future__ import annotations
 from textual.timer import Timer
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.asking import AT_ONCE, Requests
 from tui_transformer.explorer.shell.form import Form
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.requests import AT_ONCE, Requests
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.explorer.tools.settings.fields import FILE, Memory, build, describe, fields_of, note, values_of
 from tui_transformer.model.model import Model

@@ -13,8 +13,8 @@ from tui_transformer.engine.keep import layer_outputs
 from tui_transformer.engine.targets import KINDS
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.state.opened import open_session
 from tui_transformer.explorer.state.overlay import NOTHING
 from tui_transformer.explorer.state.position import Position

@@ -15,12 +15,12 @@ from textual.widgets import Static
 from tui_transformer.analysis.survey.table import Example, Row
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import EXAMPLES, SURVEY
-from tui_transformer.explorer.shell.asking import AT_ONCE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.recent import recent, remember
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.tools.ablation.table import number
 from tui_transformer.explorer.tools.runs.paths import path_of
 from tui_transformer.explorer.tools.survey.opening import open_example

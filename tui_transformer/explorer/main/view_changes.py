@@ -1,4 +1,4 @@
-"""Ways of looking: what is drawn beside the values, hidden tokens, scale, chart, temperature."""
+"""Changes of the view: what is drawn beside the values, hidden tokens, scale, chart, temperature."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.state.overlay import next_shown
 
 
-class Looking:
+class ViewChanges:
     """Changes of the view state, each shown at once."""
 
     def __init__(self, explored: Exploration, presenter: Presenter, port: Port) -> None:
-        """Look at what a presenter shows."""
+        """Change how a presenter shows what is explored."""
         self._explored, self._presenter, self._port = explored, presenter, port
 
     def next_shown(self) -> None:
@@ -24,13 +24,14 @@ class Looking:
         if kind == "nothing":
             self._port.say("there is nothing beside: b shows gradients, d compares")
             return
-        self._explored.look(wanted=next_shown(kind, self._presenter.panes.shown, wide=self._presenter.panes.wide))
+        panes = self._presenter.panes
+        self._explored.change_view(wanted=next_shown(kind, panes.shown, wide=panes.wide))
         self._presenter.show_position()
 
     def turn_whole(self) -> None:
         """Show the whole above the step, or the lists of steps and heads instead."""
         panes = self._presenter.panes
-        self._explored.look(whole=not panes.whole)
+        self._explored.change_view(whole=not panes.whole)
         panes.fit(panes.screen.size)
         self._presenter.show_position()
         panes.focus("whole" if panes.whole else "matrix")
@@ -43,13 +44,13 @@ class Looking:
 
     def next_chart(self) -> None:
         """Draw the next chart of those that fit the step."""
-        self._explored.look(chart=self._explored.view.chart + 1)
+        self._explored.change_view(chart=self._explored.view.chart + 1)
         self._presenter.details.show_chart()
 
     def share_scale(self) -> None:
         """Use one scale for all layers, or one a step."""
         shared = not self._explored.view.shared_scale
-        self._explored.look(shared_scale=shared)
+        self._explored.change_view(shared_scale=shared)
         self._port.say("one scale for this step in all layers" if shared else "a scale for each step")
         self._presenter.show_position()
 
@@ -57,7 +58,7 @@ class Looking:
         """Leave special tokens, or the first, out of attention weights; the rest of a row sums to 1 again."""
         hidden = self._explored.view.hidden
         hidden = replace(hidden, **{which: not getattr(hidden, which)})
-        self._explored.look(hidden=hidden)
+        self._explored.change_view(hidden=hidden)
         self._port.say(hidden.text or "no token is hidden")
         self._presenter.show_position()
 
@@ -65,6 +66,6 @@ class Looking:
         """List the most likely words at a higher or lower temperature."""
         place = TEMPERATURES.index(self._explored.view.temperature) + steps
         if 0 <= place < len(TEMPERATURES):
-            self._explored.look(temperature=TEMPERATURES[place])
+            self._explored.change_view(temperature=TEMPERATURES[place])
             if self._explored.position.stop in WORDS:
                 self._presenter.show_position()

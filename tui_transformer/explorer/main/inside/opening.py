@@ -12,14 +12,14 @@ from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.state.position import Position
 
 
-class LookingInside:
-    """Looks into the cell under the cursor."""
+class InsideOpening:
+    """Opens the inside of the cell under the cursor, as a screen."""
 
     def __init__(self, explored: Exploration, panes: Panes, port: MainPort) -> None:
-        """Look into what is explored."""
+        """Of what is explored."""
         self._explored, self._panes, self._port = explored, panes, port
 
-    def look(self) -> None:
+    def open(self) -> None:
         """Open the inside of the cell; words have none and are read where they stand."""
         from tui_transformer.explorer.main.inside.screen import InsideScreen
 

@@ -36,8 +36,8 @@ _ATTRIBUTES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """Colours and attributes of a cell, as codes of the terminal; there is one of each, made by `look`.
+class CellStyle:
+    """Colours and attributes of a cell, as codes of the terminal; there is one of each, made by `cell_style`.
 
     Attributes:
         color: The code of the text's colour; `39` is the terminal's own.
@@ -65,27 +65,27 @@ class Look:
         return bool(self.background) and self.color != "39" and not self.attributes
 
     @property
-    def turned(self) -> Look:
+    def turned(self) -> CellStyle:
         """The same two colours the other way round."""
-        return look(self.background, self.color)
+        return cell_style(self.background, self.color)
 
-    def with_color(self, color: str) -> Look:
+    def with_color(self, color: str) -> CellStyle:
         """The background alone, behind another colour."""
-        return look(color, self.background, self.attributes)
+        return cell_style(color, self.background, self.attributes)
 
 
-_LOOKS: WeakValueDictionary[tuple[str, str, tuple[str, ...]], Look] = WeakValueDictionary()
+_STYLES: WeakValueDictionary[tuple[str, str, tuple[str, ...]], CellStyle] = WeakValueDictionary()
 
 
-def look(color: str = "39", background: str = "", attributes: tuple[str, ...] = ()) -> Look:
-    """The one look with these codes."""
+def cell_style(color: str = "39", background: str = "", attributes: tuple[str, ...] = ()) -> CellStyle:
+    """The one style with these codes."""
     codes = color, background, attributes
-    return _LOOKS.get(codes) or _LOOKS.setdefault(codes, Look(*codes))
+    return _STYLES.get(codes) or _STYLES.setdefault(codes, CellStyle(*codes))
 
 
-OWN = look()
+OWN = cell_style()
 
-Cell = tuple[str, Look]
+Cell = tuple[str, CellStyle]
 """What stands in a column: a character, or text of several columns, whose others hold "" then."""
 
 
@@ -110,12 +110,12 @@ class Cells:
         """The cells of a segment; the style is kept with them, so that no other has its number."""
         if len(self._known) >= MOST_KEPT:
             self._known.clear()
-        made = _cells(text, _look_of(style or Style.null(), self._system))
+        made = _cells(text, _style_of(style or Style.null(), self._system))
         self._known[text, id(style)] = style, made
         return made
 
 
-def _cells(text: str, own: Look) -> list[Cell]:
+def _cells(text: str, own: CellStyle) -> list[Cell]:
     if text.isascii() or all(get_character_cell_size(character) == 1 for character in text):
         return [_cell(character, own) for character in text]
     width = cell_len(text)
@@ -123,18 +123,18 @@ def _cells(text: str, own: Look) -> list[Cell]:
 
 
 @lru_cache(1 << 12)
-def _cell(character: str, own: Look) -> Cell:
+def _cell(character: str, own: CellStyle) -> Cell:
     """A character; a blank where nothing of it is seen but the background."""
     if character == " " or (character == UPPER and own.color == own.background):
-        return " ", look(background=own.background) if own.is_plain else own
+        return " ", cell_style(background=own.background) if own.is_plain else own
     return character, own
 
 
 @lru_cache(1 << 12)
-def _look_of(style: Style, system: ColorSystem) -> Look:
+def _style_of(style: Style, system: ColorSystem) -> CellStyle:
     """The codes of a style, for a terminal with so many colours."""
     attributes = tuple(code for name, code in _ATTRIBUTES.items() if getattr(style, name))
-    return look(_code(style.color, system) or OWN.color, _code(style.bgcolor, system), attributes)
+    return cell_style(_code(style.color, system) or OWN.color, _code(style.bgcolor, system), attributes)
 
 
 def _code(color: Color | None, system: ColorSystem) -> str:
