@@ -31,7 +31,7 @@ class Ranking:
     set_to: str
     metric: str
     answers: Sequence[Answer]
-    found: Sequence[tuple[Target, Effect]]
+    effects: Sequence[tuple[Target, Effect]]
 
 
 def run(request: Request) -> None:
@@ -48,8 +48,8 @@ def run(request: Request) -> None:
     if not targets:
         emit(_FORMATS[request.format](_ranking(session, request, positions)))
         return
-    program, found = session.trace.program, _means(session, request, targets)
-    edits = [edit for target in targets for edit in target.edits(program, mean=request.mean, means=found)]
+    program, means = session.trace.program, _means(session, request, targets)
+    edits = [edit for target in targets for edit in target.edits(program, mean=request.mean, means=means)]
     what = [f"{target} set to {_set_to(request)}" for target in targets]
     metric = chosen(session, request)
     emit(experiment.FORMATS[request.format](experiment.run(session, what, edits, positions, metric)))
@@ -79,23 +79,23 @@ def _ranking(session: Session, request: Request, positions: range | None) -> Ran
     metric = chosen(session, request)
     way = _means(session, request, targets)
     measured = effects(trace, targets, mean=request.mean, means=way, positions=positions, metric=metric)
-    found = list(counted(measured, targets))
-    found.sort(key=lambda pair: -pair[1].size)
+    ranked = list(counted(measured, targets))
+    ranked.sort(key=lambda pair: -pair[1].size)
     before = list(answers(session, trace, positions)) if has_answers(trace) else []
     said = "" if metric is None else metric.said(session.labels.word)
     read = "every position" if metric is not None and metric.targets else where(session, positions)
-    return Ranking(read, _set_to(request), said, before, found)
+    return Ranking(read, _set_to(request), said, before, ranked)
 
 
 def _text(ranking: Ranking) -> Iterator[str]:
     yield from _heading(ranking)
-    yield from aligned([_columns(ranking), *(_row(target, effect) for target, effect in ranking.found)])
+    yield from aligned([_columns(ranking), *(_row(target, effect) for target, effect in ranking.effects)])
 
 
 def _heading(ranking: Ranking) -> Iterator[str]:
     yield f"each set to {ranking.set_to}, alone; the answer is read at {ranking.where}\n"
     if ranking.metric:
-        effect = ranking.found[0][1]
+        effect = ranking.effects[0][1]
         yield f"{visible(ranking.metric)} {(effect.value or 0.0) - (effect.change or 0.0):.4g} as it is\n"
     elif len(ranking.answers) == 1:
         best = ranking.answers[0].guesses[0]
@@ -126,14 +126,14 @@ def _json(ranking: Ranking) -> Iterator[str]:
         "set to": ranking.set_to,
         **({"metric": ranking.metric} if ranking.metric else {}),
         "answers": [{"position": answer.position, "before": answer.data} for answer in ranking.answers],
-        "effects": [{"target": str(target), **effect_data(effect)} for target, effect in ranking.found],
+        "effects": [{"target": str(target), **effect_data(effect)} for target, effect in ranking.effects],
     }
     yield json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def _csv(ranking: Ranking) -> Iterator[str]:
-    names = tuple(effect_data(ranking.found[0][1]))
-    rows = ((str(target), *(getattr(effect, name) for name in names)) for target, effect in ranking.found)
+    names = tuple(effect_data(ranking.effects[0][1]))
+    rows = ((str(target), *(getattr(effect, name) for name in names)) for target, effect in ranking.effects)
     yield experiment.csv_lines([("target", *names), *rows])
 
 

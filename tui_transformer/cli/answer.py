@@ -61,17 +61,17 @@ def _labels(session: Session, request: Request) -> Iterator[tuple[Value, ...]]:
 
 def _positions(session: Session, asked: str | None, *, first: bool) -> range:
     """Those that were asked for; else all real tokens, or the one where the model answers."""
-    found = parse_positions(asked or ("0" if first else "all"), session.trace)
+    positions = parse_positions(asked or ("0" if first else "all"), session.trace)
     size = session.trace.program.shape(LOGITS)[0]
-    if found is None or found.stop > size:
+    if positions is None or positions.stop > size:
         raise InputError(f"there is no position {asked}: use 0 to {size - 1}")
-    return found
+    return positions
 
 
 def _rows(session: Session, positions: range, request: Request) -> Iterator[tuple[Value, ...]]:
     label = session.labels.of(session.trace.program.axes(LOGITS)[0])
     for position in positions:
-        found = likely_at(session.trace, position, request.top, request.temperature)
-        for rank, each in enumerate(found, 1):
+        likeliest = likely_at(session.trace, position, request.top, request.temperature)
+        for rank, each in enumerate(likeliest, 1):
             word = session.labels.word(each.token)
             yield position, label(position), rank, each.token, word, each.logit, each.probability

@@ -38,12 +38,12 @@ def run(request: Request) -> None:
     positions = answer_positions(trace, parse_positions(request.position, trace), folder=folder)
     if len(positions) > 1:
         raise UsageError("attribution reads one position: name it with --position")
-    found = attribute(
+    attribution = attribute(
         session.trace, *_tokens(session, request, positions[0]), position=positions[0], neurons=request.neurons
     )
-    terms = found.terms if request.top is None else _largest(found, request.top)
+    terms = attribution.terms if request.top is None else _largest(attribution, request.top)
     rows: list[tuple[Value, ...]] = [(term.name, term.kind, term.number, term.value) for term in terms]
-    emit(written(Table(COLUMNS, rows, 4, _note(session, found)), request.format))
+    emit(written(Table(COLUMNS, rows, 4, _note(session, attribution)), request.format))
 
 
 def _tokens(session: Session, request: Request, position: int) -> tuple[int, ...]:
@@ -57,16 +57,16 @@ def _tokens(session: Session, request: Request, position: int) -> tuple[int, ...
     return (int(np.argmax(row[0])),)
 
 
-def _largest(found: Attribution, top: int) -> tuple[Term, ...]:
-    return tuple(sorted(found.terms, key=lambda term: -abs(term.value))[:top])
+def _largest(attribution: Attribution, top: int) -> tuple[Term, ...]:
+    return tuple(sorted(attribution.terms, key=lambda term: -abs(term.value))[:top])
 
 
-def _note(session: Session, found: Attribution) -> str:
-    word, other = (None if each is None else session.labels.word(each) for each in found.tokens)
+def _note(session: Session, attribution: Attribution) -> str:
+    word, other = (None if each is None else session.labels.word(each) for each in attribution.tokens)
     of = f"logit of {word}" if other is None else f"logit of {word} less that of {other}"
     parts = (
-        f"{of} at position {found.position}: {found.logit:.4f}",
-        f"{len(found.terms)} terms, norms frozen",
-        f"remainder {found.remainder:.1e}",
+        f"{of} at position {attribution.position}: {attribution.logit:.4f}",
+        f"{len(attribution.terms)} terms, norms frozen",
+        f"remainder {attribution.remainder:.1e}",
     )
     return " · ".join(parts)

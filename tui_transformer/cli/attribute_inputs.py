@@ -32,13 +32,13 @@ def run(session: Session, request: Request) -> None:
         raise InputError("the model has no logits of words: attribution reads these")
     positions = answer_positions(trace, parse_positions(request.position, trace), folder=session.model.folder)
     metric = chosen(session, request) or _likeliest(session, positions)
-    found = _found(session, request, metric, positions)
-    label = session.labels.of(trace.program.axes(found.step)[-2])
-    rows: list[tuple[Value, ...]] = [(row, label(row), float(value)) for row, value in enumerate(found.rows)]
+    attribution = _attribution(session, request, metric, positions)
+    label = session.labels.of(trace.program.axes(attribution.step)[-2])
+    rows: list[tuple[Value, ...]] = [(row, label(row), float(value)) for row, value in enumerate(attribution.rows)]
     if request.top is not None:
         rows = sorted(rows, key=lambda row: -abs(float(row[2] or 0)))[: request.top]
-    columns = ("position", "token", "gradient × input" if found.baseline is None else "integrated gradient")
-    emit(written(Table(columns, rows, 4, _note(session, found, metric, positions)), request.format))
+    columns = ("position", "token", "gradient × input" if attribution.baseline is None else "integrated gradient")
+    emit(written(Table(columns, rows, 4, _note(session, attribution, metric, positions)), request.format))
 
 
 def _likeliest(session: Session, positions: range) -> Metric:
@@ -49,7 +49,7 @@ def _likeliest(session: Session, positions: range) -> Metric:
     return Metric("logit", (int(np.argmax(row[0])),))
 
 
-def _found(session: Session, request: Request, metric: Metric, positions: range) -> InputAttribution:
+def _attribution(session: Session, request: Request, metric: Metric, positions: range) -> InputAttribution:
     if request.by == "gradient":
         return gradient_times_input(session.trace, metric, positions, request.of)
     baseline = _baseline(session, request.baseline, request.of)
@@ -78,15 +78,15 @@ def _decoder_ids(session: Session) -> list[list[int]] | None:
     return None if ids is None else ids.tolist()
 
 
-def _note(session: Session, found: InputAttribution, metric: Metric, positions: range) -> str:
+def _note(session: Session, attribution: InputAttribution, metric: Metric, positions: range) -> str:
     said = metric.said(session.labels.word) + ("" if metric.targets else f" at {where(session, positions)}")
-    total = float(found.cells.sum())
-    if found.baseline is None:
-        return f"{said}: {found.value:.4f} · input {found.step} · sum {total:.4f}, to first order"
+    total = float(attribution.cells.sum())
+    if attribution.baseline is None:
+        return f"{said}: {attribution.value:.4f} · input {attribution.step} · sum {total:.4f}, to first order"
     parts = (
-        f"{said}: {found.value:.4f}, of the baseline {found.baseline:.4f}",
-        f"input {found.step}",
+        f"{said}: {attribution.value:.4f}, of the baseline {attribution.baseline:.4f}",
+        f"input {attribution.step}",
         f"sum {total:.4f}",
-        f"remainder {found.remainder:.1e}",
+        f"remainder {attribution.remainder:.1e}",
     )
     return " · ".join(parts)

@@ -27,13 +27,13 @@ class BareCommand(OnceCommand):
 
 def completed(args: list[str], names: set[str]) -> list[str]:
     """The arguments, with a value behind each of these options."""
-    found: list[str] = []
+    words: list[str] = []
     for at, argument in enumerate(args):
-        found.append(argument)
+        words.append(argument)
         following = args[at + 1] if at + 1 < len(args) else ""
-        if argument in names and "--" not in found and not ADDRESS.fullmatch(following):
-            found.append(BARE)
-    return found
+        if argument in names and "--" not in words and not ADDRESS.fullmatch(following):
+            words.append(BARE)
+    return words
 
 
 def _may_be_bare(option: Parameter) -> bool:

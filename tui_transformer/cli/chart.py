@@ -55,10 +55,10 @@ def _kind(program: Program, name: str, wanted: str | None) -> Kind:
         raise InputError(f"{name} has no chart: its values are names, not sizes")
     if wanted is None:
         return kinds[0]
-    found = next((kind for kind in kinds if kind == wanted.strip().replace("-", " ").casefold()), None)
-    if found is None:
+    named = next((kind for kind in kinds if kind == wanted.strip().replace("-", " ").casefold()), None)
+    if named is None:
         raise UsageError(f"{name} has no chart of {wanted[:40]!r}: use {', '.join(kinds)}")
-    return found
+    return named
 
 
 def _text(drawn: Chart) -> str:

@@ -36,13 +36,13 @@ def run(request: Request) -> None:
     if request.format == "svg" or request.top is not None:
         raise UsageError("--top and svg are of --compose")
     session = open_session(request)
-    found = circuits(session.trace, request.layer)
+    heads_of_layer = circuits(session.trace, request.layer)
     if request.values is not None:
-        rows = [row for circuit in found for row in _values(circuit, request.values)]
+        rows = [row for circuit in heads_of_layer for row in _values(circuit, request.values)]
         emit(written(Table(VALUES, rows, 4), request.format))
         return
     words = words_of(session.trace)
-    heads = [_row(circuit, words) for circuit in found]
+    heads = [_row(circuit, words) for circuit in heads_of_layer]
     if request.sort is not None:
         heads.sort(key=lambda row: _rank(row[SORTED[request.sort or "ov"]]))
     note = (

@@ -49,14 +49,15 @@ def run_diagnosis(request: Request, path: Path) -> bool:
     own = None if request.map is None else read_map(request.map)
     model, given, notes = _input(request, dump)
     try:
-        found = diagnose(dump, model, given, names=request.names, own=own, tolerance=request.tolerance, report=show)
+        diagnosis = diagnose(dump, model, given, names=request.names, own=own, tolerance=request.tolerance, report=show)
     finally:
         show(None)
     if request.format == "json":
-        emit([json.dumps(found.to_json() | {"assumed": [*notes, *found.assumed]}, ensure_ascii=False, indent=2) + "\n"])
+        whole = diagnosis.to_json() | {"assumed": [*notes, *diagnosis.assumed]}
+        emit([json.dumps(whole, ensure_ascii=False, indent=2) + "\n"])
     else:
-        emit(_report(found, notes))
-    return found.first is not None
+        emit(_report(diagnosis, notes))
+    return diagnosis.first is not None
 
 
 def _input(flags: Flags, dump: Dump) -> tuple[Model, Input | None, tuple[str, ...]]:
@@ -82,37 +83,37 @@ def _given(trace: Trace) -> Input:
 # The report
 
 
-def _report(found: Diagnosis, notes: Sequence[str]) -> Iterator[str]:
-    yield from aligned([HEADINGS, *(_row(each, found) for each in found.steps)])
-    for title, names in (("not compared, of the dump", found.unmatched), ("not in the dump", found.missing)):
+def _report(diagnosis: Diagnosis, notes: Sequence[str]) -> Iterator[str]:
+    yield from aligned([HEADINGS, *(_row(each, diagnosis) for each in diagnosis.steps)])
+    for title, names in (("not compared, of the dump", diagnosis.unmatched), ("not in the dump", diagnosis.missing)):
         if names:
             yield f"{title}: {visible(listed(names))}\n"
-    for assumption in (*notes, *found.assumed):
+    for assumption in (*notes, *diagnosis.assumed):
         yield f"assumed: {visible(assumption)}\n"
-    yield _verdict(found) + "\n"
+    yield _verdict(diagnosis) + "\n"
 
 
 HEADINGS = ("step", "in the dump", "shape", "largest", "relative", "RMS", "cosine", "KL", "")
 
 
-def _row(each: Compared, found: Diagnosis) -> tuple[str, ...]:
+def _row(each: Compared, diagnosis: Diagnosis) -> tuple[str, ...]:
     difference = each.difference
     theirs = "" if each.theirs == each.step else visible(each.theirs)
     divergence = "" if difference.divergence is None else f"{max(0.0, difference.divergence):.1e}"
     sizes = (f"{value:.2e}" for value in (difference.largest, difference.relative, difference.rms))
-    shape = shape_text(found.trace.program.shape(each.step)) or "1"
+    shape = shape_text(diagnosis.trace.program.shape(each.step)) or "1"
     return each.step, theirs, shape, *sizes, f"{difference.cosine:.6f}", divergence, VERDICTS[each.verdict]
 
 
-def _verdict(found: Diagnosis) -> str:
-    first = found.first
+def _verdict(diagnosis: Diagnosis) -> str:
+    first = diagnosis.first
     if first is None:
-        return f"same: {len(found.steps)} arrays agree as far as rounding goes"
+        return f"same: {len(diagnosis.steps)} arrays agree as far as rounding goes"
     place = f"[{', '.join(map(str, first.index))}]" if first.index else ""
     values = ""
     if not np.isnan(first.values).all():
         theirs, ours = (f"{value:.6g}" for value in first.values)
         values = f"{visible(first.theirs)}{place} is {theirs}, and should be {ours}.\n"
-    count = sum(each.verdict in ("follows", "wrong", "differs") for each in found.steps)
+    count = sum(each.verdict in ("follows", "wrong", "differs") for each in diagnosis.steps)
     rest = f" {count} more differ after it." if count else ""
     return f"{values}{visible(first.says)}{rest}"

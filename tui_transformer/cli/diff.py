@@ -140,20 +140,20 @@ def _of_model(request: Request, places: Sequence[str], dump: str) -> Request:
 def _traces(request: Request, tolerance: float) -> bool:
     """Compare two traces step by step; whether a step differs."""
     a, b = _sides(request, request.first or "", request.second)
-    found = list(_differences(a, b, tolerance))
+    differences = list(_differences(a, b, tolerance))
     loss = loss_of(a.trace, b.trace) if isinstance(a, Computed) and isinstance(b, Computed) else None
     if request.format == "json":
-        whole = _as_json(found, a, b) | ({} if loss is None else data(loss))
+        whole = _as_json(differences, a, b) | ({} if loss is None else data(loss))
         emit([json.dumps(whole, ensure_ascii=False, indent=2) + "\n"])
     else:
         lost = told(loss, a.model) if loss is not None and isinstance(a, Computed) else ()
-        emit(_report(found, a, b, tolerance, lost))
-    return any(difference.beyond for difference in found)
+        emit(_report(differences, a, b, tolerance, lost))
+    return any(difference.beyond for difference in differences)
 
 
-def _as_json(found: Sequence[Difference], a: Side, b: Side) -> dict[str, object]:
+def _as_json(differences: Sequence[Difference], a: Side, b: Side) -> dict[str, object]:
     """The keys that `Diagnosis.to_json` has, of two traces."""
-    beyond = next((difference for difference in found if difference.beyond), None)
+    beyond = next((difference for difference in differences if difference.beyond), None)
     first = beyond and {
         "step": beyond.name,
         "theirs": beyond.name,
@@ -165,17 +165,18 @@ def _as_json(found: Sequence[Difference], a: Side, b: Side) -> dict[str, object]
         "cause": None,
         "says": f"first difference: {_where(beyond)}",
     }
-    return {"compared": len(found), "unmatched": _rest(a, b), "missing": _rest(b, a), "assumed": [], "first": first}
+    rest = {"unmatched": _rest(a, b), "missing": _rest(b, a)}
+    return {"compared": len(differences), **rest, "assumed": [], "first": first}
 
 
 def _sides(flags: Flags, first: str, second: str | None) -> tuple[Side, Side]:
     """Files and computed traces; a file's token IDs are used where no input was given."""
     files = [open_trace(Path(where)) for where in (first, second) if where and not _is_model(where)]
-    ids = next((found for file in files if (found := file.ids())), None)
+    ids = next((held_by_file for file in files if (held_by_file := file.ids())), None)
     held = Inputs(
         None if ids is None else (ids,),
-        next((found for file in files if (found := file.decoder_ids())), None),
-        next((found for file in files if (found := file.mask())), None),
+        next((held_by_file for file in files if (held_by_file := file.decoder_ids())), None),
+        next((held_by_file for file in files if (held_by_file := file.mask())), None),
     )
     a = _side(flags, first, held)
     if isinstance(a, Computed) and second is not None and _is_model(second):
@@ -240,9 +241,9 @@ def _compared(name: str, a: Side, b: Side, tolerance: float) -> Difference:
     shapes = _without_batch(first, len(second)), _without_batch(second, len(first))
     if shapes[0] != shapes[1]:
         return Difference(name, shapes, beyond=True)
-    found = compare_blocks(name, (math.prod(first),), together(a.cells(name), b.cells(name)), tolerance)
-    index = tuple(int(i) for i in np.unravel_index(found.index[0], shapes[0])) if found.index else ()
-    return dataclasses.replace(found, shapes=shapes, index=index)
+    difference = compare_blocks(name, (math.prod(first),), together(a.cells(name), b.cells(name)), tolerance)
+    index = tuple(int(i) for i in np.unravel_index(difference.index[0], shapes[0])) if difference.index else ()
+    return dataclasses.replace(difference, shapes=shapes, index=index)
 
 
 def _without_batch(shape: Shape, axes: int) -> Shape:
@@ -265,13 +266,15 @@ def together(first: Iterator[Host], second: Iterator[Host]) -> Iterator[tuple[Re
 # The report
 
 
-def _report(found: Sequence[Difference], a: Side, b: Side, tolerance: float, lost: Iterable[str]) -> Iterator[str]:
-    yield from _table(found)
+def _report(
+    differences: Sequence[Difference], a: Side, b: Side, tolerance: float, lost: Iterable[str]
+) -> Iterator[str]:
+    yield from _table(differences)
     for title, names in (("only in the first", _rest(a, b)), ("only in the second", _rest(b, a))):
         if names:
             yield f"{title}: {visible(listed(names))}\n"
     yield from lost
-    yield _verdict(found, tolerance) + "\n"
+    yield _verdict(differences, tolerance) + "\n"
 
 
 def _rest(side: Side, other: Side) -> list[str]:
@@ -279,25 +282,25 @@ def _rest(side: Side, other: Side) -> list[str]:
     return [name for name in side.names if name not in known]
 
 
-def _table(found: Sequence[Difference]) -> Iterator[str]:
-    return aligned([("step", "shape", "largest", "relative", ""), *map(_line, found)])
+def _table(differences: Sequence[Difference]) -> Iterator[str]:
+    return aligned([("step", "shape", "largest", "relative", ""), *map(_line, differences)])
 
 
-def _line(found: Difference) -> tuple[str, str, str, str, str]:
-    if not found.comparable:
-        return visible(found.name), found.shape_text, "", "", "shapes differ"
-    verdict = "differs" if found.beyond else ""
-    return visible(found.name), found.shape_text, f"{found.largest:.2e}", f"{found.relative:.2e}", verdict
+def _line(difference: Difference) -> tuple[str, str, str, str, str]:
+    name, shape = visible(difference.name), difference.shape_text
+    if not difference.comparable:
+        return name, shape, "", "", "shapes differ"
+    verdict = "differs" if difference.beyond else ""
+    return name, shape, f"{difference.largest:.2e}", f"{difference.relative:.2e}", verdict
 
 
-def _verdict(found: Sequence[Difference], tolerance: float) -> str:
-    first = next((difference for difference in found if difference.beyond), None)
+def _verdict(differences: Sequence[Difference], tolerance: float) -> str:
+    first = next((difference for difference in differences if difference.beyond), None)
     if first is None:
-        return f"same: {len(found)} steps agree within {tolerance:g}"
-    count = sum(difference.beyond for difference in found)
-    return (
-        f"first difference: {visible(_where(first))}; {count} of {len(found)} steps differ by more than {tolerance:g}"
-    )
+        return f"same: {len(differences)} steps agree within {tolerance:g}"
+    count = sum(difference.beyond for difference in differences)
+    differ = f"{count} of {len(differences)} steps differ by more than {tolerance:g}"
+    return f"first difference: {visible(_where(first))}; {differ}"
 
 
 def _where(first: Difference) -> str:

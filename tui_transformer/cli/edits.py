@@ -57,18 +57,18 @@ def changes(model: Model, program: Program, texts: Sequence[str] | None) -> tupl
 
 
 def _change(model: Model, program: Program, text: str) -> Change:
-    found = EDIT.fullmatch(text)
-    if found is None:
+    match = EDIT.fullmatch(text)
+    if match is None:
         raise UsageError(f"--edit {visible(text[:60])!r}: {EXAMPLES}")
-    name, shape = array_of_numbers(program, found["name"])
-    heads, rows, columns = _place(name, shape, found["place"])
-    if found["value"] == MEAN:
-        return _mean(program, found["op"], Set(name, 0.0, heads, rows, columns))
-    values = sum(_terms(model, name, found["value"]), np.zeros(()))
+    name, shape = array_of_numbers(program, match["name"])
+    heads, rows, columns = _place(name, shape, match["place"])
+    if match["value"] == MEAN:
+        return _mean(program, match["op"], Set(name, 0.0, heads, rows, columns))
+    values = sum(_terms(model, name, match["value"]), np.zeros(()))
     values = values if np.ndim(values) < 3 or heads is None else np.asarray(values)[heads.start : heads.stop]
     if np.ndim(values) and columns is not None and np.shape(values)[-1] == shape[-1]:
         values = np.asarray(values)[..., columns.start : columns.stop]
-    return _OPERATIONS[found["op"]](name, values, heads, rows, columns)
+    return _OPERATIONS[match["op"]](name, values, heads, rows, columns)
 
 
 _OPERATIONS: dict[str, Callable[..., Change]] = {
@@ -98,35 +98,35 @@ def _place(name: str, shape: Shape, text: str | None) -> list[range | None]:
 
 
 def _part(name: str, kind: str, text: str, size: int) -> range | None:
-    found = re.fullmatch(r"\s*(?:([0-9]{1,9})|([0-9]{0,9})\s*:\s*([0-9]{0,9}))\s*", text)
-    if found is None:
+    match = re.fullmatch(r"\s*(?:([0-9]{1,9})|([0-9]{0,9})\s*:\s*([0-9]{0,9}))\s*", text)
+    if match is None:
         raise UsageError(f"--edit: {visible(text[:40])!r} is no {kind} of {name}: write 3, 2:5 or :")
-    if found[1] is not None:
-        return range(int(found[1]), int(found[1]) + 1)
-    if not found[2] and not found[3]:
+    if match[1] is not None:
+        return range(int(match[1]), int(match[1]) + 1)
+    if not match[2] and not match[3]:
         return None
-    return range(int(found[2] or 0), int(found[3]) if found[3] else OPEN if kind == "row" else size)
+    return range(int(match[2] or 0), int(match[3]) if match[3] else OPEN if kind == "row" else size)
 
 
 def _terms(model: Model, name: str, text: str) -> Iterator[Host]:
     """The terms of a sum, each with its sign and factor."""
     at = 0
     while at < len(text):
-        found = TERM.match(text, at)
-        if found is None or (at and not found["sign"]):
+        match = TERM.match(text, at)
+        if match is None or (at and not match["sign"]):
             raise UsageError(f"--edit: {visible(text[at : at + 40])!r} is no value: {EXAMPLES}")
-        sign, at = -1.0 if found["sign"] == "-" else 1.0, found.end()
-        yield sign * float(found["factor"] or 1) * _value(model, name, found)
+        sign, at = -1.0 if match["sign"] == "-" else 1.0, match.end()
+        yield sign * float(match["factor"] or 1) * _value(model, name, match)
 
 
-def _value(model: Model, name: str, found: re.Match[str]) -> Host:
-    if found["number"] is not None:
-        return np.asarray(float(found["number"]))
-    if found["file"] is not None:
-        return _array(found["file"])
-    text = found["text"] if found["text"] is not None else found["other"]
+def _value(model: Model, name: str, match: re.Match[str]) -> Host:
+    if match["number"] is not None:
+        return np.asarray(float(match["number"]))
+    if match["file"] is not None:
+        return _array(match["file"])
+    text = match["text"] if match["text"] is not None else match["other"]
     if text is None:
-        return of_texts(model, Path(found["texts"].strip()), [name])[name]
+        return of_texts(model, Path(match["texts"].strip()), [name])[name]
     return means([model.trace(text, cut=True)], [name])[name]
 
 

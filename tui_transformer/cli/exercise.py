@@ -138,23 +138,23 @@ def _one(checked: Checked) -> bool:
     course = _course(checked)
     exercise = course.find(checked.name or "")
     if checked.command is not None:
-        found = check_command(exercise, _words(checked.command), _limits(checked))
+        finding = check_command(exercise, _words(checked.command), _limits(checked))
     else:
-        found = check(exercise, _answer(exercise, checked.file), _limits(checked))
-    if found.passed:
+        finding = check(exercise, _answer(exercise, checked.file), _limits(checked))
+    if finding.passed:
         _record(course, _progress(course).with_done(exercise.name))
     if checked.json:
-        emit([json.dumps(found.to_json(), ensure_ascii=False, indent=2) + "\n"])
-        return found.passed
-    emit(_printed(found.printed))
-    emit([f"{visible(found.place)}\n" if found.place else "", f"{visible(found.says)}\n"])
+        emit([json.dumps(finding.to_json(), ensure_ascii=False, indent=2) + "\n"])
+        return finding.passed
+    emit(_printed(finding.printed))
+    emit([f"{visible(finding.place)}\n" if finding.place else "", f"{visible(finding.says)}\n"])
     more = (
         "next: tui-transformer exercise next"
-        if found.passed
+        if finding.passed
         else f"a hint: tui-transformer exercise hint {exercise.name}"
     )
     emit([f"{more}\n"])
-    return found.passed
+    return finding.passed
 
 
 def _all(checked: Checked) -> bool:
@@ -164,21 +164,22 @@ def _all(checked: Checked) -> bool:
     folder = Path(checked.name or ".")
     if not folder.is_dir():
         raise InputError(f"{shown_path(folder)}: no such folder: name the one with the answers")
-    found = [
+    findings = [
         check(each, folder / each.file, _limits(checked))
         if is_file(folder / each.file)
         else Finding(each.name, passed=False, says=f"{each.file} is not there")
         for each in _course(checked).exercises
     ]
     if checked.json:
-        emit([json.dumps([each.to_json() for each in found], ensure_ascii=False, indent=2) + "\n"])
+        emit([json.dumps([each.to_json() for each in findings], ensure_ascii=False, indent=2) + "\n"])
     else:
         rows = [
-            (each.exercise, "right" if each.passed else "wrong", each.cause or "", visible(each.says)) for each in found
+            (each.exercise, "right" if each.passed else "wrong", each.cause or "", visible(each.says))
+            for each in findings
         ]
         emit(aligned(rows))
-        emit([f"{sum(each.passed for each in found)} of {len(found)} right\n"])
-    return all(each.passed for each in found)
+        emit([f"{sum(each.passed for each in findings)} of {len(findings)} right\n"])
+    return all(each.passed for each in findings)
 
 
 def _answer(exercise: Exercise, file: Path | None) -> Path:

@@ -61,9 +61,9 @@ def run(
         each.compute(before=lambda step: show(step.name))
     reached = trace.program.downstream(edit.name for edit in edited.edits)
     steps = [step for step in trace.program.steps if step.name in reached]
-    found = counted((_compared(trace, edited, step) for step in steps), (step.name for step in steps))
+    differing = counted((_compared(trace, edited, step) for step in steps), (step.name for step in steps))
     both = (answers(session, each, positions) for each in (trace, edited) if has_answers(trace))
-    differences, pairs = list(found), list(zip(*both, strict=True))
+    differences, pairs = list(differing), list(zip(*both, strict=True))
     said = "" if metric is None else metric.said(session.labels.word)
     measured = effect(trace, edited, positions, metric=metric)
     return Experiment(what, differences, where(session, positions), pairs, measured, said)
@@ -86,8 +86,8 @@ def as_text(experiment: Experiment) -> Iterator[str]:
     yield from _answer_text(experiment)
 
 
-def _row(found: Difference) -> tuple[str, str, str, str]:
-    return visible(found.name), found.shape_text, f"{found.largest:.2e}", f"{found.relative:.2e}"
+def _row(difference: Difference) -> tuple[str, str, str, str]:
+    return visible(difference.name), difference.shape_text, f"{difference.largest:.2e}", f"{difference.relative:.2e}"
 
 
 def _answer_text(experiment: Experiment) -> Iterator[str]:

@@ -39,10 +39,10 @@ def _steps(session: Session, layer: int | None) -> Sequence[tuple[int, Step]]:
     numbered = [(int(step.layer.rpartition(".")[2]), step) for step in expert_steps(session.trace.program)]
     if not numbered:
         raise InputError(f"{session.model.name} has no experts: its feed-forward layers are read by all tokens")
-    found = [(number, step) for number, step in numbered if layer in (None, number)]
-    if not found:
+    chosen = [(number, step) for number, step in numbered if layer in (None, number)]
+    if not chosen:
         raise InputError(f"layer {layer} has no experts: {', '.join(str(number) for number, _ in numbered)} have")
-    return found
+    return chosen
 
 
 def _loads(loads: Sequence[tuple[int, ExpertLoad]]) -> Iterator[tuple[Value, ...]]:

@@ -88,12 +88,12 @@ def _check_extra() -> None:
 def _look_up(name: str) -> Listed:
     from huggingface_hub import HfApi
 
-    found = HfApi().model_info(name, files_metadata=True, timeout=SECONDS)
-    sizes = {each.rfilename: each.size or 0 for each in found.siblings or ()}
+    about = HfApi().model_info(name, files_metadata=True, timeout=SECONDS)
+    sizes = {each.rfilename: each.size or 0 for each in about.siblings or ()}
     files = _wanted(name, sizes)
-    if found.sha is None:
+    if about.sha is None:
         raise InputError(f"{name} has no commit: it is empty")
-    return Listed(found.sha, files)
+    return Listed(about.sha, files)
 
 
 def _wanted(name: str, sizes: dict[str, int]) -> dict[str, int]:
@@ -168,8 +168,8 @@ def _offline(name: str, error: Exception) -> str:
     setting = next((key for key in OFFLINE if os.environ.get(key)), None)
     what = (str(error).splitlines() or [type(error).__name__])[0][:120]
     why = f"{setting} is set" if setting else f"the hub cannot be reached: {what}"
-    found = find_model(name)
-    here = f"; it is in the cache already: tui-transformer --model {name}" if found and found.source == "cache" else ""
+    own = find_model(name)
+    here = f"; it is in the cache already: tui-transformer --model {name}" if own and own.source == "cache" else ""
     return f"{name} cannot be fetched: offline ({why}){here}"
 
 

@@ -243,10 +243,11 @@ class AsJson:
 
     def token(self, state: State) -> str:
         """The token, how likely it was, the number that fell into its share, and the rules that acted."""
-        found = state.of(state.candidate)
-        chance = {"probability": found.probability, "model_probability": found.alone, "rank": found.rank}
+        candidate = state.of(state.candidate)
+        chance = {"probability": candidate.probability, "model_probability": candidate.alone, "rank": candidate.rank}
         drawn = None if state.draw is None else {"r": state.draw.number, "from": state.draw.low, "to": state.draw.high}
-        return self._line(len(state.ids), found.token, **chance, logit=found.logit, draw=drawn, rules=state.rules)
+        chosen = {**chance, "logit": candidate.logit, "draw": drawn, "rules": state.rules}
+        return self._line(len(state.ids), candidate.token, **chosen)
 
     def end(self) -> str:
         """Nothing."""

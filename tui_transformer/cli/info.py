@@ -48,8 +48,8 @@ def _blas() -> str:
     import numpy as np
 
     try:
-        found = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-        return f"{found['name']} {found['version']}"
+        library = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+        return f"{library['name']} {library['version']}"
     except (KeyError, TypeError):
         return "not known"
 

@@ -40,9 +40,9 @@ class Commands(OnceGroup):
         if cmd_name not in names:
             return None
         module = import_module(f"tui_transformer.cli.commands.{cmd_name}")
-        found = get_command(module.app if hasattr(module, "app") else _app(cmd_name, module))
-        found.name = cmd_name
-        return found
+        command = get_command(module.app if hasattr(module, "app") else _app(cmd_name, module))
+        command.name = cmd_name
+        return command
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """The list in `--help`, without loading a command."""

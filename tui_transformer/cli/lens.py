@@ -48,10 +48,10 @@ def _of_heads(session: Session, request: Request) -> None:
         raise InputError("the model has no logits of words: no head spells any")
     row = answer_positions(trace, folder=session.model.folder).start if request.token is None else request.token
     layer = None if request.layer is None else request.layer
-    found = head_lens(trace, row, layer=layer, less_mean=request.less_mean)
+    writes = head_lens(trace, row, layer=layer, less_mean=request.less_mean)
     rows: list[tuple[Value, ...]] = [
         (each.attention.group, each.attention.layer, each.head, rank, word, session.labels.word(word), raised)
-        for each in found
+        for each in writes
         for rank, (word, raised) in enumerate(each.highest(request.top), 1)
     ]
     of = "what every head writes" + (", less its mean over the tokens," if request.less_mean else "")
@@ -60,12 +60,12 @@ def _of_heads(session: Session, request: Request) -> None:
 
 
 def _depths(lens: Lens, layer: int | None) -> tuple[Depth, ...]:
-    found = tuple(depth for depth in lens.depths if layer in (None, depth.layer))
-    if not found:
+    depths = tuple(depth for depth in lens.depths if layer in (None, depth.layer))
+    if not depths:
         raise InputError(
             f"there is no layer {layer}: layers are 0 to {lens.depths[-1].layer}, and −1 for the embedding"
         )
-    return found
+    return depths
 
 
 def _tokens(lens: Lens, token: int | None) -> range:
@@ -77,9 +77,9 @@ def _tokens(lens: Lens, token: int | None) -> range:
 
 
 def _rows(session: Session, lens: Lens, depth: Depth, tokens: range, top: int) -> Iterator[tuple[Value, ...]]:
-    found = lens.spell(session.trace, depth, tokens, top)
+    spelled = lens.spell(session.trace, depth, tokens, top)
     label = session.labels.of(lens.steps[-1].axes[0])
     layer = EMBEDDING if depth.layer < 0 else str(depth.layer)
     for token in tokens:
-        for rank, (word, probability) in enumerate(words_at(found, token), 1):
+        for rank, (word, probability) in enumerate(words_at(spelled, token), 1):
             yield layer, token, label(token), rank, word, session.labels.word(word), probability

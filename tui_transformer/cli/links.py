@@ -32,14 +32,14 @@ def run(request: Request) -> None:
         raise InputError(f"there is no head {head}: heads are 0 to {heads - 1}")
     hidden = Hidden(request.hide_special, request.hide_first)
     reader = Reader(session.model.vocabulary, hidden)
-    *_, found = links(session.trace, steps, reader, Wanted(request.top, head, request.itself))
+    *_, strongest = links(session.trace, steps, reader, Wanted(request.top, head, request.itself))
     note = " · ".join(part for part in (steps[0].group, hidden.text) if part)
-    emit(written(Table(COLUMNS, _rows(session, steps, found), 4, note), request.format))
+    emit(written(Table(COLUMNS, _rows(session, steps, strongest), 4, note), request.format))
 
 
-def _rows(session: Session, steps: Sequence[Attention], found: Sequence[Link]) -> list[tuple[Value, ...]]:
+def _rows(session: Session, steps: Sequence[Attention], strongest: Sequence[Link]) -> list[tuple[Value, ...]]:
     by_name = {step.name: step for step in steps}
-    return [_row(session, by_name[link.step], link) for link in found]
+    return [_row(session, by_name[link.step], link) for link in strongest]
 
 
 def _row(session: Session, step: Attention, link: Link) -> tuple[Value, ...]:

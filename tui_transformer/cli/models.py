@@ -18,14 +18,14 @@ RANDOM, GIVEN = "random weights", "attention alone, of given Q, K and V"
 
 def run() -> None:
     """A line a model: its name, where it is from, its size, and what it is or why it cannot be read."""
-    found = local_models()
+    listed = local_models()
     rows = [(name, "built in", "", GIVEN if name == "attention" else RANDOM) for name in BUILT_IN]
-    rows += [(each.name, each.source, _size(each.folder), _about(each)) for each in found]
+    rows += [(each.name, each.source, _size(each.folder), _about(each)) for each in listed]
     name, source, size = (max(cells(row[column]) for row in rows) for column in range(3))
     for row in rows:
         line = f"{fit(row[0], name)}  {fit(row[1], source)}  {fit(row[2], size, 'right')}  {visible(row[3])}"
         emit([line.rstrip() + "\n"])
-    if not found:
+    if not listed:
         note(f"no other model is in {visible(str(cache_folder()))} or in an installed package: name a folder")
 
 
@@ -37,17 +37,17 @@ def _size(folder: Path) -> str:
         return ""
 
 
-def _about(found: LocalModel) -> str:
+def _about(listed: LocalModel) -> str:
     """A model in a line, or why it cannot be read: whatever is wrong with one, the others are listed."""
     try:
-        return _described(found)
+        return _described(listed)
     except InputError as error:
-        return str(error).removeprefix(f"{found.folder}/")
+        return str(error).removeprefix(f"{listed.folder}/")
     except Exception as error:  # noqa: BLE001 - a file that nobody thought of is not to end the list
         return f"cannot be read: {error or type(error).__name__}"
 
 
-def _described(found: LocalModel) -> str:
-    family, config = read_config(found.folder)
-    does = f"{recipe(found.name).does} · " if found.source == "trained" else ""
+def _described(listed: LocalModel) -> str:
+    family, config = read_config(listed.folder)
+    does = f"{recipe(listed.name).does} · " if listed.source == "trained" else ""
     return f"{does}{family.model_type}: {config.summary}"

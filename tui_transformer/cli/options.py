@@ -387,17 +387,17 @@ def takes_options(
     """
     shared = [_parameter(name, *option) for name, option in options.items()]
     own = [
-        _parameter(found.name, found.annotation, found.default)
-        for found in inspect.signature(function, eval_str=True).parameters.values()
-        if found.name != parameter
+        _parameter(each.name, each.annotation, each.default)
+        for each in inspect.signature(function, eval_str=True).parameters.values()
+        if each.name != parameter
     ]
 
     def command(**given: Any) -> None:
-        together = gathered({found.name: given.pop(found.name) for found in shared})
+        together = gathered({each.name: given.pop(each.name) for each in shared})
         function(**given, **{parameter: together})
 
     command.__name__, command.__doc__ = function.__name__, function.__doc__
-    command.__annotations__ = {found.name: found.annotation for found in (*own, *shared)}
+    command.__annotations__ = {each.name: each.annotation for each in (*own, *shared)}
     command.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
     return command
 

@@ -38,14 +38,14 @@ def run(session: Session, other: Trace, request: Request) -> None:
     positions = answer_positions(trace, parse_positions(request.position, trace), folder=session.model.folder)
     own, others = (metric.measure(each, trace, positions) for each in (trace, other))
     names = (f"{place.step} {place.column}" for place in table.places)
-    found = list(counted(sweep(trace, other, table, metric, positions), names))
+    effects = list(counted(sweep(trace, other, table, metric, positions), names))
     if request.format == "svg":
-        emit([as_svg.render(_view(session, table, found, metric))])
+        emit([as_svg.render(_view(session, table, effects, metric))])
         return
     said = metric.said(session.labels.word) + ("" if metric.targets else f" at {where(session, positions)}")
     note = f"{said}: {own:.4g} as it is, {others:.4g} of the other sentence"
     columns = ("step", "layer", table.columns, "token", metric.name, "share of the way")
-    rows = [_row(session, table, each, own, others) for each in found]
+    rows = [_row(session, table, each, own, others) for each in effects]
     emit(tables.written(tables.Table(columns, rows, 4, note), request.format))
 
 
@@ -66,19 +66,19 @@ def _label(session: Session, table: Table, step: str, column: int) -> str:
     return session.labels.of(session.trace.program.axes(step)[-2])(column)
 
 
-def _view(session: Session, table: Table, found: list[Measured], metric: Metric) -> View:
+def _view(session: Session, table: Table, effects: list[Measured], metric: Metric) -> View:
     """Layers × positions or heads, as a heat map."""
-    rows = sorted({each.place.row for each in found})
-    columns = range(1 + max(each.place.column for each in found))
+    rows = sorted({each.place.row for each in effects})
+    columns = range(1 + max(each.place.column for each in effects))
     values = np.full((len(rows), len(columns)), np.nan)
-    for each in found:
+    for each in effects:
         values[rows.index(each.place.row), each.place.column] = each.value
 
     def window(down: range, across: range) -> Values:
         part: Values = values[down.start : down.stop, across.start : across.stop]
         return part
 
-    step = found[-1].place.step
+    step = effects[-1].place.step
     return View(
         f"patch each {table.columns}",
         f"{metric.name} with each {table.columns} patched",

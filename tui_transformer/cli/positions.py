@@ -129,13 +129,13 @@ def _write_files(request: Request, folder: Path) -> None:
 
 
 def _similarity(request: Request) -> None:
-    found = by_distance(request.d_model, request.count)
+    similarities = by_distance(request.d_model, request.count)
     if request.chart or _format(request) == "svg":
-        distances = tuple(float(distance) for distance, *_ in found)
-        series = Series("PE · PE", distances, tuple(dot for _, dot, _ in found))
+        distances = tuple(float(distance) for distance, *_ in similarities)
+        series = Series("PE · PE", distances, tuple(dot for _, dot, _ in similarities))
         _deliver_chart(LineChart("PE(p) · PE(p + k)", "distance k", "dot product", (series,), counted=True), request)
         return
-    deliver(written(Table(("distance", "dot", "cosine"), found, 4, LIKE), _table_format(request)), request.out)
+    deliver(written(Table(("distance", "dot", "cosine"), similarities, 4, LIKE), _table_format(request)), request.out)
 
 
 # Facts
@@ -144,13 +144,13 @@ def _similarity(request: Request) -> None:
 def _facts(request: Request) -> None:
     if _format(request) not in ("text", "csv", "json") or request.chart:
         raise UsageError("facts are text, CSV or JSON: leave --chart and other formats out")
-    found = facts(request.d_model, request.count)
-    distance, first, second = found.nearest
-    apart, one, other = found.sums
+    known = facts(request.d_model, request.count)
+    distance, first, second = known.nearest
+    apart, one, other = known.sums
     rows: list[tuple[str, str, str]] = [
         (
             "bounded",
-            f"all values lie from {found.lowest:.4f} to {found.highest:.4f}",
+            f"all values lie from {known.lowest:.4f} to {known.highest:.4f}",
             "no sine or cosine is beyond −1 or 1",
         ),
         (
@@ -160,7 +160,7 @@ def _facts(request: Request) -> None:
         ),
         (
             "the same everywhere",
-            f"rows differ by {found.longer:g} in a table of {2 * request.count:,}",
+            f"rows differ by {known.longer:g} in a table of {2 * request.count:,}",
             "a row is computed from its position alone, not from the sentence",
         ),
         (

@@ -106,9 +106,9 @@ class OfScalar(Shown):
         self._targets: tuple[int, ...] = ()
         if request.metric is None and request.tokens is None:
             self._targets = parse_ids((request.targets or "").replace("−", "-"), "--targets")
-            self._found = backward(session.trace, self._targets)
+            self._gradients = backward(session.trace, self._targets)
         else:
-            self._found = _of_metric(session, request)
+            self._gradients = _of_metric(session, request)
 
     def views(self, names: Sequence[str], head: int) -> list[View]:
         """A view of each name that has a gradient.
@@ -116,31 +116,31 @@ class OfScalar(Shown):
         Raises:
             InputError: None of them has.
         """
-        aliases, found = self.session.trace.program.aliases, self._found.values
-        known = [name for name in names if aliases.get(name, name) in found]
+        aliases, values = self.session.trace.program.aliases, self._gradients.values
+        known = [name for name in names if aliases.get(name, name) in values]
         if not known:
             raise InputError(f"{names[0]} has no gradient: the loss does not depend on it, or it depends on no weight")
-        return [self._gradient(view, found[aliases.get(view.name, view.name)]) for view in super().views(known, head)]
+        return [self._gradient(view, values[aliases.get(view.name, view.name)]) for view in super().views(known, head)]
 
-    def _gradient(self, view: View, found: Host) -> View:
-        formula = gradient_formula(self.session.trace, self._found, view.name)
-        made = gradient_of(view, self.axes(view), found)
+    def _gradient(self, view: View, values: Host) -> View:
+        formula = gradient_formula(self.session.trace, self._gradients, view.name)
+        made = gradient_of(view, self.axes(view), values)
         return dataclasses.replace(made, name=f"{GRADIENT}{view.name}", formula=formula)
 
     def explain(self, view: View, place: Place) -> Explanation:
         """The chain rule at a place."""
         name, index = view.name.removeprefix(GRADIENT), index_of(self.axes(view), place)
-        return explain_gradient(self.session.trace, self._found, self._targets, name, index)
+        return explain_gradient(self.session.trace, self._gradients, self._targets, name, index)
 
 
 def _of_metric(session: Session, request: Request) -> Gradients:
     """The gradients of the metric that was chosen; its value is said."""
     metric, trace = chosen(session, request), session.trace
     positions = answer_positions(trace, parse_positions(request.position, trace), folder=session.model.folder)
-    found = gradients_of(trace, metric or Metric("divergence"), positions)
+    computed = gradients_of(trace, metric or Metric("divergence"), positions)
     said = metric.said(session.labels.word) if metric is not None else ""
-    note(f"{said} {found.loss:.7g}, read at {where(session, positions)}")
-    return found
+    note(f"{said} {computed.loss:.7g}, read at {where(session, positions)}")
+    return computed
 
 
 def _single(views: list[View], option: str) -> View:
@@ -186,10 +186,10 @@ def place_of_cell(view: View, cell: str, option: str) -> Place:
     Raises:
         InputError: It is not a cell of the view.
     """
-    found = re.fullmatch(r"\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*", cell)
-    if found is None:
+    match = re.fullmatch(r"\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*", cell)
+    if match is None:
         raise UsageError(f"{option}: {cell[:40]!r} is not a cell: write ROW,COLUMN, as 4,1")
-    place = Place(view.head or 0, int(found[1]), int(found[2]))
+    place = Place(view.head or 0, int(match[1]), int(match[2]))
     if place.row >= view.rows.size or place.column >= view.columns.size:
         last = f"{view.rows.size - 1},{view.columns.size - 1}"
         raise InputError(f"{view.name} has no cell {place.row},{place.column}: its cells are 0,0 to {last}")

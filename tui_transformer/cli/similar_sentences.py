@@ -66,11 +66,12 @@ def compare(request: Request) -> None:
         if getattr(request, name) is not None:
             raise UsageError(f"{written(name)}: the sentences that are compared are arguments: leave it out")
     model = loaded(replace(request.options(), model=request.model or usual_model()))
-    found = [_sentence(model, text, cut=request.cut) for text in request.words]
-    pairs = [Compared(a, b, together(found[a].vector, found[b].vector)) for a, b in combinations(range(len(found)), 2)]
+    sentences = [_sentence(model, text, cut=request.cut) for text in request.words]
+    vectors = [each.vector for each in sentences]
+    pairs = [Compared(a, b, together(vectors[a], vectors[b])) for a, b in combinations(range(len(vectors)), 2)]
     if request.model is None:
         note(f"vectors by {model.name}")
-    emit(_WRITERS[request.format](found, pairs, request.top or TOP))
+    emit(_WRITERS[request.format](sentences, pairs, request.top or TOP))
 
 
 def usual_model() -> str:
@@ -79,10 +80,10 @@ def usual_model() -> str:
     Raises:
         InputError: There is none.
     """
-    found = next(sentence_models(), None)
-    if found is None:
+    model = next(sentence_models(), None)
+    if model is None:
         raise InputError("no model on this computer makes vectors of sentences: name a folder of one with --model")
-    return found.name
+    return model.name
 
 
 def _sentence(model: Model, text: str, *, cut: bool) -> Sentence:
@@ -101,21 +102,22 @@ def _cosines(count: int, pairs: Sequence[Compared]) -> list[list[float]]:
 # The formats
 
 
-def _text(found: Sequence[Sentence], pairs: Sequence[Compared], top: int) -> Iterator[str]:
-    for number, each in enumerate(found, 1):
+def _text(sentences: Sequence[Sentence], pairs: Sequence[Compared], top: int) -> Iterator[str]:
+    for number, each in enumerate(sentences, 1):
         yield f"{number}  {visible(each.text)}\n"
-    rows: list[tuple[Value, ...]] = [(str(number), *row) for number, row in enumerate(_cosines(len(found), pairs), 1)]
+    cosines = enumerate(_cosines(len(sentences), pairs), 1)
+    rows: list[tuple[Value, ...]] = [(str(number), *row) for number, row in cosines]
     yield "\n"
-    yield from table(Table(("cosine", *map(str, range(1, len(found) + 1))), rows, 4), "text")
+    yield from table(Table(("cosine", *map(str, range(1, len(sentences) + 1))), rows, 4), "text")
     yield "\n"
-    yield from table(Table(COLUMNS, list(_rows(found, pairs, top)), 4, NOTE), "text")
+    yield from table(Table(COLUMNS, list(_rows(sentences, pairs, top)), 4, NOTE), "text")
 
 
-def _rows(found: Sequence[Sentence], pairs: Sequence[Compared], top: int) -> Iterator[tuple[Value, ...]]:
+def _rows(sentences: Sequence[Sentence], pairs: Sequence[Compared], top: int) -> Iterator[tuple[Value, ...]]:
     for each in pairs:
         numbers = str(each.first + 1), str(each.second + 1)
         for row, column, share in each.together.largest(top):
-            here, there = found[each.first].token(row), found[each.second].token(column)
+            here, there = sentences[each.first].token(row), sentences[each.second].token(column)
             yield *numbers, each.together.cosine, share, _place(row), here, _place(column), there
 
 
@@ -123,26 +125,26 @@ def _place(place: int) -> int | None:
     return None if place == BIAS else place
 
 
-def _csv(found: Sequence[Sentence], pairs: Sequence[Compared], top: int) -> Iterator[str]:
-    yield from table(Table(COLUMNS, list(_rows(found, pairs, top))), "csv")
+def _csv(sentences: Sequence[Sentence], pairs: Sequence[Compared], top: int) -> Iterator[str]:
+    yield from table(Table(COLUMNS, list(_rows(sentences, pairs, top))), "csv")
 
 
-def _json(found: Sequence[Sentence], pairs: Sequence[Compared], top: int) -> Iterator[str]:
+def _json(sentences: Sequence[Sentence], pairs: Sequence[Compared], top: int) -> Iterator[str]:
     said = {
-        "sentences": [each.text for each in found],
-        "cosine": _cosines(len(found), pairs),
-        "pairs": [_pair(found, each, top) for each in pairs],
+        "sentences": [each.text for each in sentences],
+        "cosine": _cosines(len(sentences), pairs),
+        "pairs": [_pair(sentences, each, top) for each in pairs],
     }
     yield json.dumps(said, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def _pair(found: Sequence[Sentence], each: Compared, top: int) -> dict[str, object]:
+def _pair(sentences: Sequence[Sentence], each: Compared, top: int) -> dict[str, object]:
     tokens = [
         {
             "place": _place(row),
-            "token": found[each.first].token(row),
+            "token": sentences[each.first].token(row),
             "other_place": _place(column),
-            "other_token": found[each.second].token(column),
+            "other_token": sentences[each.second].token(column),
             "share": share,
         }
         for row, column, share in each.together.largest(top)

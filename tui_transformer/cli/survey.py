@@ -93,7 +93,7 @@ def parse_layers(text: str | None) -> frozenset[int] | None:
     """
     if text is None:
         return None
-    found: set[int] = set()
+    layers: set[int] = set()
     for piece in text.split(","):
         match = LAYERS.fullmatch(piece)
         if match is None:
@@ -101,8 +101,8 @@ def parse_layers(text: str | None) -> frozenset[int] | None:
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise UsageError(f"--layers: {piece[:40]!r} ends before it begins: write the smaller one first")
-        found.update(range(first, last + 1))
-    return frozenset(found)
+        layers.update(range(first, last + 1))
+    return frozenset(layers)
 
 
 def _about(job: Job) -> str:

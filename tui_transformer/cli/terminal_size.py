@@ -15,8 +15,8 @@ def parse_terminal_size(text: str) -> tuple[int, int]:
     Raises:
         UsageError: It is no size, or too small or large to draw.
     """
-    found = re.fullmatch(r"\s*([0-9]{1,4})\s*[x×,]\s*([0-9]{1,4})\s*", text)
-    size = (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.fullmatch(r"\s*([0-9]{1,4})\s*[x×,]\s*([0-9]{1,4})\s*", text)
+    size = (int(match[1]), int(match[2])) if match else (0, 0)
     if not all(low <= each <= high for low, each, high in zip(SMALLEST, size, LARGEST, strict=True)):
         least, most = (f"{columns}x{lines}" for columns, lines in (SMALLEST, LARGEST))
         raise UsageError(f"--size: {text[:40]!r} is not COLUMNSxLINES from {least} to {most}, as 160x45")

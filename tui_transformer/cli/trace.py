@@ -37,8 +37,8 @@ def run(request: Request) -> None:
     """
     targets = _targets(request)
     trace = trace_of_all(request)
-    found = None if targets is None else backward(trace, targets)
-    arrays = dict(_arrays(trace, found))
+    of_loss = None if targets is None else backward(trace, targets)
+    arrays = dict(_arrays(trace, of_loss))
     names = list(arrays) if request.steps is None else _matching(list(arrays), request.steps)
     written = (*_padding(trace, names), *((name, arrays[name]) for name in names))
     if request.out.suffix == ".safetensors":
@@ -78,10 +78,10 @@ def backward(trace: Trace, targets: tuple[int, ...]) -> Gradients:
         raise InputError(
             f"--targets: {len(targets)} for {positions} positions: give one token ID for each, -1 where none is counted"
         )
-    found = gradients(trace, [targets])
+    computed = gradients(trace, [targets])
     counted = sum(target != NOT_COUNTED for target in targets)
-    note(f"loss {found.loss:.7g}: mean cross-entropy in nats over {counted} of {positions} positions")
-    return found
+    note(f"loss {computed.loss:.7g}: mean cross-entropy in nats over {counted} of {positions} positions")
+    return computed
 
 
 def _padding(trace: Trace, names: Sequence[str]) -> Iterator[tuple[str, Host]]:
@@ -91,12 +91,12 @@ def _padding(trace: Trace, names: Sequence[str]) -> Iterator[tuple[str, Host]]:
         yield PADDING, visible if len(visible) > 1 else visible[0]
 
 
-def _arrays(trace: Trace, found: Gradients | None) -> Iterator[tuple[str, Host | as_npz.Blocks]]:
+def _arrays(trace: Trace, of_loss: Gradients | None) -> Iterator[tuple[str, Host | as_npz.Blocks]]:
     """Every key of the file, and its array; those of steps are computed when they are written."""
     yield from ((name, as_npz.Blocks(full_shape(trace, name), cells(trace, name))) for name in trace.names)
-    if found is not None:
-        aliases = trace.program.aliases
-        known = {name: found.values[own] for name in _named(trace) if (own := aliases.get(name, name)) in found.values}
+    if of_loss is not None:
+        aliases, values = trace.program.aliases, of_loss.values
+        known = {name: values[own] for name in _named(trace) if (own := aliases.get(name, name)) in values}
         yield from ((f"{GRADIENT}{name}", array) for name, array in known.items())
 
 
@@ -111,11 +111,11 @@ def _matching(names: list[str], steps: str) -> list[str]:
         InputError: One of them matches none.
     """
     patterns = [pattern for pattern in steps.split(",") if pattern.strip()] or [steps]
-    found = {pattern: {name for name in names if _matches(name, pattern.strip())} for pattern in patterns}
-    for pattern, matched in found.items():
+    by_pattern = {pattern: {name for name in names if _matches(name, pattern.strip())} for pattern in patterns}
+    for pattern, matched in by_pattern.items():
         if not matched:
             raise InputError(missing(names, pattern.strip()))
-    return [name for name in names if any(name in matched for matched in found.values())]
+    return [name for name in names if any(name in matched for matched in by_pattern.values())]
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -91,10 +91,10 @@ def _by_recipe(out: Path, settings: dict[str, Any], name: str) -> dict[str, Any]
     for given in ("file", "task"):
         if given in settings:
             raise UsageError(f"--recipe {name} has a text and a task of its own: leave out {_WRITTEN[given]}")
-    found = by_name(name)
-    check_new(out.absolute(), str(out.absolute() / found.file))
-    text = found.write_text(out.absolute())
-    return {**found.settings, **settings, "file": str(text)}
+    recipe = by_name(name)
+    check_new(out.absolute(), str(out.absolute() / recipe.file))
+    text = recipe.write_text(out.absolute())
+    return {**recipe.settings, **settings, "file": str(text)}
 
 
 def _see_through(begun: Run, log: Log, named: Path | None) -> None:

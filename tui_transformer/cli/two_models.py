@@ -31,13 +31,13 @@ def told(loss: Loss, model: Model) -> Iterator[str]:
 
 
 def _answers(loss: Loss, model: Model) -> Iterator[str]:
-    found = loss.logits
-    if found is None:
+    logits = loss.logits
+    if logits is None:
         return
-    position, most = found.worst
-    one, other = (visible(model.target_word(token)) for token in found.likeliest)
-    yield f"\nlogits: divergence {_small(found.divergence)} nats, at most {_small(most)} at position {position}; "
-    yield f"the same token is most likely at {found.agreeing} of {found.positions} positions; "
+    position, most = logits.worst
+    one, other = (visible(model.target_word(token)) for token in logits.likeliest)
+    yield f"\nlogits: divergence {_small(logits.divergence)} nats, at most {_small(most)} at position {position}; "
+    yield f"the same token is most likely at {logits.agreeing} of {logits.positions} positions; "
     yield f"after the last it is {one} in both\n\n" if one == other else f"after the last it is {one} and {other}\n\n"
 
 

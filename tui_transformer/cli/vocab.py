@@ -39,9 +39,9 @@ NAMED = 8
 
 def show_list() -> None:
     """The vocabularies that come with the program: name, number of words, first words."""
-    found = [load_vocabulary(name) for name in built_in_vocabularies()]
-    width = max(len(words.name) for words in found)
-    emit(f"{words.name:<{width}}  {words.size:>7,} words  {_first(words)}\n" for words in found)
+    vocabularies = [load_vocabulary(name) for name in built_in_vocabularies()]
+    width = max(len(words.name) for words in vocabularies)
+    emit(f"{words.name:<{width}}  {words.size:>7,} words  {_first(words)}\n" for words in vocabularies)
 
 
 def _first(words: Vocabulary) -> str:
@@ -91,12 +91,12 @@ def show(where: str, first: int, count: int) -> None:
 def search(where: str, query: str, count: int) -> None:
     """The words that contain the query: the word itself, beginnings, the rest."""
     words = load_vocabulary(where)
-    found = words.search(query)
-    if not found:
+    hits = words.search(query)
+    if not hits:
         raise InputError(f"no word of {visible(words.name)} contains {query[:80]!r}")
-    emit(_words(words, found[:count]))
-    if len(found) > count:
-        note(f"{len(found) - count:,} more: --count {len(found)}")
+    emit(_words(words, hits[:count]))
+    if len(hits) > count:
+        note(f"{len(hits) - count:,} more: --count {len(hits)}")
 
 
 def _words(words: Vocabulary, ids: Iterable[int]) -> Iterator[str]:
@@ -118,18 +118,18 @@ def tokens(where: str, text: str, form: str, *, special: bool) -> None:
         special: Whether to show what the tokenizer adds before and after a text.
     """
     tokenizer = tokenizer_for(load_vocabulary(where))
-    found = [each for each in tokenizer.encode(text).tokens if special or not _added(each)]
+    encoded = [each for each in tokenizer.encode(text).tokens if special or not _added(each)]
     if form == "json":
         rows = [
             {"id": each.id, "token": tokenizer.vocabulary.word(each.id), "start": each.start, "end": each.end}
-            for each in found
+            for each in encoded
         ]
         emit([json.dumps({"tokens": rows}, ensure_ascii=False) + "\n"])
         return
-    if not found:
+    if not encoded:
         raise InputError("the text has no tokens: write at least one word")
-    emit(_token_table(found))
-    emit([f"\n{visible(tokenizer.decode([each.id for each in found]))}\n"])
+    emit(_token_table(encoded))
+    emit([f"\n{visible(tokenizer.decode([each.id for each in encoded]))}\n"])
 
 
 def _added(token: Token) -> bool:
@@ -137,10 +137,10 @@ def _added(token: Token) -> bool:
     return token.special and token.start == token.end
 
 
-def _token_table(found: Sequence[Token]) -> Iterator[str]:
-    width = max(cells(token.text) for token in found)
+def _token_table(encoded: Sequence[Token]) -> Iterator[str]:
+    width = max(cells(token.text) for token in encoded)
     yield f"{'id':>7}  {fit('token', max(width, 5))}  place\n"
-    for token in found:
+    for token in encoded:
         mark = "unknown" if token.unknown else "special" if token.special else ""
         place = f"{token.start}–{token.end}"
         yield f"{token.id:>7}  {fit(token.text, max(width, 5))}  {place:<9}  {mark}".rstrip() + "\n"
@@ -172,13 +172,13 @@ def _explained(words: Vocabulary, text: str, token: Token) -> tuple[str, ...]:
 def compare(names: Sequence[str], text: str) -> None:
     """A column a vocabulary, a row a word of the text: the tokens that it is cut into."""
     tokenizers = [tokenizer_for(load_vocabulary(name)) for given in names for name in _named(given)]
-    found = cut_by(text, tokenizers)
-    head = ("", *(each.name for each in found.cuts))
+    comparison = cut_by(text, tokenizers)
+    head = ("", *(each.name for each in comparison.cuts))
     counts = (
         "",
-        *(f"{each.tokens} tokens" + (f", {each.unknown} unknown" * bool(each.unknown)) for each in found.cuts),
+        *(f"{each.tokens} tokens" + (f", {each.unknown} unknown" * bool(each.unknown)) for each in comparison.cuts),
     )
-    rows = [(word, *(joined(each.parts[i]) for each in found.cuts)) for i, word in enumerate(found.rows)]
+    rows = [(word, *(joined(each.parts[i]) for each in comparison.cuts)) for i, word in enumerate(comparison.rows)]
     _emit_table([head, counts, *(row for row in rows if any(row))])
 
 

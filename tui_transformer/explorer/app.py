@@ -147,12 +147,12 @@ class ExplorerApp(App[None]):
 
     def get_driver_class(self) -> type[Driver]:
         """Our driver for a terminal."""
-        found = super().get_driver_class()
-        if sys.platform == "win32" or "web_driver" in found.__module__:
-            return found
+        driver = super().get_driver_class()
+        if sys.platform == "win32" or "web_driver" in driver.__module__:
+            return driver
         from tui_transformer.explorer.shell.driver import driver_for
 
-        return driver_for(found)
+        return driver_for(driver)
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         """Write an update to the terminal, as far as it changes anything."""

@@ -97,15 +97,15 @@ def _stop(place: str, name: str, own: object, shared: Mapping[str, object]) -> S
     missing = next((field for field in NEEDED if field not in section), None)
     if missing is not None:
         raise InputError(f"{where} has no {missing}: a stop needs {', '.join(NEEDED)}")
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for field, value in section.items():
         if field not in _FIELDS:
             raise InputError(f"{where} {field[:60]!r} is not a field of a stop: use {', '.join(_FIELDS)}")
         what, read = _FIELDS[field]
-        found[field] = read(value)
-        if found[field] is None:
+        fields[field] = read(value)
+        if fields[field] is None:
             raise InputError(f"{where} {field} is not {what}")
-    return Stop(name=name, **found)
+    return Stop(name=name, **fields)
 
 
 def _text(value: object) -> str | None:
@@ -133,8 +133,8 @@ def _list(value: object) -> tuple[str, ...] | None:
 
 
 def _pair(value: object) -> tuple[str, ...] | None:
-    found = _list(value)
-    return found if found is not None and len(found) == 2 and found[0] else None
+    entries = _list(value)
+    return entries if entries is not None and len(entries) == 2 and entries[0] else None
 
 
 def _one_of(*names: str) -> Callable[[object], str | None]:

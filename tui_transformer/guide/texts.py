@@ -132,8 +132,8 @@ def help_text(topic: str, language: str = ENGLISH) -> str:
 
 @cache
 def _languages(root: Path) -> tuple[str, ...]:
-    found = sorted(path.parent.name for path in root.glob("*/steps.toml"))
-    return (ENGLISH, *(name for name in found if name != ENGLISH))
+    names = sorted(path.parent.name for path in root.glob("*/steps.toml"))
+    return (ENGLISH, *(name for name in names if name != ENGLISH))
 
 
 def _folder(language: str) -> Path:

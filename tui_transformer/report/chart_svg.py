@@ -94,8 +94,8 @@ def _marks(low: float, high: float, most: int, *, whole: bool = False) -> dict[f
 
 def _ends(values: Sequence[float], *, zero: bool = False) -> tuple[float, float]:
     """The least and the largest finite value, with 0 where a baseline is drawn, and apart from each other."""
-    found = [value for value in values if math.isfinite(value)] + ([0.0] if zero else [])
-    low, high = (min(found), max(found)) if found else (0.0, 1.0)
+    finite = [value for value in values if math.isfinite(value)] + ([0.0] if zero else [])
+    low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
     return (low, high) if high > low else (min(low, 0.0), max(high, 0.0) or 1.0)
 
 

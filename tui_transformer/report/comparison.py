@@ -29,12 +29,12 @@ def compare_traces(
     a: Trace, b: Trace, report: Callable[[str], None] = lambda _: None, tolerance: float = TOLERANCE
 ) -> Comparison:
     """Compare every step that both traces have; `report` is told which, and may raise to end it."""
-    found = {}
+    differences = {}
     for step in a.program.steps:
         if step.name in b.program.by_name:
             report(step.name)
-            found[step.name] = compare_common(step.name, a[step.name], b[step.name], tolerance)
-    return Comparison(found)
+            differences[step.name] = compare_common(step.name, a[step.name], b[step.name], tolerance)
+    return Comparison(differences)
 
 
 def compare_common(name: str, first: Host, second: Host, tolerance: float) -> Difference:

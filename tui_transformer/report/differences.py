@@ -66,18 +66,18 @@ def compare_blocks(
     name: str, shape: Shape, blocks: Iterable[tuple[Region, Host, Host]], tolerance: float
 ) -> Difference:
     """Compare two arrays of a shape of which only a region is there at a time."""
-    found = Difference(name, (shape, shape), beyond=False)
+    whole = Difference(name, (shape, shape), beyond=False)
     for region, first, second in blocks:
         part = compare(name, first, second, tolerance)
         place = tuple(axis.start + i for axis, i in zip(region, part.index, strict=True))
-        larger = replace(part, index=place) if part.largest > found.largest or not found.index else found
-        found = replace(
+        larger = replace(part, index=place) if part.largest > whole.largest or not whole.index else whole
+        whole = replace(
             larger,
-            shapes=found.shapes,
-            beyond=found.beyond or part.beyond,
-            relative=max(found.relative, part.relative),
+            shapes=whole.shapes,
+            beyond=whole.beyond or part.beyond,
+            relative=max(whole.relative, part.relative),
         )
-    return found
+    return whole
 
 
 def _without_batch(array: Host, axes: int) -> Host:

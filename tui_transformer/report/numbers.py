@@ -39,7 +39,7 @@ def _text(value: float, pattern: str) -> str:
 
 def plain_power(text: str) -> str:
     """A number as the program writes it, without zeros in its power of ten: `1.1e-5`."""
-    return re.sub(r"e([+-])0*(?=[0-9])", lambda found: f"e{found[1]}".removesuffix("+"), text)
+    return re.sub(r"e([+-])0*(?=[0-9])", lambda match: f"e{match[1]}".removesuffix("+"), text)
 
 
 def precise(value: float) -> str:

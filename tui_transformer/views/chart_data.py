@@ -164,7 +164,7 @@ def all_expert_load_bars(trace: Trace, marked: int | None = None, item: int = 0)
 
 
 def _load_bars(loads: Sequence[ExpertLoad], title: str, marked: int | None) -> BarChart:
-    counts = [sum(found) for found in zip(*(load.tokens for load in loads), strict=True)]
+    counts = [sum(of_expert) for of_expert in zip(*(load.tokens for load in loads), strict=True)]
     even = sum(load.even for load in loads)
     labels, values = tuple(map(str, range(len(counts)))), tuple(map(float, counts))
     return BarChart(_title(title, f"even load {_number(even)}"), labels, values, marked)
@@ -227,11 +227,11 @@ def _waves_of(request: Request, choose: Callable[[Sinusoid], tuple[int, ...]]) -
 
 def nearest_words(trace: Trace, token: int, word: Callable[[int], str], among: Host | None = None) -> BarChart:
     """The words whose rows of the embedding point most nearly where that of a word does, by their cosine."""
-    found = similar(trace, [Term(token, 1)], NEAREST, among=among)
+    nearest = similar(trace, [Term(token, 1)], NEAREST, among=among)
     return BarChart(
         title=f"Nearest words of {word(token)} · cosine of their rows of the embedding",
-        labels=tuple(word(other) for other, _ in found),
-        values=tuple(cosine for _, cosine in found),
+        labels=tuple(word(other) for other, _ in nearest),
+        values=tuple(cosine for _, cosine in nearest),
     )
 
 

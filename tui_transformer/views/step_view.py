@@ -252,12 +252,12 @@ def _farthest(
 ) -> Host:
     """One row for many: of each column the value farthest from 0."""
     together = max(at_a_time // max(view.columns.size, 1), 1)
-    found = []
+    extremes_of_parts = []
     for first in range(rows.start, rows.stop, together):
         before()
         part = range(first, min(first + together, rows.stop))
-        found.append(pooled(drawn(view.window(part, range(view.columns.size))), 1, axis=0))
-    return pooled(np.concatenate(found), 1, axis=0)
+        extremes_of_parts.append(pooled(drawn(view.window(part, range(view.columns.size))), 1, axis=0))
+    return pooled(np.concatenate(extremes_of_parts), 1, axis=0)
 
 
 def small(cells: Host, rows: int, columns: int) -> Host:

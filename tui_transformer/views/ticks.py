@@ -26,10 +26,10 @@ def ticks(low: float, high: float, most: int, *, whole: bool = False) -> tuple[f
     power = math.floor(math.log10((high - low) / max(most, 1)))
     for exponent in range(max(power, 0) if whole else power, power + 4 + (abs(power) if whole else 0)):
         for digit in DIGITS[:3]:
-            found = _multiples(digit, exponent, low, high, most)
-            if found is None:
+            multiples = _multiples(digit, exponent, low, high, most)
+            if multiples is None:
                 continue
-            return found or finer[len(finer) // 2 :][:1] or _first(digit, exponent, low, high)
+            return multiples or finer[len(finer) // 2 :][:1] or _first(digit, exponent, low, high)
     return finer
 
 
@@ -50,9 +50,9 @@ def _first(digit: int, exponent: int, low: float, high: float) -> tuple[float, .
     for smaller in range(exponent, exponent - 4, -1):
         for each in reversed(DIGITS[:3]):
             if (smaller, each) < (exponent, digit) or smaller < exponent:
-                found = _multiples(each, smaller, low, high, 1 << 20)
-                if found:
-                    return (found[len(found) // 2],)
+                multiples = _multiples(each, smaller, low, high, 1 << 20)
+                if multiples:
+                    return (multiples[len(multiples) // 2],)
     return ()
 
 

@@ -105,12 +105,12 @@ def bands(program: Program, stop: str) -> tuple[Band, ...]:
 
 @by_program
 def _bands(program: Program, shown: tuple[str, ...]) -> tuple[Band, ...]:
-    found: dict[str, list[Step]] = {}
+    by_band: dict[str, list[Step]] = {}
     both = any(step.name.startswith("decoder.") for step in program.steps)
     for step in program.steps:
         if not _in_layer(step) or step.layer in shown:
-            found.setdefault(_band_name(step, both=both), []).append(step)
-    return tuple(Band(name, tuple(_boxes(name, steps))) for name, steps in found.items())
+            by_band.setdefault(_band_name(step, both=both), []).append(step)
+    return tuple(Band(name, tuple(_boxes(name, steps))) for name, steps in by_band.items())
 
 
 def _layers_for(program: Program, stop: str) -> tuple[str, ...]:
@@ -192,9 +192,9 @@ def _sign(band: str, box: str, *, first: bool) -> Sign:
     return _EMBEDDING_SIGNS.get(box.rpartition(".")[2], "▸") if band.endswith("embedding") else "▸"
 
 
-def box_of(found: Iterable[Band], stop: str) -> tuple[int, int] | None:
+def box_of(among: Iterable[Band], stop: str) -> tuple[int, int] | None:
     """The band and the box in it that a stop belongs to; None where it is in none."""
-    for place, band in enumerate(found):
+    for place, band in enumerate(among):
         for number, box in enumerate(band.boxes):
             if stop in box.steps:
                 return place, number

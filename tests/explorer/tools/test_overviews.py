@@ -24,7 +24,7 @@ IDS = (2, 5, 7, 9, 5, 3)
 
 DONE = {
     "H": lambda screen: not screen.measured.missing(),
-    "K": lambda screen: not screen.waiting and screen.found,
+    "K": lambda screen: not screen.waiting and screen.links,
     "R": lambda screen: screen.view is not None,
     "L": lambda screen: screen.words and screen.missing() is None,
 }
@@ -128,7 +128,7 @@ async def test_links_lead_to_their_cells() -> None:
     async with exploring(NARROW, model=str(REFERENCES / "gpt2"), ids=IDS) as explorer:
         screen = await opened(explorer, "K")
         assert isinstance(screen, LinksScreen)
-        best = screen.found[0]
+        best = screen.links[0]
         weights = explorer.session.trace[best.step]
         assert weights[best.head, best.query, best.key] == pytest.approx(best.weight)
         assert percent(best.weight) in explorer.text
@@ -146,10 +146,10 @@ async def test_links_of_one_head() -> None:
         await explorer.press("f", "f")
         await filled(explorer, "K")
         assert "layer 0, head 1" in explorer.text
-        assert {link.head for link in screen.found} == {1}
+        assert {link.head for link in screen.links} == {1}
         await explorer.press("X")
         await filled(explorer, "K")
-        assert all(link.query != link.key for link in screen.found)
+        assert all(link.query != link.key for link in screen.links)
 
 
 async def test_rollout_by_layer() -> None:

@@ -28,17 +28,17 @@ class Cell:
 
 def cell_of(session: Session, name: str, place: Place, shown: Shown, choice: Hidden = NOTHING) -> Cell:
     """How the cell at a place was made, and what is drawn of it while tokens are hidden."""
-    found = _cell(session, name, place, shown)
-    return replace(found, values=(*found.values, *weight_left(session, name, place, choice)))
+    cell = _cell(session, name, place, shown)
+    return replace(cell, values=(*cell.values, *weight_left(session, name, place, choice)))
 
 
 def _cell(session: Session, name: str, place: Place, shown: Shown) -> Cell:
     """How the cell at a place was made: that of the gradient where it is shown, else the step's own."""
     axes = session.trace.program.axes(name)
     index = index_of(axes, place)
-    if session.overlay.kind == "gradient" and (found := session.gradients.values.get(name)) is not None:
+    if session.overlay.kind == "gradient" and (gradient := session.gradients.values.get(name)) is not None:
         if shown == "value":
-            return Cell(session.trace.explain_cell(name, index), (Value("∂loss/∂x", float(found[index])),))
+            return Cell(session.trace.explain_cell(name, index), (Value("∂loss/∂x", float(gradient[index])),))
         value = _number(session.trace, name, axes, place)
         explained = explain_gradient(session.trace, session.gradients, session.loss_targets, name, index)
         return Cell(explained, (Value("value", value),))
@@ -64,5 +64,5 @@ def _compared(session: Session, name: str, place: Place, value: float) -> tuple[
 def _number(trace: Trace, name: str, axes: Axes, place: Place) -> float:
     """One cell."""
     region = tuple(range(i, i + 1) for i in index_of(axes, place))
-    found: Host = trace.window(name, region)
-    return float(found.reshape(()))
+    value: Host = trace.window(name, region)
+    return float(value.reshape(()))

@@ -18,7 +18,7 @@ Commands = Iterator[SystemCommand]
 def commands(parts: Parts) -> Commands:
     """A command for each, with what it leads to."""
     yield from _steps(parts)
-    yield from (SystemCommand(*found) for found in COMMANDS(parts.port))
+    yield from (SystemCommand(*command) for command in COMMANDS(parts.port))
 
 
 def _steps(parts: Parts) -> Commands:

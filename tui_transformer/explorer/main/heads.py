@@ -68,8 +68,8 @@ def _drawn(session: Session, scene: Scene, choice: Hidden) -> tuple[Made, Scale,
 
 
 def _gradients(session: Session, name: str) -> Made:
-    found = session.gradients.values[name]
-    return lambda head, _: small(found[head], THUMB_ROWS, THUMB_COLUMNS)
+    of_heads = session.gradients.values[name]
+    return lambda head, _: small(of_heads[head], THUMB_ROWS, THUMB_COLUMNS)
 
 
 def _of_others(session: Session, name: str, *, difference: bool) -> Made:

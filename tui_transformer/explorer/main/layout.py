@@ -182,10 +182,10 @@ class Panes:
     def _given_way(self, size: Size) -> dict[str, bool]:
         """The classes that say what gives way; the pane that has the keys stays."""
         heads = "heads" in self.names()
-        found = self._gave | given_way(self._layout, size, self._need, whole=self.whole, heads=heads)
-        self._gave = frozenset(found - {"-alone"})
+        given = self._gave | given_way(self._layout, size, self._need, whole=self.whole, heads=heads)
+        self._gave = frozenset(given - {"-alone"})
         stays = STAYS.get(self._explored.view.active, ())
-        return {each: each in found and each not in stays for each in GIVEN_WAY}
+        return {each: each in given and each not in stays for each in GIVEN_WAY}
 
     def _fit_whole(self, size: Size, layout: Layout) -> None:
         """Give the whole the lines that the step in full does not need, and no more than it can use."""

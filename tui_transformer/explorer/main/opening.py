@@ -76,7 +76,7 @@ class Opening:
             line.rstrip()
             yield line
 
-    def _answered(self, found: str) -> None:
-        self._answer = found
+    def _answered(self, answer: str) -> None:
+        self._answer = answer
         if self.open:
             self._show()

@@ -52,14 +52,14 @@ def overlay_of(session: Session, view: View, place: Place, shown: Shown, report:
 
 
 def _gradient(session: Session, view: View, place: Place, report: Report) -> OverlayMatrix | None:
-    found = session.go_back(report).values.get(view.name)
-    if found is None:
+    values = session.go_back(report).values.get(view.name)
+    if values is None:
         return None
     axes = session.trace.program.axes(view.name)
-    made = gradient_of(view, axes, found)
-    low, high = float(found.min()), float(found.max())
+    made = gradient_of(view, axes, values)
+    low, high = float(values.min()), float(values.max())
     title = f"∂loss/∂{view.name.rpartition('.')[2]} · {shape_text(shape_of(axes))}"
-    norm = float(np.linalg.norm(found.astype(np.float64)))
+    norm = float(np.linalg.norm(values.astype(np.float64)))
     return OverlayMatrix(made, scale_for("diverging", low, high), _tile(made, place), title, f"norm {norm:.3g}")
 
 
@@ -114,12 +114,12 @@ def apart(session: Session, name: str) -> str:
     if session.overlay.kind != "trace" or compared is None:
         return ""
     first = "nothing differs" if compared.first is None else f"first that differs: {compared.first} (D)"
-    found = compared.differences.get(name)
-    if found is not None and found.beyond and _mark(session, name):
+    difference = compared.differences.get(name)
+    if difference is not None and difference.beyond and _mark(session, name):
         first = f"{FOLLOWS} follows from {session.overlay.first}" if name != session.overlay.first else "wrong itself"
-    if found is None:
+    if difference is None:
         return first
-    return f"largest difference {found.largest:.3g}, relative {found.relative:.3g} · {first}"
+    return f"largest difference {difference.largest:.3g}, relative {difference.relative:.3g} · {first}"
 
 
 def details(session: Session) -> Mapping[str, str]:
@@ -129,8 +129,8 @@ def details(session: Session) -> Mapping[str, str]:
     if session.comparison is not None:
         differences = session.comparison.differences
         return {
-            name: f"{_mark(session, name) if found.beyond else ''}{found.largest:.2g}"
-            for name, found in differences.items()
+            name: f"{_mark(session, name) if difference.beyond else ''}{difference.largest:.2g}"
+            for name, difference in differences.items()
         }
     return {}
 
@@ -146,7 +146,7 @@ def marks(session: Session) -> Mapping[str, str]:
         return {}
     if not session.overlay.first:
         return {compared.first: WRONG}
-    beyond = (name for name, found in compared.differences.items() if found.beyond)
+    beyond = (name for name, difference in compared.differences.items() if difference.beyond)
     return {name: mark for name in beyond if (mark := _mark(session, name))}
 
 

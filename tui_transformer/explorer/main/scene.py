@@ -189,10 +189,10 @@ def _masked_step(trace: Trace, name: str) -> str | None:
 
 def _range(trace: Trace, name: str, tile: Tile, *, shared: bool) -> tuple[float, float]:
     names = _same_kind(trace, name) if shared else (name,)
-    found = [limits for each in names if (limits := extremes(trace, each)) is not None]
-    if not found:
+    ranges = [limits for each in names if (limits := extremes(trace, each)) is not None]
+    if not ranges:
         return tile_extremes(tile.values)
-    return min(low for low, _ in found), max(high for _, high in found)
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
 def _same_kind(trace: Trace, name: str) -> tuple[str, ...]:

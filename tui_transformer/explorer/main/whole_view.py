@@ -53,8 +53,9 @@ class Whole:
 
     def _show(self, drawing: Drawing) -> None:
         position, pane = drawing.position, self._panes.screen.query_one(WholePane)
-        found = marks(drawing.session)
-        pane.show(self._placed, self._pictures, position.stop, position.place.head, self._ladder(drawing, found), found)
+        marked = marks(drawing.session)
+        ladder = self._ladder(drawing, marked)
+        pane.show(self._placed, self._pictures, position.stop, position.place.head, ladder, marked)
 
     def _read_at_once(self, drawing: Drawing) -> None:
         """Read the first bands that together cost little."""
@@ -87,10 +88,10 @@ class Whole:
 
     # The ladder
 
-    def _ladder(self, drawing: Drawing, found: Mapping[str, str]) -> Ladder:
+    def _ladder(self, drawing: Drawing, marked: Mapping[str, str]) -> Ladder:
         program = drawing.session.trace.program
         columns = ladder_columns(program, self._panes.whole_size.width)
-        steps = {name: mark for name, mark in found.items() if name in program.by_name}
+        steps = {name: mark for name, mark in marked.items() if name in program.by_name}
         layers = {rung_of(program, name): mark for name, mark in steps.items() if mark == FOLLOWS}
         layers |= {rung_of(program, name): mark for name, mark in steps.items() if mark == WRONG}
         return Ladder(rungs(program) if columns else (), self._lengths, drawing.here, columns, layers)
@@ -101,7 +102,7 @@ class Whole:
 
     def _known_lengths(self, drawing: Drawing) -> dict[str, Lengths]:
         known = ((rung.layer, drawing.lengths(rung)) for rung in self._rungs(drawing))
-        return {layer: found for layer, found in known if found is not None}
+        return {layer: lengths for layer, lengths in known if lengths is not None}
 
     def _climb(self, drawing: Drawing) -> None:
         """Read the rungs that were not read yet: as many at a time as cost little, from the first on."""
@@ -112,8 +113,8 @@ class Whole:
         while count < len(missing) and cost + drawing.cost_of_rung(missing[count]) <= AT_ONCE:
             cost, count = cost + drawing.cost_of_rung(missing[count]), count + 1
 
-        def done(found: dict[str, Lengths]) -> None:
-            self._lengths |= found
+        def done(lengths: dict[str, Lengths]) -> None:
+            self._lengths |= lengths
             self._show(drawing)
             self._climb(drawing)
 

@@ -110,9 +110,9 @@ def read(line: str, known: Mapping[str, str]) -> Typed:
     word, _, rest = typed.partition(" ")
     if word.casefold() in COMMANDS:
         return _command(COMMANDS[word.casefold()], rest.strip())
-    found = re.fullmatch(r"([0-9]{0,4}) ?(.+)", typed)
-    if found is not None and (meaning := _meaning(found[2], known)):
-        return Typed(meaning, min(int(found[1] or 1), MOST))
+    match = re.fullmatch(r"([0-9]{0,4}) ?(.+)", typed)
+    if match is not None and (meaning := _meaning(match[2], known)):
+        return Typed(meaning, min(int(match[1] or 1), MOST))
     if word in known and known[word] in ASKS:
         return Typed(known[word], words=rest.strip())
     raise InputError(f"{typed[:60]!r} is neither a key nor a command: help lists them")

@@ -121,6 +121,6 @@ def _can_be(resize: events.Resize) -> bool:
     return 0 < resize.size.width <= LARGEST and 0 < resize.size.height <= LARGEST
 
 
-def driver_for(found: type[Any]) -> type[Any]:
+def driver_for(driver: type[Any]) -> type[Any]:
     """Our driver in place of Textual's own for a terminal; any other as it is."""
-    return TerminalDriver if found is LinuxDriver else found
+    return TerminalDriver if driver is LinuxDriver else driver

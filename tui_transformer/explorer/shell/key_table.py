@@ -61,7 +61,7 @@ def key_table() -> Iterator[str]:
 
 
 def _filled(text: str) -> str:
-    return re.sub(r"\{([\w.-]+)(?: (\d))?\}", lambda found: f"`{_key(found[1], int(found[2] or 0))}`", text)
+    return re.sub(r"\{([\w.-]+)(?: (\d))?\}", lambda match: f"`{_key(match[1], int(match[2] or 0))}`", text)
 
 
 def _key(meaning: str, number: int) -> str:

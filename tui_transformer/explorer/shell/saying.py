@@ -88,6 +88,6 @@ def saying_what_fails(app: App[Any]) -> Iterator[None]:
 async def called(app: App[Any], function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
     """Call a function, or await what it gives; what fails is said."""
     with saying_what_fails(app):
-        found = function(*arguments, **named)
-        if isawaitable(found):
-            await found
+        result = function(*arguments, **named)
+        if isawaitable(result):
+            await result

@@ -102,8 +102,8 @@ class Cells:
         cells, known = list[Cell](), self._known
         for strip in strips:
             for text, style, _ in strip:
-                found = known.get((text, id(style)))
-                cells += self._made(text, style) if found is None else found[1]
+                kept = known.get((text, id(style)))
+                cells += self._made(text, style) if kept is None else kept[1]
         return cells
 
     def _made(self, text: str, style: Style | None) -> list[Cell]:

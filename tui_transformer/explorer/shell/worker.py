@@ -90,10 +90,10 @@ class Worker:
     def cancel(self, kind: str | None = None) -> bool:
         """End the task of a kind, or all; whether there was one."""
         kinds = [kind] if kind is not None else list(self._tasks)
-        found = [self._tasks.pop(name) for name in kinds if name in self._tasks]
-        for task in found:
+        cancelled = [self._tasks.pop(name) for name in kinds if name in self._tasks]
+        for task in cancelled:
             task.ended.set()
-        return bool(found)
+        return bool(cancelled)
 
     @property
     def busy(self) -> bool:

@@ -18,8 +18,8 @@ class Memo:
 
     def get(self, name: str, make: Callable[[], Result]) -> Result:
         """A result, worked out if it is not there."""
-        found: Result = self._results.get(name, _MISSING)
-        return self.put(name, make()) if found is _MISSING else found
+        result: Result = self._results.get(name, _MISSING)
+        return self.put(name, make()) if result is _MISSING else result
 
     def put(self, name: str, result: Result) -> Result:
         """Keep a result; what another thread kept in the meantime stays, and is given back."""

@@ -49,17 +49,17 @@ def of_dump(session: Session, where: str, report: Callable[[str], None] = lambda
         )
     visible = givens.get("input.visible")
     read = Input(ids if session.model.config.vocab_size else None, givens.get("decoder.input.ids"), mask=visible)
-    found = diagnose(dump, session.model, read, report=report)
-    whole = {step: values for step, values in found.theirs.items() if step not in found.partial}
+    diagnosis = diagnose(dump, session.model, read, report=report)
+    whole = {step: values for step, values in diagnosis.theirs.items() if step not in diagnosis.partial}
     values = tuple(Patch.of(step, array[0]) for step, array in whole.items() if step in session.base.program.by_name)
     if not values:
         raise InputError(f"{dump.path}: holds no step whole: compare it with `diff`")
-    overlay, first = Overlay("trace", dump.path.name, values=values), found.first
+    overlay, first = Overlay("trace", dump.path.name, values=values), diagnosis.first
     if first is None:
-        return Dumped(overlay, None, f"{dump.path.name}: {len(found.steps)} arrays agree as far as rounding goes")
+        return Dumped(overlay, None, f"{dump.path.name}: {len(diagnosis.steps)} arrays agree as far as rounding goes")
     name = session.base.program.step(first.step).name
     index = first.index[-len(session.base.program.by_name[name].axes) :]
-    count = sum(each.step in found.following and each.verdict == "follows" for each in found.steps)
+    count = sum(each.step in diagnosis.following and each.verdict == "follows" for each in diagnosis.steps)
     follows = f" {count} more steps differ and follow from it." if count else ""
     at = Position(name, place_of(session.base.program.by_name[name].axes, index)) if index else Position(name)
     return Dumped(replace(overlay, first=name), at, f"{first.says}{follows}")

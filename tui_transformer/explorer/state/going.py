@@ -32,12 +32,12 @@ def destination(session: Session, stop: str, typed: str) -> str:
     program = session.trace.program
     if wanted in stops or wanted in program.weights or wanted in program.by_name:
         return wanted
-    found = next(_candidates(session, stop, wanted.casefold()), None) if wanted else None
-    if found is None:
+    candidate = next(_candidates(session, stop, wanted.casefold()), None) if wanted else None
+    if candidate is None:
         near = [name for name in stops if wanted and wanted.casefold() in name.casefold()][:MOST_NAMED]
         advice = f"do you mean {', '.join(near)}?" if near else "write a number, a name such as weights, or 0.weights"
         raise InputError(f"there is no step {wanted[:60]!r}: {advice}")
-    return found
+    return candidate
 
 
 def names(session: Session) -> tuple[str, ...]:
@@ -74,5 +74,5 @@ def _words(name: str, program: Program) -> Iterator[str]:
 
 def _layer(name: str) -> str:
     """The number of the layer that a step is in; "" for none."""
-    found = re.search(r"\.([0-9]+)\.", name)
-    return found[1] if found else ""
+    match = re.search(r"\.([0-9]+)\.", name)
+    return match[1] if match else ""

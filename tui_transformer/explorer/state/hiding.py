@@ -21,8 +21,8 @@ def hidden_keys(session: Session, name: str, choice: Hidden) -> Host | None:
     step = session.trace.program.by_name.get(name)
     if not choice.active or step is None or not (step.square and isinstance(step.op, Softmax)):
         return None
-    found = tokens_of(session.trace, session.model.vocabulary, step.axes[-1]).hidden(choice)
-    return found if found.any() else None
+    hidden = tokens_of(session.trace, session.model.vocabulary, step.axes[-1]).hidden(choice)
+    return hidden if hidden.any() else None
 
 
 def without_hidden(session: Session, view: View, choice: Hidden) -> View:

@@ -16,18 +16,18 @@ def measure_of(session: Session) -> Measure | None:
 
 def metric_of(session: Session) -> Metric | None:
     """The same as a metric. The loss without a token is on the targets of the session, which may be computed for it."""
-    found = measure_of(session)
-    if found is None:
+    measure = measure_of(session)
+    if measure is None:
         return None
-    return Metric(found.name, found.tokens, session.loss_targets if on_targets(found) else ())
+    return Metric(measure.name, measure.tokens, session.loss_targets if on_targets(measure) else ())
 
 
 def metric_said(session: Session) -> str:
     """The same in words; "" where nothing was chosen."""
-    found = measure_of(session)
-    if found is None:
+    measure = measure_of(session)
+    if measure is None:
         return ""
-    return "loss on the targets" if on_targets(found) else said(session, found)
+    return "loss on the targets" if on_targets(measure) else said(session, measure)
 
 
 def said(session: Session, measure: Measure) -> str:

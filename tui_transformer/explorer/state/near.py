@@ -71,11 +71,11 @@ def near(
     word = model.target_word if written else model.word
     own = written and model.target_vocabulary is not model.vocabulary
     sums = [(word(token), (Term(token, 1),)), *([] if own else _asked(session, asked))]
-    found = []
+    rows = []
     for name, terms in sums:
         report(table)
-        found.append(Near(name, _named(session, terms, table, word)))
-    return tuple(found)
+        rows.append(Near(name, _named(session, terms, table, word)))
+    return tuple(rows)
 
 
 def token_at(trace: Trace, position: Position) -> int:
@@ -107,7 +107,7 @@ def _named(
 ) -> tuple[tuple[str, float], ...]:
     """None where the rows are all 0: they point nowhere."""
     try:
-        found = similar(session.trace, terms, COUNT, table, session.model.has_vector)
+        nearest = similar(session.trace, terms, COUNT, table, session.model.has_vector)
     except InputError:
         return ()
-    return tuple((word(token), cosine) for token, cosine in found)
+    return tuple((word(token), cosine) for token, cosine in nearest)

@@ -159,7 +159,7 @@ def _unbroken(read: Sentences) -> Trace:
 
 def _label(read: Sentences) -> Labels:
     model = read.model
-    words = {name: tuple(model.label(each.text) for each in found.tokens) for name, found in read.sequences.items()}
+    words = {name: tuple(model.label(token.text) for token in own.tokens) for name, own in read.sequences.items()}
     target, source = (
         (lambda token: model.label(model.target_word(token))),
         (lambda token: model.label(model.word(token))),

@@ -130,10 +130,10 @@ class Session(Sentences):
     @property
     def scalar(self) -> Metric | None:
         """What gradients are of: the metric that was chosen; None for the loss, and in place of a distance of 0."""
-        found = self.measure
-        if found is None or found.name not in OF_TOKENS or not found.tokens:
+        measure = self.measure
+        if measure is None or measure.name not in OF_TOKENS or not measure.tokens:
             return None
-        return Metric(found.name, found.tokens)
+        return Metric(measure.name, measure.tokens)
 
     @property
     def gradient_norms(self) -> Mapping[str, float]:
@@ -150,8 +150,8 @@ class Session(Sentences):
     @property
     def comparison(self) -> Comparison | None:
         """How far this trace and the other are apart, once that was computed."""
-        found: Comparison | None = self.cache.compared.find("comparison")
-        return found
+        kept: Comparison | None = self.cache.compared.find("comparison")
+        return kept
 
     def compare(self, report: Callable[[str], None]) -> None:
         """Compare every step of this trace and the other; `report` may raise to end it."""

@@ -18,8 +18,8 @@ def told(session: Session, report: Report) -> str:
     """The most likely word, at a masked token where there is one; the label; or which vectors come out."""
     if answers(session):
         place = _masked(session)
-        found = str(answer(session, place, report))
-        return found if place is None else f"{MASKS[0]} → {found}"
+        likely = str(answer(session, place, report))
+        return likely if place is None else f"{MASKS[0]} → {likely}"
     if not session.model.config.vocab_size and (weights := _weights(session)) is not None:
         return _most_attended(session, weights)
     last = _last(session)

@@ -106,9 +106,9 @@ def _position(session: Session, stop: Stop, report: Report) -> Position:
         return Position(session.stops[0])
     if stop.cell is None or not session.backward:
         return Position(names[0], Place(stop.head or 0, stop.row or 0, stop.column or 0))
-    found = session.go_back(report).values
-    name = max((name for name in names if name in found), key=lambda name: float(np.abs(found[name]).max()))
-    axes, values = session.trace.program.axes(name), found[name]
+    gradients = session.go_back(report).values
+    name = max((name for name in names if name in gradients), key=lambda name: float(np.abs(gradients[name]).max()))
+    axes, values = session.trace.program.axes(name), gradients[name]
     index = np.unravel_index(int(np.abs(values).argmax()), values.shape)
     return Position(name, place_of(axes, tuple(map(int, index))))
 
@@ -138,8 +138,8 @@ def outcome(shown: Scenery, stop: Stop, report: Report) -> str:
 
 
 def _ablated(target: str) -> str:
-    found = parse(target)
-    return f"{found.kind} {found.number} of {found.place} → 0" if found.number is not None else f"{found.place} → 0"
+    aim = parse(target)
+    return f"{aim.kind} {aim.number} of {aim.place} → 0" if aim.number is not None else f"{aim.place} → 0"
 
 
 def _gradient(shown: Scenery, report: Report) -> str:

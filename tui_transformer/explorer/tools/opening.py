@@ -220,7 +220,7 @@ def _vocabulary(port: Port) -> None:
     vocabulary.open_from(port)
 
 
-def _found(port: Port) -> Iterator[tuple[str, str, Callable[[], None]]]:
+def _commands(port: Port) -> Iterator[tuple[str, str, Callable[[], None]]]:
     """Models, tours and settings, each with what is known of it and how it is opened."""
     from tui_transformer.explorer.tools.open.choices import at_once
     from tui_transformer.explorer.tools.open.screen import choose
@@ -233,7 +233,7 @@ def _found(port: Port) -> Iterator[tuple[str, str, Callable[[], None]]]:
         yield f"Setting: {field.label.strip()}", field.help, partial(_settings, port)
 
 
-COMMANDS: Callable[[Port], Iterator[tuple[str, str, Callable[[], None]]]] = _found
+COMMANDS: Callable[[Port], Iterator[tuple[str, str, Callable[[], None]]]] = _commands
 """What the palette finds beside actions."""
 
 TOOLS: Mapping[str, Callable[[Port], None]] = {

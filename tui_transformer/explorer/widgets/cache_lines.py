@@ -144,10 +144,10 @@ class _Columns:
 
     def attention(self, name: str) -> list[Run]:
         """The mean over the query heads, or why there is none."""
-        label, found = fit_label(name, self.gutter), self.picture.attention
-        if not found:
+        label, by_head = fit_label(name, self.gutter), self.picture.attention
+        if not by_head:
             return [Run(label, "quiet"), Run(self.picture.note, "quiet")]
-        return self._shades(label, [sum(weights) / len(found) for weights in zip(*found, strict=True)])
+        return self._shades(label, [sum(weights) / len(by_head) for weights in zip(*by_head, strict=True)])
 
     def _shades(self, label: str, weights: Sequence[float]) -> list[Run]:
         """A shade for the weight of every token."""

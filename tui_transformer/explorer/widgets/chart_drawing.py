@@ -113,10 +113,10 @@ def _mark_x(canvas: _Canvas, low: float, high: float, *, whole: bool = False) ->
 
 def _mark_values(canvas: _Canvas, values: Sequence[float], *, whole: bool = False) -> None:
     """Mark the y axis at round values; a curve that is all of one value lies over an axis from 0."""
-    found = [_drawable(value) for value in values if math.isfinite(value)]
-    if not found:
+    drawable = [_drawable(value) for value in values if math.isfinite(value)]
+    if not drawable:
         return
-    low, high = min(found), max(found)
+    low, high = min(drawable), max(drawable)
     if not 1 / _LARGEST < high - low < _LARGEST:
         low, high = min(low, 0.0), max(high, 0.0) or 1.0
     lines = canvas.height - _AXIS_LINES

@@ -45,9 +45,9 @@ class WordCells:
     number: Callable[[float], str] = "{:.3g}".format
 
 
-def _share(found: tuple[str, float]) -> str:
+def _share(cell: tuple[str, float]) -> str:
     """The number of a cell, from 0 to 1: ` .99`."""
-    return f" {found[1]:.2f}".replace(" 0.", " .").rjust(5)
+    return f" {cell[1]:.2f}".replace(" 0.", " .").rjust(5)
 
 
 NOTHING = WordCells((), (), lambda _row, _column: None, Scale("sequential", 0.0, 1.0))
@@ -142,37 +142,37 @@ class WordTable(GridWidget, can_focus=True):
     def _row(self, row: int, columns: range, line: int) -> list[Segment]:
         """A line of a row: 0 is the one of the words, the next that of the numbers that have no room beside them."""
         colors = palette(self._cells.scale.kind, Surface.of(self.app), self.ink())
-        found = [self._cells.cell(row, column) for column in columns]
-        numbers = np.array([np.nan if each is None else each[1] for each in found])
+        cells = [self._cells.cell(row, column) for column in columns]
+        numbers = np.array([np.nan if each is None else each[1] for each in cells])
         levels = colors.levels(numbers, self._cells.scale).tolist()
         segments: list[Segment] = []
-        for column, each, level in zip(columns, found, levels, strict=True):
+        for column, each, level in zip(columns, cells, levels, strict=True):
             segments += self._word(self._written(each, line), level, colors, under=(row, column) == self.at)
         return segments
 
-    def _written(self, found: tuple[str, float] | None, line: int) -> str | None:
+    def _written(self, cell: tuple[str, float] | None, line: int) -> str | None:
         """What a line of a cell says; None where the cell is not known."""
-        if found is None:
+        if cell is None:
             return None
-        (word, value), width = found, self.grid.cell_width - _GAP
+        (word, value), width = cell, self.grid.cell_width - _GAP
         number, below = self._cells.number(value), self.grid.cell_height > 1 and width < _WITH_NUMBER
         if line:
             return number if line == 1 and below else ""
         room = width - 2
         if below or width < _WITH_SHARE:
             return word
-        behind = f" {number:>7}" if width >= _WITH_NUMBER else _share(found)
+        behind = f" {number:>7}" if width >= _WITH_NUMBER else _share(cell)
         return fit_label(word, room - len(behind)) + behind
 
-    def _word(self, found: str | None, level: int, colors: Palette, *, under: bool) -> list[Segment]:
+    def _word(self, text: str | None, level: int, colors: Palette, *, under: bool) -> list[Segment]:
         """A text in its colour; without colours a glyph for the level stands in front."""
         width, page = self.grid.cell_width - _GAP, self.ink()
         gap = Segment(" " * _GAP, page)
-        if found is None:
+        if text is None:
             return [Segment(fit_label("·", width), self._label_style(marked=under)), gap]
         style = self.ink("word-table--cursor") if under else colors.styles[level]
         front = "" if colors.has_color else colors.glyphs[level][-1]
-        word = fit_label(f" {found}" if colors.has_color else found, width - len(front))
+        word = fit_label(f" {text}" if colors.has_color else text, width - len(front))
         return [*([Segment(front, page)] if front else []), Segment(word, style), gap]
 
     def _lay_out(self) -> None:

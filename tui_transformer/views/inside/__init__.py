@@ -103,16 +103,16 @@ def inside_of(trace: Trace, name: str, index: Index, labels: Labels, explanation
     Raises:
         InputError: The cell is outside the step.
     """
-    found = trace.explain_cell(name, index) if explanation is None else explanation
+    working = trace.explain_cell(name, index) if explanation is None else explanation
     name, program = trace.program.aliases.get(name, name), trace.program
     step = program.by_name.get(name)
     own = program.axes(name)
     if step is None or explanation is not None:
-        cell = Cell(ops.Parameter(), index, found, (), (), own, labels)
-        return _inside(found, cell.words, tuple(general(cell)))
+        cell = Cell(ops.Parameter(), index, working, (), (), own, labels)
+        return _inside(working, cell.words, tuple(general(cell)))
     sources = tuple(trace.source(each) for each in step.inputs)
-    return drawn(Cell(step.op, index, found, sources, tuple(map(program.axes, step.inputs)), own, labels))
+    return drawn(Cell(step.op, index, working, sources, tuple(map(program.axes, step.inputs)), own, labels))
 
 
-def _inside(found: Explanation, words: str, parts: tuple[Part, ...]) -> Inside:
-    return Inside(found.name, words, found.formula, parts, found.recomputed, found.stored, found.edited)
+def _inside(working: Explanation, words: str, parts: tuple[Part, ...]) -> Inside:
+    return Inside(working.name, words, working.formula, parts, working.recomputed, working.stored, working.edited)

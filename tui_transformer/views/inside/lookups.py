@@ -41,8 +41,8 @@ def embedded(cell: Cell) -> Iterator[Part]:
     yield NumberRows("The table around that row", rows, signs)
     yield from map(number, cell.values)
     scale = f" · {written(op.scale)}" if op.scale != 1.0 else ""
-    found = factor(table.cell(token, cell.column)) if scale else written(table.cell(token, cell.column))
-    yield Equation(f"E[{token}, {cell.column}]{f' = {found}{scale}' if scale else ''} = {written(cell.result)}")
+    value = factor(table.cell(token, cell.column)) if scale else written(table.cell(token, cell.column))
+    yield Equation(f"E[{token}, {cell.column}]{f' = {value}{scale}' if scale else ''} = {written(cell.result)}")
 
 
 def merged(cell: Cell) -> Iterator[Part]:

@@ -28,7 +28,7 @@ async def compared(explorer: Explorer, other: str) -> SimilarScreen:
 async def test_the_other_sentence_is_asked_for_and_the_pairs_are_shown():
     async with exploring(WIDE, model=FOLDER, ids=IDS) as explorer:
         screen = await compared(explorer, "2 33 8")
-        found = screen.compared[-1].found
+        found = screen.compared[-1].together
         assert found.shares.shape == (6, 4)
         assert found.shares.sum() == pytest.approx(found.cosine, abs=1e-5)
         assert f"cosine {found.cosine:.4f}" in explorer.text
@@ -44,7 +44,7 @@ async def test_another_sentence_takes_its_place_and_the_cosines_stay_in_the_titl
         await explorer.press("/")
         await explorer.answer("2 17 40 8 9")
         await explorer.until(lambda: len(screen.compared) == 2)
-        assert screen.compared[-1].found.cosine == pytest.approx(1.0, abs=1e-6)
+        assert screen.compared[-1].together.cosine == pytest.approx(1.0, abs=1e-6)
         assert "1.000" in explorer.text
 
 

@@ -47,16 +47,16 @@ def lines_of(inside: Inside, paint: Paint) -> list[Drawn]:
     plain, quiet, accent = paint.inks.plain, paint.inks.quiet, paint.inks.accent
     edited = ("  set by hand, ablated or patched", accent) if inside.edited else ("", quiet)
     heading = [(inside.cell or inside.name, plain + Style(bold=True)), (f"   {written(inside.stored)}", accent), edited]
-    found = [Drawn(paint.line(*heading))]
+    lines = [Drawn(paint.line(*heading))]
     for before, part in zip((None, *inside.parts), inside.parts, strict=False):
         if not (
             isinstance(part, Note) or (isinstance(part, Number | Equation) and isinstance(before, Number | Equation))
         ):
-            found.append(Drawn(Text("", plain)))
-        found += _DRAW[type(part)](part, paint)
+            lines.append(Drawn(Text("", plain)))
+        lines += _DRAW[type(part)](part, paint)
     numbers = zip(("recomputed", "stored"), (inside.recomputed, inside.stored), strict=True)
     exact = "   ".join(f"{name} {written(value, 9)}" for name, value in numbers)
-    return [*found, Drawn(Text("", plain)), Drawn(Text(f"{exact}   difference {written(inside.difference, 2)}", quiet))]
+    return [*lines, Drawn(Text("", plain)), Drawn(Text(f"{exact}   difference {written(inside.difference, 2)}", quiet))]
 
 
 def _note(part: Note, paint: Paint) -> Iterator[Drawn]:

@@ -143,9 +143,9 @@ class InsideScreen(ExplorerScreen[Spot]):
         """Where the line under the cursor leads to."""
         targets = (self._line().target, self._line().second)
         return " · ".join(
-            f"{key}: {found.name}[{', '.join(map(str, found.index))}]"
-            for key, found in zip(("enter", ";"), targets, strict=True)
-            if found is not None
+            f"{key}: {target.name}[{', '.join(map(str, target.index))}]"
+            for key, target in zip(("enter", ";"), targets, strict=True)
+            if target is not None
         )
 
     def _line(self) -> Drawn:

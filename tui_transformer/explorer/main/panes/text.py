@@ -87,31 +87,31 @@ def ending(session: Session, report: Report, temperature: float = 1.0) -> Ending
     first, ahead = answers_first(session.model.folder), predicts_next(trace.program)
     size = trace.program.shape(PROBABILITIES)[0]
     places = range(max(size - MOST_ROWS, 0), size) if ahead else range(1 if first else min(size, MOST_ROWS))
-    found = _likely(trace, places, temperature, report)
-    before = _likely(session.base, places, temperature, report) if session.edits else found
+    likely = _likely(trace, places, temperature, report)
+    before = _likely(session.base, places, temperature, report) if session.edits else likely
     written = session.decoder_encoding or session.encoding
     how = _after if ahead else _word
     named = [partial(how, session.model, written.ids[: place + 1]) for place in places]
     labels = _texts_so_far(tokenizer.decode, written.ids, places) if ahead else _tokens(session.model, written, places)
     guesses = tuple(
         Guess(label, now, then if then != now else "")
-        for label, now, then in zip(labels, _shown(found, named), _shown(before, named), strict=True)
+        for label, now, then in zip(labels, _shown(likely, named), _shown(before, named), strict=True)
     )
     if ahead:
         guesses = guesses[::-1]
-    best = (row[0].token for row in found if row)
-    likely = tokenizer.decode([token for token in best if token < tokenizer.vocabulary.size])
-    return Ending(tokenizer.decode(written.ids), "" if ahead else likely, guesses, first)
+    tokens = (row[0].token for row in likely if row)
+    best_text = tokenizer.decode([token for token in tokens if token < tokenizer.vocabulary.size])
+    return Ending(tokenizer.decode(written.ids), "" if ahead else best_text, guesses, first)
 
 
 def _likely(trace: Trace, places: range, temperature: float, report: Report) -> list[tuple[Likely, ...]]:
     """The most likely tokens at some positions."""
     trace.compute((PROBABILITIES,), before=lambda step: report(step.name))
-    found = []
+    rows = []
     for place in places:
         report(f"position {place:,}")
-        found.append(likely_at(trace, place, MOST_LIKELY, temperature))
-    return found
+        rows.append(likely_at(trace, place, MOST_LIKELY, temperature))
+    return rows
 
 
 def _texts_so_far(decode: Callable[[list[int]], str], ids: Sequence[int], places: range) -> list[str]:
@@ -144,9 +144,9 @@ def _word(model: Model, before: Sequence[int], token: int) -> str:  # noqa: ARG0
     return model.label(model.target_word(token))
 
 
-def _shown(found: Sequence[tuple[Likely, ...]], named: Sequence[Callable[[int], str]]) -> list[str]:
+def _shown(likely: Sequence[tuple[Likely, ...]], named: Sequence[Callable[[int], str]]) -> list[str]:
     """Words and probabilities in columns, a line a position."""
-    rows = zip(found, named, strict=True)
+    rows = zip(likely, named, strict=True)
     return ["".join(_column(name(each.token), each.probability) for each in row) for row, name in rows]
 
 
@@ -236,11 +236,11 @@ def written_loss(session: Session, report: Report, temperature: float = 1.0) -> 
     return text.append("\nspace goes back, step by step, to the embedding · B sets other targets", quiet)
 
 
-def _written_metric(found: Gradients) -> Text:
+def _written_metric(gradients: Gradients) -> Text:
     """The metric that is differentiated instead of the loss, and its gradient by the logits."""
-    quiet, start = Style(dim=True), found.start
+    quiet, start = Style(dim=True), gradients.start
     text = Text().append(f"{visible(start.said)} " if start else "", quiet)
-    text.append(f"{found.loss:.6g}\n\n", Style(bold=True))
+    text.append(f"{gradients.loss:.6g}\n\n", Style(bold=True))
     text.append(f"its gradient by the logits: {start.formula}\n" if start else "", Style())
     text.append("it takes the place of the loss: ∂loss is its gradient here\n", Style())
     return text.append("\nspace goes back, step by step, to the embedding · # differentiates something else", quiet)

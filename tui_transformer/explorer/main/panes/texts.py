@@ -57,8 +57,8 @@ def state(session: Session, stop: str) -> str:
 
 def _edits(session: Session) -> str:
     """What is broken, and the edits that are made."""
-    found = (broken(session), active(session.edits, session.base.program))
-    return "".join(f"{visible(each)} · " for each in found if each)
+    changes = (broken(session), active(session.edits, session.base.program))
+    return "".join(f"{visible(each)} · " for each in changes if each)
 
 
 def _direction(session: Session) -> str:
@@ -72,8 +72,8 @@ def _direction(session: Session) -> str:
 def _loss(session: Session) -> str:
     if not session.went_back:
         return ""
-    found = session.gradients
-    return f"{'loss' if found.start is None else visible(found.start.said)} {found.loss:.4g} · "
+    gradients = session.gradients
+    return f"{'loss' if gradients.start is None else visible(gradients.start.said)} {gradients.loss:.4g} · "
 
 
 def title(session: Session, state: str, spent: str, width: int, inks: Inks) -> Text:
@@ -239,7 +239,7 @@ def _ways_back(session: Session, stop: str) -> Iterator[str]:
     if not session.backward or stop == LOSS or not session.went_back:
         return
     yield step_text("gradient").what
-    found = session.gradients.values
+    gradients = session.gradients.values
     for step in program.readers(program.aliases.get(stop, stop)):
-        if step.name in found and stop in found:
+        if step.name in gradients and stop in gradients:
             yield f"From {short_name(step.name)}: {step.op.gradient_formula(step.inputs.index(stop))}"

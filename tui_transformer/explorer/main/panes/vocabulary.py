@@ -88,8 +88,8 @@ class VocabularyPane(Vertical):
         count = words.size if self._found is None else len(self._found)
         self.entries.show(count, self._line)
         repeated = f" · {words.repeated} repeated" if words.repeated else ""
-        found = "" if self._found is None else f" · {count:,} found"
-        self.border_title = f"Vocabulary · {visible(self._called)} · {words.size:,} words{repeated}{found}"
+        hits = "" if self._found is None else f" · {count:,} found"
+        self.border_title = f"Vocabulary · {visible(self._called)} · {words.size:,} words{repeated}{hits}"
 
     def _entry(self, index: int) -> int:
         """The ID of a line: the words of the sentence first, then the others in order."""

@@ -139,8 +139,8 @@ def _row(view: View, place: Place) -> Host | None:
     """The values of the row; None where there are too many to look through."""
     if view.columns.size > LARGEST:
         return None
-    found: Host = np.asarray(view.window(range(place.row, place.row + 1), range(view.columns.size))[0])
-    return found
+    row: Host = np.asarray(view.window(range(place.row, place.row + 1), range(view.columns.size))[0])
+    return row
 
 
 def _named(view: View, column: int) -> str:

@@ -86,29 +86,29 @@ class _Placing:
     height: int
 
     @cached_property
-    def found(self) -> tuple[Band, ...]:
+    def bands(self) -> tuple[Band, ...]:
         return bands(self.session.trace.program, self.position.stop)
 
     @cached_property
     def both(self) -> bool:
         """Whether there are two stacks."""
-        return {"encoder", "decoder"} <= {band.stack for band in self.found}
+        return {"encoder", "decoder"} <= {band.stack for band in self.bands}
 
     @property
     def placed(self) -> tuple[Placement, ...]:
         if not self.both:
-            return self._column(self.found, 0, self.width)
-        source = [band for band in self.found if band.stack == "encoder" or band.name == "embedding"]
-        target = [band for band in self.found if band not in source]
+            return self._column(self.bands, 0, self.width)
+        source = [band for band in self.bands if band.stack == "encoder" or band.name == "embedding"]
+        target = [band for band in self.bands if band not in source]
         here = source if any(self.position.stop in band.steps for band in source) else target
         if self.width >= TWO_STACKS:
             left = (self.width - 1) * (3 if here is source else 2) // 5
             return (*self._column(source, 0, left), *self._column(target, left + 1, self.width - left - 1))
         return self._column(here, 0, self.width)
 
-    def _column(self, found: Sequence[Band], left: int, width: int) -> tuple[Placement, ...]:
+    def _column(self, among: Sequence[Band], left: int, width: int) -> tuple[Placement, ...]:
         """Bands below each other, the last ones side by side."""
-        rows, sizes = self._on_screen(self._rows(found, width))
+        rows, sizes = self._on_screen(self._rows(among, width))
         placed, top = list[Placement](), 0
         for row in rows:
             tall = _is_first(row)
@@ -131,10 +131,10 @@ class _Placing:
         has_words = self.session.model.vocabulary is not None
         return VOCABULARY_WIDTH * (has_words and columns >= WITH_VOCABULARY)
 
-    def _rows(self, found: Sequence[Band], width: int) -> list[list[Band]]:
+    def _rows(self, among: Sequence[Band], width: int) -> list[list[Band]]:
         """What stands side by side: the feed-forward layer and what comes after it, where there is room."""
         rows: list[list[Band]] = []
-        for band in found:
+        for band in among:
             narrow = band.name in ("output", "encoder.norm") and width >= SIDE_BY_SIDE // (1 + self.both)
             if narrow and rows and not rows[-1][0].name.endswith("embedding"):
                 rows[-1].append(band)

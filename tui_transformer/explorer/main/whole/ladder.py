@@ -70,14 +70,14 @@ def _has_two_stacks(program: Program) -> bool:
 @by_program
 def rungs(program: Program) -> tuple[Rung, ...]:
     """What enters each stack, and its layers, from the first to the last."""
-    found: list[Rung] = []
+    ladder: list[Rung] = []
     for layer in layers_of(program):
         stack = layer.partition(".")[0]
-        if not found or found[-1].stack != stack:
-            found += [Rung(stack, entering)] if (entering := _entering(program, layer)) else []
+        if not ladder or ladder[-1].stack != stack:
+            ladder += [Rung(stack, entering)] if (entering := _entering(program, layer)) else []
         steps = [step.name for step in program.steps if step.layer == layer]
-        found.append(Rung(layer, steps[-1], _added(steps)))
-    return tuple(found)
+        ladder.append(Rung(layer, steps[-1], _added(steps)))
+    return tuple(ladder)
 
 
 def rung_of(program: Program, stop: str) -> str:
@@ -85,13 +85,13 @@ def rung_of(program: Program, stop: str) -> str:
 
     What is neither a step nor a weight, such as the vocabulary, belongs to what enters the first.
     """
-    step, found = program.by_name.get(program.aliases.get(stop, stop)), rungs(program)
+    step, ladder = program.by_name.get(program.aliases.get(stop, stop)), rungs(program)
     layer = "" if step is None else step.layer
-    if any(rung.layer == layer for rung in found):
+    if any(rung.layer == layer for rung in ladder):
         return layer
     if step is not None and not is_before_layers(step):
         return ""
-    entering = [rung.layer for rung in found if rung.name == "x"]
+    entering = [rung.layer for rung in ladder if rung.name == "x"]
     return next((each for each in entering if stop.startswith(f"{each}.")), entering[0] if entering else "")
 
 

@@ -24,26 +24,26 @@ def standing(session: Session, position: Position) -> Position:
 
 def neighbour_box(program: Program, placed: Sequence[Placement], stop: str, across: int, down: int) -> str:
     """The step of the box so many boxes after a step's in the order of the data, or above or below it."""
-    found = bands(program, stop)
-    here = box_of(found, program.aliases.get(stop, stop))
+    among = bands(program, stop)
+    here = box_of(among, program.aliases.get(stop, stop))
     if here is None:
-        return found[0].boxes[0].shown("")
-    near = (_after(found, here, across) if across else None) or (_below(found, placed, here, down) if down else None)
+        return among[0].boxes[0].shown("")
+    near = (_after(among, here, across) if across else None) or (_below(among, placed, here, down) if down else None)
     return stop if near is None else near.shown("")
 
 
-def _after(found: Sequence[Band], here: tuple[int, int], across: int) -> Box | None:
-    boxes = [(place, number) for place, band in enumerate(found) for number in range(len(band.boxes))]
+def _after(among: Sequence[Band], here: tuple[int, int], across: int) -> Box | None:
+    boxes = [(place, number) for place, band in enumerate(among) for number in range(len(band.boxes))]
     at = boxes.index(here) + across
-    return found[boxes[at][0]].boxes[boxes[at][1]] if 0 <= at < len(boxes) else None
+    return among[boxes[at][0]].boxes[boxes[at][1]] if 0 <= at < len(boxes) else None
 
 
-def _below(found: Sequence[Band], placed: Sequence[Placement], here: tuple[int, int], down: int) -> Box | None:
+def _below(among: Sequence[Band], placed: Sequence[Placement], here: tuple[int, int], down: int) -> Box | None:
     """The nearest box of the next bands down; where they are not on the screen, the first of the next band."""
-    own = next((each for each in placed if each.band is found[here[0]]), None)
+    own = next((each for each in placed if each.band is among[here[0]]), None)
     beyond = [each for each in placed if own is not None and (each.top - own.top) * down > 0]
     if own is None or not beyond:
-        return _next_band(found, here[0] + down)
+        return _next_band(among, here[0] + down)
     x = _middle(own, here[1])
     options = [
         (abs(each.top - own.top), abs(_middle(each, box.box) - x), each.band.boxes[box.box])
@@ -54,8 +54,8 @@ def _below(found: Sequence[Band], placed: Sequence[Placement], here: tuple[int, 
     return min(options, key=lambda option: option[:2])[2] if options else None
 
 
-def _next_band(found: Sequence[Band], place: int) -> Box | None:
-    return found[place].boxes[0] if 0 <= place < len(found) else None
+def _next_band(among: Sequence[Band], place: int) -> Box | None:
+    return among[place].boxes[0] if 0 <= place < len(among) else None
 
 
 def _middle(placement: Placement, box: int) -> int:

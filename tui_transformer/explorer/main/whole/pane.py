@@ -23,11 +23,11 @@ from tui_transformer.explorer.main.whole.placing import Placed
 from tui_transformer.explorer.main.whole.rungs import Ladder
 from tui_transformer.explorer.shell.actions import WHOLE
 from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.widgets import small_picture
 from tui_transformer.explorer.widgets.careful import CarefulWidget
 from tui_transformer.explorer.widgets.labels import fit_label
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.explorer.widgets.share_bar import share_bar
-from tui_transformer.explorer.widgets.small_picture import picture
 from tui_transformer.views.view import Scale, Values
 
 Piece = tuple[int, list[Segment]]
@@ -117,18 +117,18 @@ class WholePane(CarefulWidget, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         """Go to the box that is clicked; a double click looks inside."""
         place = event.get_content_offset(self)
-        found = self._visited(place) if place is not None else None
-        if found is not None:
-            self.post_message(found)
+        visited = self._visited(place) if place is not None else None
+        if visited is not None:
+            self.post_message(visited)
             if event.chain == 2:
                 self.action_choose()
 
     def _visited(self, at: Offset) -> Visited | None:
         for place, placement in enumerate(self._placed):
-            for placed, found in _drawn_boxes(placement, self._pictures.get(place, ())):
+            for placed, picture in _drawn_boxes(placement, self._pictures.get(place, ())):
                 x, y = at.x - placement.left - 2 - placed.left, at.y - placement.top - 1
                 if 0 <= x < placed.width and 0 <= y < placement.lines - 2:
-                    return self.Visited(found.step, *_hit(found, x, y - 1, tall=placement.tall))
+                    return self.Visited(picture.step, *_hit(picture, x, y - 1, tall=placement.tall))
         return self._climbed(at)
 
     def _climbed(self, at: Offset) -> Visited | None:
@@ -176,7 +176,7 @@ class WholePane(CarefulWidget, can_focus=True):
     def _strip(self, pieces: list[Piece]) -> Strip:
         """Pieces side by side, blank between them."""
         segments, at = list[Segment](), 0
-        for left, piece in sorted(pieces, key=lambda found: found[0]):
+        for left, piece in sorted(pieces, key=lambda placed: placed[0]):
             if left > at:
                 segments.append(Segment(" " * (left - at), self._page))
             segments += piece
@@ -210,48 +210,51 @@ class WholePane(CarefulWidget, can_focus=True):
         lines[bottom].append((placement.left, _rule("╰", legend, "─╯", placement.width, ink, self._ink["quiet"])))
         for y in range(top + 1, bottom):
             lines[y] += [(placement.left + column, [Segment("│", ink)]) for column in (0, placement.width - 1)]
-        for placed, found in _drawn_boxes(placement, pictures):
-            self._draw_box(lines, placement, placed, found)
+        for placed, picture in _drawn_boxes(placement, pictures):
+            self._draw_box(lines, placement, placed, picture)
 
-    def _draw_box(self, lines: list[list[Piece]], placement: Placement, placed: Placed, found: Picture) -> None:
+    def _draw_box(self, lines: list[list[Piece]], placement: Placement, placed: Placed, picture: Picture) -> None:
         left, top = placement.left + 2 + placed.left, placement.top + 1
-        current = found.step == self._stop
+        current = picture.step == self._stop
         style = self._ink["accent" if current else "quiet"]
         mark = self._mark_of(placement, placed)
-        title = fit_label(found.title, placed.width - len(mark))
+        title = fit_label(picture.title, placed.width - len(mark))
         lines[top].append((left, [*([Segment(mark, self._ink["wrong"])] if mark else []), Segment(title, style)]))
         below = lines[top + 1 : placement.top + placement.lines - 1]
-        has_tiles = bool(found.tiles.values)
-        drawn = self._tiles(found, placement, framed=current) if has_tiles else self._words(found.lines, placed.width)
+        has_tiles = bool(picture.tiles.values)
+        if has_tiles:
+            drawn = self._tiles(picture, placement, framed=current)
+        else:
+            drawn = self._words(picture.lines, placed.width)
         for pieces, segments in zip(below, drawn, strict=False):
             pieces.append((left, segments))
-        if found.sign and placed.left and drawn:
-            below[(len(drawn) - 1) // 2].append((left - 2, [Segment(found.sign, self._ink["plain"])]))
+        if picture.sign and placed.left and drawn:
+            below[(len(drawn) - 1) // 2].append((left - 2, [Segment(picture.sign, self._ink["plain"])]))
         if has_tiles:
-            self._mark(below, left, found, tall=placement.tall, framed=current)
+            self._mark(below, left, picture, tall=placement.tall, framed=current)
 
     def _mark_of(self, placement: Placement, placed: Placed) -> str:
         """Whether a box is wrong in the dump beside it, or follows from what is."""
         steps = placement.band.boxes[placed.box].steps if placed.box >= 0 else ()
         return min((self._marks[step] for step in steps if step in self._marks), default="", key=(WRONG, FOLLOWS).index)
 
-    def _mark(self, lines: list[list[Piece]], left: int, found: Picture, *, tall: bool, framed: bool) -> None:
+    def _mark(self, lines: list[list[Piece]], left: int, picture: Picture, *, tall: bool, framed: bool) -> None:
         """Bars on both sides of the current picture, and in every picture a mark beside the current token's row."""
-        here, tiles, ink = self._place_of(found), found.tiles.values, self._ink["accent"]
+        here, tiles, ink = self._place_of(picture), picture.tiles.values, self._ink["accent"]
         right = left + sum(tile.shape[1] + 1 for tile in tiles) - 1
-        for y, pieces in enumerate(lines[: _height(found, tall=tall)]):
-            if mark := _row_mark(found.marked, y, tall=tall, framed=framed and here == 0):
+        for y, pieces in enumerate(lines[: _height(picture, tall=tall)]):
+            if mark := _row_mark(picture.marked, y, tall=tall, framed=framed and here == 0):
                 pieces.append((left - 1, [Segment(mark, ink)]))
             if framed and here == len(tiles) - 1:
                 pieces.append((right, [Segment("▌", ink)]))
 
-    def _place_of(self, found: Picture) -> int:
+    def _place_of(self, picture: Picture) -> int:
         """The place of the current head among the pictures of a box."""
-        return min(max(self._head - found.heads.start, 0), len(found.tiles.values) - 1)
+        return min(max(self._head - picture.heads.start, 0), len(picture.tiles.values) - 1)
 
-    def _words(self, found: tuple[Line, ...], width: int) -> list[list[Segment]]:
+    def _words(self, lines: tuple[Line, ...], width: int) -> list[list[Segment]]:
         """Words with numbers, or with bars."""
-        return [self._word(line, width) for line in found]
+        return [self._word(line, width) for line in lines]
 
     def _word(self, line: Line, width: int) -> list[Segment]:
         style = self._ink["accent" if line.marked else "plain"]
@@ -274,20 +277,20 @@ class WholePane(CarefulWidget, can_focus=True):
 
     # Pictures
 
-    def _tiles(self, found: Picture, placement: Placement, *, framed: bool) -> list[list[Segment]]:
+    def _tiles(self, picture: Picture, placement: Placement, *, framed: bool) -> list[list[Segment]]:
         """Pictures side by side, that of the current head in its frame; under those of several heads their numbers."""
-        here, lines = self._place_of(found), [list[Segment]() for _ in range(_height(found, tall=placement.tall))]
-        for place, tile in enumerate(found.tiles.values):
+        here, lines = self._place_of(picture), [list[Segment]() for _ in range(_height(picture, tall=placement.tall))]
+        for place, tile in enumerate(picture.tiles.values):
             side = {here: "▐", here + 1: "▌"}.get(place, " ") if framed else " "
             gap = [Segment(side, self._page if side == " " else self._ink["accent"])] * (place > 0)
-            for line, cells in zip(lines, self._tile(tile, found.tiles.scale, tall=placement.tall), strict=True):
+            for line, cells in zip(lines, self._tile(tile, picture.tiles.scale, tall=placement.tall), strict=True):
                 line += gap + cells
-        return lines if len(found.tiles.values) == 1 else [*lines, self._head_numbers(found)]
+        return lines if len(picture.tiles.values) == 1 else [*lines, self._head_numbers(picture)]
 
-    def _head_numbers(self, found: Picture) -> list[Segment]:
+    def _head_numbers(self, picture: Picture) -> list[Segment]:
         """The number of every head under its picture, the current one marked."""
         segments = list[Segment]()
-        for head, tile in zip(found.heads, found.tiles.values, strict=True):
+        for head, tile in zip(picture.heads, picture.tiles.values, strict=True):
             width, style = tile.shape[1], self._ink["accent" if head == self._head else "quiet"]
             text = f"head {head}" if width >= len(f"head {head}") else str(head)
             segments += [Segment(fit_label(text, width, "center"), style), Segment(" ", self._page)]
@@ -298,7 +301,7 @@ class WholePane(CarefulWidget, can_focus=True):
         if (known := self._tiles_drawn.get((id(values), tall))) is not None:
             return known[1]
         cells = np.repeat(values, 2, axis=0) if tall else values
-        drawn = picture(cells, scale, Surface.of(self.app), self._page)
+        drawn = small_picture.picture(cells, scale, Surface.of(self.app), self._page)
         if len(self._tiles_drawn) >= MOST_KEPT:
             self._tiles_drawn.clear()
         self._tiles_drawn[id(values), tall] = values, drawn  # kept with it, so that no other has its number
@@ -311,9 +314,9 @@ def _drawn_boxes(placement: Placement, pictures: tuple[Picture, ...]) -> Iterato
     yield from zip((*placement.boxes, beside), pictures, strict=False)
 
 
-def _height(found: Picture, *, tall: bool) -> int:
+def _height(picture: Picture, *, tall: bool) -> int:
     """Lines of a picture."""
-    return len(found.rows) if tall else (len(found.rows) + 1) // 2
+    return len(picture.rows) if tall else (len(picture.rows) + 1) // 2
 
 
 def _row_mark(marked: int | None, y: int, *, tall: bool, framed: bool) -> str:
@@ -325,14 +328,14 @@ def _row_mark(marked: int | None, y: int, *, tall: bool, framed: bool) -> str:
     return ("▟" if framed else "▗") if marked % 2 else ("▜" if framed else "▝")
 
 
-def _hit(found: Picture, x: int, y: int, *, tall: bool) -> tuple[int | None, int | None]:
+def _hit(picture: Picture, x: int, y: int, *, tall: bool) -> tuple[int | None, int | None]:
     """The head and the row at a place of a picture."""
-    if y < 0 or not found.tiles.values:
-        return None, (found.rows[y] if 0 <= y < len(found.rows) and found.rows else None)
+    if y < 0 or not picture.tiles.values:
+        return None, (picture.rows[y] if 0 <= y < len(picture.rows) and picture.rows else None)
     row = y if tall else 2 * y
-    head = x // (found.tiles.values[0].shape[1] + 1) if len(found.heads) > 1 else 0
-    inside = head < len(found.heads)
-    return (found.heads[head] if inside else None), (found.rows[row] if row < len(found.rows) else None)
+    head = x // (picture.tiles.values[0].shape[1] + 1) if len(picture.heads) > 1 else 0
+    inside = head < len(picture.heads)
+    return (picture.heads[head] if inside else None), (picture.rows[row] if row < len(picture.rows) else None)
 
 
 def _rule(left: str, text: str, right: str, width: int, ink: Style, words: Style) -> list[Segment]:
@@ -353,7 +356,7 @@ def _legend(pictures: Iterable[Picture], width: int) -> str:
     return next((text for text in texts if cell_len(text) <= width - 4), texts[-1])
 
 
-def _rows_shown(found: Picture) -> str:
-    if len(found.rows) == found.of:
+def _rows_shown(picture: Picture) -> str:
+    if len(picture.rows) == picture.of:
         return ""
-    return f"rows {found.rows.start}–{found.rows.stop - 1} of {found.of}"
+    return f"rows {picture.rows.start}–{picture.rows.stop - 1} of {picture.of}"

@@ -155,8 +155,8 @@ class Drawing:
 
     def lengths(self, rung: Rung) -> Lengths | None:
         """The norms of a rung at the current token, if they were read before."""
-        found: Lengths | None = self.album.known(self._rung_key(rung))
-        return found
+        known: Lengths | None = self.album.known(self._rung_key(rung))
+        return known
 
     def cost_of_rung(self, rung: Rung) -> int:
         """About how many operations it takes to read a rung."""
@@ -164,12 +164,12 @@ class Drawing:
 
     def climb(self, missing: Sequence[Rung], report: Report) -> dict[str, Lengths]:
         """The norms of rungs at the current token; what is missing is computed."""
-        found = {}
+        by_layer = {}
         for rung in missing:
             report(rung.layer)
             row, key = self._rung_row(rung), self._rung_key(rung)
-            found[rung.layer] = self.album.get(key, partial(lengths_of, self.album.trace, rung, row))
-        return found
+            by_layer[rung.layer] = self.album.get(key, partial(lengths_of, self.album.trace, rung, row))
+        return by_layer
 
     def _rung_key(self, rung: Rung) -> tuple[str, int]:
         return rung.stream, self._rung_row(rung)
@@ -275,7 +275,7 @@ class Drawing:
     def _answer(self, name: str, count: int) -> tuple[Line, ...]:
         """The most likely words where the model answers."""
         trace, model = self.album.trace, self.session.model
-        found = likely_at(trace, answer_positions(trace, folder=model.folder).start, count)
+        likely = likely_at(trace, answer_positions(trace, folder=model.folder).start, count)
         logits = name == "output.logits"
         return tuple(
             Line(
@@ -284,7 +284,7 @@ class Drawing:
                 marked=place == 0,
                 share=each.probability,
             )
-            for place, each in enumerate(found)
+            for place, each in enumerate(likely)
         )
 
 
@@ -297,12 +297,12 @@ def _cost(trace: Trace, name: str, rows: int) -> int:
 
 def _tiles(trace: Trace, name: str, rows: range, heads: Sequence[int], columns: int, report: Report) -> Tiles:
     trace.prepare(name, before=lambda step: report(step.name))
-    found = [sketch(trace, name, rows, columns, head) for head in heads]
-    values = tuple(each.values for each in found)
+    sketches = [sketch(trace, name, rows, columns, head) for head in heads]
+    values = tuple(each.values for each in sketches)
     low, high = tile_extremes(np.concatenate([tile.ravel() for tile in values]))
     whole = all_heads(trace.program, name)
-    scale = Scale("sequential", 0.0, 1.0) if whole else scale_for(found[0].kind, low, high)
-    return Tiles(values, scale, found[0].together)
+    scale = Scale("sequential", 0.0, 1.0) if whole else scale_for(sketches[0].kind, low, high)
+    return Tiles(values, scale, sketches[0].together)
 
 
 def _title(trace: Trace, name: str, axes: Axes, heads: range, width: int) -> str:

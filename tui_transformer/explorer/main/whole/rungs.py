@@ -57,12 +57,12 @@ class Ladder:
 
     def _all(self) -> list[tuple[Pieces, Rung | None]]:
         both = len({rung.stack for rung in self.rungs}) > 1
-        found: list[tuple[Pieces, Rung | None]] = []
+        lines: list[tuple[Pieces, Rung | None]] = []
         for place, rung in enumerate(self.rungs):
             if place == 0 or rung.stack != self.rungs[place - 1].stack:
-                found.append((self._heading(rung.stack if both else ""), None))
-            found.append((self._rung(rung), rung))
-        return found
+                lines.append((self._heading(rung.stack if both else ""), None))
+            lines.append((self._rung(rung), rung))
+        return lines
 
     def _heading(self, stack: str) -> Pieces:
         """The names of the columns."""
@@ -80,17 +80,17 @@ class Ladder:
 
     def _rung(self, rung: Rung) -> Pieces:
         here = rung.layer == self.here
-        ink, found = "accent" if here else "plain", self.lengths.get(rung.layer)
+        ink, lengths = "accent" if here else "plain", self.lengths.get(rung.layer)
         mark = self.marks.get(rung.layer, "")
         name = (
             (fit_label(mark or ("▸" if here else " "), 1), "wrong" if mark else ink),
             (fit_label(rung.name, 3, "right") + " ", ink),
         )
-        if found is None:
+        if lengths is None:
             return name
-        bar = (share_bar(found.stream / (self._largest or 1.0), self._bar), "accent" if here else "quiet")
-        added = "".join(map(short, found.added)) * self._is_wide
-        return (*name, bar, (short(found.stream), ink), (added, "quiet"))
+        bar = (share_bar(lengths.stream / (self._largest or 1.0), self._bar), "accent" if here else "quiet")
+        added = "".join(map(short, lengths.added)) * self._is_wide
+        return (*name, bar, (short(lengths.stream), ink), (added, "quiet"))
 
     @property
     def _largest(self) -> float:

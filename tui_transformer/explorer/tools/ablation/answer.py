@@ -33,15 +33,16 @@ class Answers:
     @property
     def line(self) -> str:
         """`answer at position 7, !: the 12.3 % … → a 9.0 % …, change of ln p(the) −0.31, divergence 0.05`."""
-        found = self.effect
-        if found.value is not None and found.change is not None:
-            was = found.value - found.change
-            moved = f"{self.metric} {was:.4g} → {found.value:.4g} ({signed(found.change)})".replace(" -", " −")
+        effect = self.effect
+        if effect.value is not None and effect.change is not None:
+            was = effect.value - effect.change
+            moved = f"{self.metric} {was:.4g} → {effect.value:.4g} ({signed(effect.change)})".replace(" -", " −")
             return f"answer at {self.where}: {_listed(self.before)} → {_listed(self.after)} · {moved}"
-        if found.change is None or found.divergence is None:
-            return f"relative change of {self.where} {signed(found.size)[1:]}"
-        change = f"change of ln p({self.before[0].name}) {signed(found.change)}, divergence {found.divergence:.3g} nats"
-        return f"answer at {self.where}: {_listed(self.before)} → {_listed(self.after)} · {change}"
+        if effect.change is None or effect.divergence is None:
+            return f"relative change of {self.where} {signed(effect.size)[1:]}"
+        change = f"change of ln p({self.before[0].name}) {signed(effect.change)}"
+        moved = f"{change}, divergence {effect.divergence:.3g} nats"
+        return f"answer at {self.where}: {_listed(self.before)} → {_listed(self.after)} · {moved}"
 
 
 def answers(before: Session, after: Session, report: Report) -> Answers:
@@ -49,12 +50,12 @@ def answers(before: Session, after: Session, report: Report) -> Answers:
     for session in (before, after):
         session.trace.compute((answer_step(session.trace),), before=lambda step: report(step.name))
     positions = answer_positions(before.trace, folder=before.model.folder)
-    found = effect(before.trace, after.trace, positions, metric=metric_of(before))
-    if found.change is None:
-        return Answers(answer_step(before.trace), (), (), found)
+    effect_of_edits = effect(before.trace, after.trace, positions, metric=metric_of(before))
+    if effect_of_edits.change is None:
+        return Answers(answer_step(before.trace), (), (), effect_of_edits)
     where = position_text(before, positions.start)
     was, is_now = (guesses(session, positions.start, MOST_LIKELY) for session in (before, after))
-    return Answers(where, was, is_now, found, metric_said(before))
+    return Answers(where, was, is_now, effect_of_edits, metric_said(before))
 
 
 def position_text(session: Session, position: int) -> str:
@@ -70,5 +71,5 @@ def signed(value: float, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
-def _listed(found: tuple[Guess, ...]) -> str:
-    return ", ".join(map(str, found))
+def _listed(guesses: tuple[Guess, ...]) -> str:
+    return ", ".join(map(str, guesses))

@@ -25,7 +25,7 @@ from tui_transformer.explorer.state.metric import on_targets
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation import wording
 from tui_transformer.explorer.tools.ablation.perform import perform
-from tui_transformer.explorer.tools.ablation.search import Found, Search
+from tui_transformer.explorer.tools.ablation.search import Effects, Search
 from tui_transformer.explorer.tools.ablation.table import Writer, places, scopes
 from tui_transformer.explorer.tools.measure.screen import choose
 from tui_transformer.explorer.widgets.line_list import LineList
@@ -100,16 +100,16 @@ class AblateScreen(Overview):
         search = self.search
         if search.missing:
 
-            def hand_over(found: Found) -> None:
-                self.worker.post(self.while_there(self._take), search, found)
+            def hand_over(effects: Effects) -> None:
+                self.worker.post(self.while_there(self._take), search, effects)
 
             work = partial(search.find, hand_over, partial(wording.progress, search))
             self.requests.ask(self.KIND, AT_ONCE + 1, work, partial(self._take, search))
         self.show_lines()
 
-    def _take(self, search: Search, found: Found) -> None:
+    def _take(self, search: Search, effects: Effects) -> None:
         """Keep what was found, and show it if it is still asked for."""
-        search.take(found)
+        search.take(effects)
         if search is self.search:
             self.put_in_order()
             self.show_lines()

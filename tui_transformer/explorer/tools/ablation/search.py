@@ -20,7 +20,7 @@ from tui_transformer.explorer.state.metric import measure_of, metric_of
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation.table import Scope
 
-Found = Sequence[tuple[Target, Effect]]
+Effects = Sequence[tuple[Target, Effect]]
 
 
 @dataclass(eq=False)
@@ -96,16 +96,16 @@ class Search:
 
     def order(self, *, reverse: bool) -> list[int]:
         """The targets whose effect is known, the largest first, or last."""
-        found = self.known.effects
-        known = [index for index, target in enumerate(self.targets) if target in found]
-        known.sort(key=lambda index: -found[self.targets[index]].size)
+        effects = self.known.effects
+        known = [index for index, target in enumerate(self.targets) if target in effects]
+        known.sort(key=lambda index: -effects[self.targets[index]].size)
         return known[::-1] if reverse else known
 
-    def take(self, found: Found) -> None:
+    def take(self, effects: Effects) -> None:
         """Remember what was found."""
-        self.known.effects.update(found)
+        self.known.effects.update(effects)
 
-    def find(self, hand_over: Callable[[Found], object], said: Callable[[int], str], task: Task) -> Found:
+    def find(self, hand_over: Callable[[Effects], object], said: Callable[[int], str], task: Task) -> Effects:
         """On the worker: find what is missing.
 
         Args:
@@ -124,8 +124,8 @@ class Search:
 
         self._find_before(report)
         metric = metric_of(self.session)
-        found = effects(self.trace, missing, mean=self.mean, positions=self.positions, metric=metric, before=report)
-        for pair in found:
+        measured = effects(self.trace, missing, mean=self.mean, positions=self.positions, metric=metric, before=report)
+        for pair in measured:
             new.append(pair)
             left -= 1
             if time.monotonic() - shown > self.pause:

@@ -51,18 +51,19 @@ class Scope:
 
 def places(program: Program, kind: str) -> Sequence[str | None]:
     """The places among which one is chosen; one None where all are listed together, nothing where there are none."""
-    found = KINDS[kind].places(program)
+    steps_of = KINDS[kind].places(program)
     if kind not in PLACED:
-        return (None,) if found else ()
-    first = {tuple(program.step(name).name for name in steps): place for place, steps in reversed(list(found.items()))}
-    return tuple(place for place in found if place in first.values())
+        return (None,) if steps_of else ()
+    backwards = reversed(list(steps_of.items()))
+    first = {tuple(program.step(name).name for name in steps): place for place, steps in backwards}
+    return tuple(place for place in steps_of if place in first.values())
 
 
 def scopes(program: Program, stop: str = "") -> tuple[Scope, ...]:
     """One place of every kind that the model has: the first; of neurons those of the layer of a stop."""
     layer = program.by_name[stop].layer if stop in program.by_name else None
-    found = ((kind, places(program, kind)) for kind in KINDS)
-    return tuple(Scope(kind, _place(kind, among, layer)) for kind, among in found if among)
+    placed = ((kind, places(program, kind)) for kind in KINDS)
+    return tuple(Scope(kind, _place(kind, among, layer)) for kind, among in placed if among)
 
 
 def _place(kind: str, among: Sequence[str | None], layer: str | None) -> str | None:

@@ -77,8 +77,8 @@ class ArcsScreen(Overview):
         )
         self.show_lines()
 
-    def _take(self, found: tuple[Wanted, Host]) -> None:
-        wanted, weights = found
+    def _take(self, weighed: tuple[Wanted, Host]) -> None:
+        wanted, weights = weighed
         if wanted == self.wanted:
             self.weights = weights
             labels, step = self.session.labels, wanted.step
@@ -103,8 +103,8 @@ class ArcsScreen(Overview):
         query, step, labels = min(self._arcs.at[0], len(self.weights) - 1), self.wanted.step, self.session.labels
         row = np.nan_to_num(self.weights[query])
         best = np.argsort(-row, kind="stable")[:4].tolist()
-        found = "   ".join(f"{placed(labels.of(step.keys)(key), key)} {percent(float(row[key]))}" for key in best)
-        return f"{placed(labels.of(step.queries)(query), query)} looks at", found
+        keys = "   ".join(f"{placed(labels.of(step.keys)(key), key)} {percent(float(row[key]))}" for key in best)
+        return f"{placed(labels.of(step.queries)(query), query)} looks at", keys
 
     def left_out(self) -> Collection[str]:
         """What has no second one."""

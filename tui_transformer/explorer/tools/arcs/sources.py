@@ -64,8 +64,8 @@ class Wanted:
         for step in self._all(session):
             report(step.name)
             for head in range(step.heads):
-                found = trace.window(step.name, (range(head, head + 1), rows, columns))[0]
-                largest = np.maximum(largest, np.nan_to_num(found))
+                of_head = trace.window(step.name, (range(head, head + 1), rows, columns))[0]
+                largest = np.maximum(largest, np.nan_to_num(of_head))
         return largest
 
     def _all(self, session: Session) -> tuple[Attention, ...]:

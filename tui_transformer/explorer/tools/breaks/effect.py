@@ -67,9 +67,9 @@ def effect_of(session: Session, broken: Break, report: Report) -> Effect:
     first, changed = None, 0
     for name in steps:
         report(name)
-        found = _largest(session.trace[name], after.trace[name])
-        changed += found is not None
-        first = first or (found and (name, *found))
+        largest = _largest(session.trace[name], after.trace[name])
+        changed += largest is not None
+        first = first or (largest and (name, *largest))
     both = (answer(session, report=report), answer(after, report=report)) if answers(session) else None
     step, index, was, becomes = first or ("", (), 0.0, 0.0)
     return Effect(step, index, was, becomes, changed, len(steps), both)

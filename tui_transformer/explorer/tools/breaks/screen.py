@@ -24,7 +24,7 @@ from tui_transformer.views.inside.cell import written as number
 TITLE = 34
 """Columns of what is broken."""
 
-Found = tuple[str, Effect]
+NamedEffect = tuple[str, Effect]
 
 
 def open_from(port: Port) -> None:
@@ -38,7 +38,7 @@ class BreaksScreen(Overview):
     BINDINGS: ClassVar[list[BindingType]] = bindings(BREAKING)
     ACTIONS = BREAKING
     HELP_TOPIC, KIND = "breaks", "breaks"
-    pieces: Pieces[Break, Found]
+    pieces: Pieces[Break, NamedEffect]
 
     def __init__(self, port: Port) -> None:
         """Begin with what is broken already."""
@@ -66,11 +66,11 @@ class BreaksScreen(Overview):
     def _following(self) -> Break | None:
         return self.waiting.pop(0) if self.waiting else None
 
-    def _look(self, each: Break, task: Task) -> Found:
+    def _look(self, each: Break, task: Task) -> NamedEffect:
         return each.name, effect_of(self.whole, each, task.report)
 
-    def _take(self, found: Found) -> None:
-        name, effect = found
+    def _take(self, named: NamedEffect) -> None:
+        name, effect = named
         self.effects[name] = effect
         self.query_one(LineList).refresh()
 

@@ -53,15 +53,15 @@ class Offer:
 def offers(session: Session) -> tuple[Offer, ...]:
     """The sessions that a session can be compared with."""
     model = session.model
-    found = []
+    listed = []
     if model.config.vocab_size:
         written = session.text or session.encoding.text
-        found.append(
+        listed.append(
             Offer("another sentence", "the same model reads both", _of_text, "Sentence to compare with", written)
         )
     if session.edits:
-        found.append(Offer("before the edits", active(session.edits, session.base.program), lambda _: BEFORE))
-    found.append(
+        listed.append(Offer("before the edits", active(session.edits, session.base.program), lambda _: BEFORE))
+    listed.append(
         Offer(
             "another checkpoint",
             "the same sentence, other weights",
@@ -70,19 +70,20 @@ def offers(session: Session) -> tuple[Offer, ...]:
             str(model.folder or ""),
         )
     )
-    found.append(
+    listed.append(
         Offer(DUMP, "what another program computed", lambda where: of_dump(session, where).overlay, DUMP_ASKED)
     )
     if model.folder is None and model.seed is not None:
         other = model.seed + 1
-        found.append(
+        listed.append(
             Offer(f"seed {other}", "the same sizes, other random weights", lambda _: _other(model, seed=other))
         )
     dtype = next(name for name in DTYPES if name != str(model.backend.dtype))
-    found.append(Offer(dtype, f"the same in {dtype}: what rounding changes", lambda _: _other(model, dtype=dtype)))
+    listed.append(Offer(dtype, f"the same in {dtype}: what rounding changes", lambda _: _other(model, dtype=dtype)))
     device = "cpu" if model.backend.device == "gpu" else "gpu"
-    found.append(Offer(f"the {device.upper()}", "the same on the other device", lambda _: _other(model, device=device)))
-    return tuple(found)
+    on_device = f"the {device.upper()}"
+    listed.append(Offer(on_device, "the same on the other device", lambda _: _other(model, device=device)))
+    return tuple(listed)
 
 
 def _of_text(text: str) -> Overlay:
@@ -113,12 +114,12 @@ def open_from(port: Port) -> None:
     if port.session.overlay.kind == "trace":
         port.change(port.session.with_overlay(Overlay()))
         return
-    found = offers(port.session)
+    choices = offers(port.session)
 
     def ask(index: int | None) -> None:
         if index is None:
             return
-        offer = found[index]
+        offer = choices[index]
         if not offer.ask:
             compare(port, offer.made)
             return
@@ -128,7 +129,7 @@ def open_from(port: Port) -> None:
             lambda answer: None if answer is None else show(port, offer, answer),
         )
 
-    port.open(CompareScreen(found), ask)
+    port.open(CompareScreen(choices), ask)
 
 
 def compare_answer(port: Port, offer: Offer, answer: str) -> None:
@@ -145,8 +146,8 @@ def compare_dump(port: Port, offer: Offer, where: str) -> None:
         dumped = of_dump(session, where, task.report)
         return session.with_overlay(dumped.overlay), dumped
 
-    def done(found: tuple[Session, Dumped]) -> None:
-        changed, dumped = found
+    def done(opened: tuple[Session, Dumped]) -> None:
+        changed, dumped = opened
         port.change(changed, dumped.at)
         port.say(visible(dumped.says))
 
@@ -175,9 +176,9 @@ class CompareScreen(Dialog[int]):
     }
     """
 
-    def __init__(self, found: tuple[Offer, ...]) -> None:
+    def __init__(self, choices: tuple[Offer, ...]) -> None:
         super().__init__("Compare with")
-        self._offers = found
+        self._offers = choices
 
     def body(self) -> ComposeResult:
         """The list, and what is done with the choice."""

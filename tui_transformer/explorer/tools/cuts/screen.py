@@ -48,12 +48,12 @@ def vocabularies(text: str, own: Vocabulary | None) -> list[Vocabulary]:
     """The model's own, and one of each kind; byte pairs are those of English words, characters those of the text."""
     words = load_vocabulary(WORDS)
     pairs = build_bpe((f" {word}" for word in words.words if word not in words.special_words), PAIRS)
-    found = [
+    built_in = [
         replace(words, name=f"words: {WORDS}"),
         replace(build_characters([text], 1 << 20), name="characters"),
         replace(pairs, name=f"byte pairs: {WORDS}"),
     ]
-    return found if own is None else [replace(own, name=f"this model: {own.name}"), *found]
+    return built_in if own is None else [replace(own, name=f"this model: {own.name}"), *built_in]
 
 
 class CutsScreen(Reader):
@@ -69,10 +69,10 @@ class CutsScreen(Reader):
     """
     WIDE = 100
 
-    def __init__(self, text: str, found: Sequence[Vocabulary]) -> None:
+    def __init__(self, text: str, vocabularies: Sequence[Vocabulary]) -> None:
         """Cut a text by each of some vocabularies."""
         super().__init__("How the sentence is cut")
-        self.text, self.vocabularies = text, list(found)
+        self.text, self.vocabularies = text, list(vocabularies)
 
     def page(self) -> ComposeResult:
         """The table."""

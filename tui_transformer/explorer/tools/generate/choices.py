@@ -91,7 +91,7 @@ def choices_of(state: State, rules: Rules, limit: int, marked: int) -> Choices:
         )
         for token in ids
     )
-    cut = {name: int(found.sum()) for name, found in reasons.items() if found.any()}
+    cut = {name: int(left_out.sum()) for name, left_out in reasons.items() if left_out.any()}
     return Choices(listed, state.logits.size, cut)
 
 
@@ -104,16 +104,16 @@ def _note(state: State, forced: bool, changed: bool) -> str:  # noqa: FBT001 - t
 def _reasons(state: State, rules: Rules, limit: int, shares: Host) -> tuple[dict[str, Host], list[int]]:
     """For every reason the tokens that it cuts off, each counted once; and the tokens that a rule forces."""
     cut = np.zeros(state.logits.shape, dtype=np.bool_)
-    found, forced = {}, list[int]()
+    by_reason, forced = {}, list[int]()
     for name, out in _ruled_out(state, rules, limit).items():
-        found[name] = out & ~cut
+        by_reason[name] = out & ~cut
         cut |= out
         if name.startswith("forced_"):
             forced = np.flatnonzero(~out).tolist()
     for name, out in _settled_out(state, shares).items():
-        found[name] = out & ~cut
+        by_reason[name] = out & ~cut
         cut |= out
-    return found, forced
+    return by_reason, forced
 
 
 def _ruled_out(state: State, rules: Rules, limit: int) -> dict[str, Host]:
@@ -128,10 +128,10 @@ def _settled_out(state: State, shares: Host) -> dict[str, Host]:
     settings = state.settings
     if not settings.draws:
         return {}
-    found = {}
+    by_setting = {}
     if 0 < settings.top_k < state.scores.size:
-        found[f"top-k {settings.top_k}"] = np.ones(shares.shape, dtype=np.bool_)
-        found[f"top-k {settings.top_k}"][leading(state.scores, settings.top_k)] = False
+        by_setting[f"top-k {settings.top_k}"] = np.ones(shares.shape, dtype=np.bool_)
+        by_setting[f"top-k {settings.top_k}"][leading(state.scores, settings.top_k)] = False
     if settings.top_p < 1:
-        found[f"top-p {settings.top_p:g}"] = shares == 0
-    return found
+        by_setting[f"top-p {settings.top_p:g}"] = shares == 0
+    return by_setting

@@ -50,10 +50,12 @@ def open_from(port: Port) -> None:
         return
     program = session.trace.program
     cost = 3 * (POINTS + 1) * sum(map(program.flops, program.steps))
-    port.ask("inputs", cost, lambda task: _found(session, task), lambda found: port.open(InputsScreen(session, found)))
+    port.ask(
+        "inputs", cost, lambda task: _attributed(session, task), lambda made: port.open(InputsScreen(session, made))
+    )
 
 
-def _found(session: Session, task: Task) -> Attributed:
+def _attributed(session: Session, task: Task) -> Attributed:
     """On the worker: both, of the metric that was chosen, or of the logit of the most likely token."""
     trace = session.trace
     positions = answer_positions(trace, folder=session.model.folder)
@@ -75,41 +77,42 @@ def _found(session: Session, task: Task) -> Attributed:
 class InputsScreen(Reader):
     """A line a token, with bars to both sides of 0."""
 
-    def __init__(self, session: Session, found: Attributed) -> None:
-        """Show what was found."""
-        self.session, self.found = session, found
-        super().__init__(f"What every token adds to: {visible(found.metric.said(session.model.target_word))}")
+    def __init__(self, session: Session, attributed: Attributed) -> None:
+        """Show what every token adds to the metric of a session."""
+        self.session, self.attributed = session, attributed
+        super().__init__(f"What every token adds to: {visible(attributed.metric.said(session.model.target_word))}")
 
     def page(self) -> ComposeResult:
         """The metric, the lines, and what they sum to."""
-        found, words = self.found, self._words()
-        where = "" if found.metric.targets else f" at position {found.positions.start}"
-        said = f"{found.metric.name}{where}: {found.integrated.value:.4f} · # on the main screen chooses another"
+        attributed, words = self.attributed, self._words()
+        where = "" if attributed.metric.targets else f" at position {attributed.positions.start}"
+        measured = f"{attributed.metric.name}{where}: {attributed.integrated.value:.4f}"
         lines = [
             Content.styled(f"{'':>4} {fit('token', WORD)} {'  '.join(map(_title, TITLES))}", "$foreground 65%"),
         ]
-        columns = found.product.rows, found.integrated.rows
+        columns = attributed.product.rows, attributed.integrated.rows
         most = [float(np.abs(rows).max(initial=0.0)) for rows in columns]
         for row, word in enumerate(words):
             values = (_bar(float(rows[row]), largest) for rows, largest in zip(columns, most, strict=True))
             lines.append(Content(f"{row:>4} {fit(visible(word), WORD)} {'  '.join(values)}"))
         table = Static(Content("\n").join(lines), markup=False)
         table.styles.text_wrap, table.styles.text_overflow = "nowrap", "ellipsis"
-        yield Static(f"{said}\n", markup=False)
+        yield Static(f"{measured} · # on the main screen chooses another\n", markup=False)
         yield table
         yield Static("\n" + "\n".join(self._sums()), markup=False)
 
     def _words(self) -> Sequence[str]:
-        axis = self.session.trace.program.axes(self.found.product.step)[-2]
+        axis = self.session.trace.program.axes(self.attributed.product.step)[-2]
         return [self.session.labels.of(axis)(row) for row in range(axis.size)]
 
     def _sums(self) -> tuple[str, ...]:
-        found = self.found.integrated
+        integrated = self.attributed.integrated
+        difference = f"{integrated.value:.4f} − {integrated.baseline:.4f}"
         return (
             "Gradient × input: Σ_j x_ij ∂f/∂x_ij, to first order (Shrikumar et al. 2016).",
             "Integrated gradients: Σ_j (x_ij − x′_ij) ∫ ∂f/∂x_ij dα, x′ their mean over i (Sundararajan et al. 2017).",
-            f"They sum to {found.cells.sum():.4f} = {found.value:.4f} − {found.baseline:.4f} of the baseline, "
-            f"remainder {found.remainder:.1e}.",
+            f"They sum to {integrated.cells.sum():.4f} = {difference} of the baseline, "
+            f"remainder {integrated.remainder:.1e}.",
         )
 
 

@@ -70,8 +70,8 @@ class LensScreen(Overview):
         self.call_after_refresh(self.pieces.go_on)
 
     def _cell(self, row: int, column: int) -> tuple[str, float] | None:
-        found = self.words.get((row, column))
-        return None if found is None else (self.session.labels.word(found[0][0]), found[0][1])
+        words = self.words.get((row, column))
+        return None if words is None else (self.session.labels.word(words[0][0]), words[0][1])
 
     # Spelling
 
@@ -92,8 +92,8 @@ class LensScreen(Overview):
         return row, self.lens.spell(self.session.trace, self.lens.depths[row], columns, TOP, report=task.report)
 
     def _take(self, spelled: tuple[int, Spelled]) -> None:
-        row, found = spelled
-        self.words |= {(row, column): tuple(words_at(found, column)) for column in found.rows}
+        row, spelled_row = spelled
+        self.words |= {(row, column): tuple(words_at(spelled_row, column)) for column in spelled_row.rows}
         self.query_one(WordTable).refresh()
 
     # What is said
@@ -119,12 +119,12 @@ class LensScreen(Overview):
     def detail(self) -> tuple[str, str]:
         """The most probable words of the cell under the cursor."""
         row, column = self.query_one(WordTable).cursor
-        found = self.words.get((row, column))
+        best = self.words.get((row, column))
         axis = self.lens.steps[-1].axes[0]
         where = f"{self.lens.depths[row].title} · token {placed(self.session.labels.of(axis)(column), column)}"
-        if found is None:
+        if best is None:
             return where, "not yet computed"
-        words = "   ".join(f"{self.session.labels.word(word)} {percent(share)}" for word, share in found)
+        words = "   ".join(f"{self.session.labels.word(word)} {percent(share)}" for word, share in best)
         last = " · the model's own probabilities" if row == len(self.lens.depths) - 1 else ""
         return f"{words}", f"{where} · {self.lens.depths[row].step}{last}"
 

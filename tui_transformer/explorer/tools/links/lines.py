@@ -54,8 +54,8 @@ class LinkLines:
     def words(self, link: Link) -> tuple[str, str]:
         """Query and key, each with its place."""
         attention = self._attention(link)
-        found = ((attention.queries, link.query), (attention.keys, link.key))
-        query, key = (self._word(self.labels.of(axis)(index), index) for axis, index in found)
+        ends = ((attention.queries, link.query), (attention.keys, link.key))
+        query, key = (self._word(self.labels.of(axis)(index), index) for axis, index in ends)
         return query, key
 
     @staticmethod

@@ -64,7 +64,7 @@ class LinksScreen(Hiding):
         self.at = next((step for step in self.everything if stop.startswith(step.name.rpartition(".")[0] + ".")), None)
         self.head = port.position.place.head
         self.scope, self.itself = "all heads", True
-        self.found: tuple[Link, ...] = ()
+        self.links: tuple[Link, ...] = ()
         self.waiting: list[Attention] = []
         self.lines = LinkLines(self.everything, self.session.labels)
         self.pieces = Pieces(self.requests, self.KIND, self._following, self._cost, self._look, self._take)
@@ -98,7 +98,7 @@ class LinksScreen(Hiding):
 
     def begin(self) -> None:
         """Look anew."""
-        self.found, self.waiting = (), list(self.steps)
+        self.links, self.waiting = (), list(self.steps)
         self._show_list()
         self.pieces.again()
 
@@ -115,13 +115,13 @@ class LinksScreen(Hiding):
         return links_of(self.session.trace, *layer, task.report)
 
     def _take(self, more: Sequence[Link]) -> None:
-        self.found = strongest((*self.found, *more), TOP)
+        self.links = strongest((*self.links, *more), TOP)
         self._show_list()
 
     # What is said
 
     def _show_list(self) -> None:
-        self.query_one(LineList).show(len(self.found), self._line)
+        self.query_one(LineList).show(len(self.links), self._line)
 
     def show_lines(self) -> None:
         """The names of the columns, too."""
@@ -130,7 +130,7 @@ class LinksScreen(Hiding):
         super().show_lines()
 
     def _line(self, index: int) -> Text:
-        return self.lines.line(self.found[index], self.size.width, bar_style(Surface.of(self.app)))
+        return self.lines.line(self.links[index], self.size.width, bar_style(Surface.of(self.app)))
 
     def heading(self) -> str:
         """Of what."""
@@ -143,7 +143,7 @@ class LinksScreen(Hiding):
     def note(self) -> str:
         """What takes no part."""
         parts = (self.hidden.text, "" if self.itself else "links to the token itself left out")
-        return " · ".join([*(part for part in parts if part), f"the {len(self.found):,} strongest"])
+        return " · ".join([*(part for part in parts if part), f"the {len(self.links):,} strongest"])
 
     def progress(self) -> str:
         """How many layers were looked through."""
@@ -154,7 +154,7 @@ class LinksScreen(Hiding):
         at = self.query_one(LineList).cursor
         if at is None:
             return ("no link", "every query may look at one key only, or is hidden") if not self.waiting else ("", "")
-        link = self.found[at]
+        link = self.links[at]
         who, whom = self.lines.words(link)
         return (
             f"query {who} gives {link.weight:.4f} of its attention to key {whom}",
@@ -195,5 +195,5 @@ class LinksScreen(Hiding):
 
     @on(LineList.Chosen)
     def _chosen(self, event: LineList.Chosen) -> None:
-        link = self.found[event.index]
+        link = self.links[event.index]
         leave_to(self, link.step, link.head, link.query, link.key)

@@ -37,10 +37,10 @@ FIELDS = (
 
 def values_of(session: Session) -> dict[str, str]:
     """What the fields hold at first."""
-    found = measure_of(session)
-    name = "" if found is None else found.name
+    measure = measure_of(session)
+    name = "" if measure is None else measure.name
     title = next(title for title, each in TITLES.items() if each == name)
-    return {METRIC: title, TOKENS: "" if found is None else written_targets(session.model, found.tokens)}
+    return {METRIC: title, TOKENS: "" if measure is None else written_targets(session.model, measure.tokens)}
 
 
 def takes_words(values: Mapping[str, str]) -> bool:
@@ -66,12 +66,12 @@ def read(session: Session, values: Mapping[str, str]) -> Measure | None:
 
 
 def _token(session: Session, piece: str) -> int:
-    found = token_of(session.model, piece)
-    if found is None:
+    token = token_of(session.model, piece)
+    if token is None:
         raise InputError(f"{piece!r} is not one token of the vocabulary: write another word, or an ID")
-    if not 0 <= found < session.model.config.vocab_size:
-        raise InputError(f"there is no token {found}: IDs go from 0 to {session.model.config.vocab_size - 1}")
-    return found
+    if not 0 <= token < session.model.config.vocab_size:
+        raise InputError(f"there is no token {token}: IDs go from 0 to {session.model.config.vocab_size - 1}")
+    return token
 
 
 def said_of(session: Session, measure: Measure | None) -> str:

@@ -42,11 +42,11 @@ def open_from(port: Port) -> None:
             "nearest",
             cost,
             lambda _: similar(session.trace, terms, TOP, table, among),
-            lambda found: show(terms, found),
+            lambda nearest: show(terms, nearest),
         )
 
-    def show(terms: tuple[Term, ...], found: Sequence[tuple[int, float]]) -> None:
-        port.open(NearestScreen(session, terms, found))
+    def show(terms: tuple[Term, ...], nearest: Sequence[tuple[int, float]]) -> None:
+        port.open(NearestScreen(session, terms, nearest))
 
     hint = "by the cosine of their rows of the embedding; the words of a sum are left out"
     prompt = PromptScreen(
@@ -68,15 +68,15 @@ def _under_cursor(port: Port) -> str:
 class NearestScreen(Reader):
     """A line a word, the nearest first."""
 
-    def __init__(self, session: Session, terms: tuple[Term, ...], found: Sequence[tuple[int, float]]) -> None:
+    def __init__(self, session: Session, terms: tuple[Term, ...], nearest: Sequence[tuple[int, float]]) -> None:
         """Show what was found for a sum."""
         super().__init__(f"Words near to {visible(sum_of(session, terms))}")
-        self.session, self.found = session, found
+        self.session, self.nearest = session, nearest
 
     def page(self) -> ComposeResult:
         """The list."""
         lines = [Content.styled(f"{'':>4} {fit('word', WORD)} {'ID':>8}  cosine", "$foreground 65%")]
-        for rank, (token, cosine) in enumerate(self.found, 1):
+        for rank, (token, cosine) in enumerate(self.nearest, 1):
             word = fit(visible(self.session.model.word(token)), WORD)
             lines.append(Content(f"{rank:>4} {word} {token:>8}  {cosine:.4f}"))
         yield Static(Content("\n").join(lines), markup=False)

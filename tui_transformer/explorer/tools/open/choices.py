@@ -55,9 +55,9 @@ def at_once(recent: Sequence[str], sentences: Sequence[str] = ()) -> tuple[Choic
     return _each_once((*trained, *told, *lately, *built_in, *written))
 
 
-def with_found(choices: Iterable[Choice], found: Iterable[LocalModel]) -> tuple[Choice, ...]:
+def with_models(choices: Iterable[Choice], models: Iterable[LocalModel]) -> tuple[Choice, ...]:
     """The same, and the checkpoints that are on this computer."""
-    return _each_once((*choices, *(Choice(each.name, each.source, str(each.folder)) for each in found)))
+    return _each_once((*choices, *(Choice(each.name, each.source, str(each.folder)) for each in models)))
 
 
 def vocabularies(recent: Sequence[str], in_use: str) -> tuple[Choice, ...]:

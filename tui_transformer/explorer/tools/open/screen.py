@@ -20,7 +20,7 @@ from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.state.opened import open_session
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.tours import tour_of
-from tui_transformer.explorer.tools.open.choices import ANY_MODEL, Choice, Kind, at_once, matching, with_found
+from tui_transformer.explorer.tools.open.choices import ANY_MODEL, Choice, Kind, at_once, matching, with_models
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.guide.texts import tour_question
 from tui_transformer.model.local_models import LocalModel, local_models
@@ -99,9 +99,9 @@ class OpenScreen(Dialog[Choice]):
         """Show all."""
         self._draw()
 
-    def take(self, found: tuple[LocalModel, ...]) -> None:
+    def take(self, models: tuple[LocalModel, ...]) -> None:
         """Offer what was found on this computer as well."""
-        self._choices = with_found(self._choices, found)
+        self._choices = with_models(self._choices, models)
         self._draw()
 
     def on_key(self, event: Key) -> None:

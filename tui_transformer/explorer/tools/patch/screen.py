@@ -128,8 +128,8 @@ class PatchScreen(Form[Draft]):
         self.show_field(TOKENS, shown=takes_words(self.values))
         try:
             part = self._parts[self.values["part"]]
-            found = draft(self._session, self._position, self.values["sentence"], part)
-            self._draft = replace(found, measure=read(self._session, self.values))
+            drafted = draft(self._session, self._position, self.values["sentence"], part)
+            self._draft = replace(drafted, measure=read(self._session, self.values))
         except InputError as error:
             self._draft = None
             self.show_status(str(error), wrong=True)
@@ -142,14 +142,14 @@ class PatchScreen(Form[Draft]):
             self.dismiss(self._draft)
 
 
-def note(session: Session, name: str, found: Draft) -> str:
+def note(session: Session, name: str, drafted: Draft) -> str:
     """How long both sentences are, and which rows are patched and which stay."""
-    here, there = len(session.encoding.tokens), len(found.other.encoding.tokens)
+    here, there = len(session.encoding.tokens), len(drafted.other.encoding.tokens)
     tokens = f"{there} token{'s' if there != 1 else ''}"
     lines = [f"{tokens}, here {here}" if there != here else f"{tokens}, as many as here"]
-    mine, other = (each.base.program.shape(name) for each in (session, found.other))
-    if found.left:
-        first, last = found.left.start, found.left.stop - 1
+    mine, other = (each.base.program.shape(name) for each in (session, drafted.other))
+    if drafted.left:
+        first, last = drafted.left.start, drafted.left.stop - 1
         rest = f"{first} to {last} stay" if last > first else f"{first} stays"
         lines.append(f"rows 0 to {first - 1} are patched; {rest} as before")
     elif mine[-2] < other[-2]:

@@ -33,7 +33,7 @@ from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.views.step_view import placed, scale_for
 
 Piece = tuple[PatchTable, tuple[Place, ...]]
-Found = tuple[PatchTable, Sequence[Measured]]
+TablePart = tuple[PatchTable, Sequence[Measured]]
 
 
 def open_from(port: Port) -> None:
@@ -50,7 +50,7 @@ class PatchingScreen(Overview):
     BINDINGS: ClassVar[list[BindingType]] = bindings(PATCHING)
     ACTIONS = PATCHING
     HELP_TOPIC, KIND = "patching", "patching"
-    pieces: Pieces[Piece, Found]
+    pieces: Pieces[Piece, TablePart]
 
     def __init__(self, port: Port) -> None:
         """Nothing is patched yet."""
@@ -111,12 +111,12 @@ class PatchingScreen(Overview):
         table = self.table
         return None if table is None or self.ended or not table.missing else (table, table.missing)
 
-    def _measure(self, piece: Piece, task: Task) -> Found:
+    def _measure(self, piece: Piece, task: Task) -> TablePart:
         table, places = piece
         return table, table.measure(places, task)
 
-    def _take(self, found: Found) -> None:
-        table, measured = found
+    def _take(self, patched: TablePart) -> None:
+        table, measured = patched
         table.take(measured)
         if table is self.table:
             self._show()

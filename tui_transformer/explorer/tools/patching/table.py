@@ -80,21 +80,21 @@ class PatchTable:
             for each in (trace, other):
                 each.compute(before=lambda step: task.report(step.name))
             self.ends = metric.measure(trace, trace, self.positions), metric.measure(other, trace, self.positions)
-        found, end = list[Measured](), time.monotonic() + self.pause
+        part, end = list[Measured](), time.monotonic() + self.pause
         done, total = len(self.values), len(self.table.places)
         for place in places:
 
-            def report(_: object, count: int = done + len(found)) -> None:
+            def report(_: object, count: int = done + len(part)) -> None:
                 task.report(f"{count:,} of {total:,} places")
 
-            found.append(patched(trace, other, place, metric, self.positions, report))
+            part.append(patched(trace, other, place, metric, self.positions, report))
             if time.monotonic() > end:
                 break
-        return found
+        return part
 
-    def take(self, found: Sequence[Measured]) -> None:
+    def take(self, measured: Sequence[Measured]) -> None:
         """Remember what was measured."""
-        self.values |= {each.place: each.value for each in found}
+        self.values |= {each.place: each.value for each in measured}
 
     def place(self, row: int, column: int) -> Place | None:
         """The place of a cell."""

@@ -52,10 +52,10 @@ class RolloutScreen(Overview):
         super().__init__(port)
         self.view: View | None = None
         stack, _, rest = port.position.stop.partition(".")
-        found = [group for group in stacks(port) if group.startswith(stack)]
-        self._use(found[0] if found else stacks(port)[-1])
+        groups = [group for group in stacks(port) if group.startswith(stack)]
+        self._use(groups[0] if groups else stacks(port)[-1])
         layer = rest.partition(".")[0]
-        self.depth = int(layer) if found and layer.isdigit() else len(self.rollout.steps) - 1
+        self.depth = int(layer) if groups and layer.isdigit() else len(self.rollout.steps) - 1
 
     def _use(self, group: str) -> None:
         trace = self.session.trace
@@ -86,8 +86,8 @@ class RolloutScreen(Overview):
     def _roll(rollout: Rollout, layer: int, task: Task) -> tuple[Rollout, int, Host]:
         return rollout, layer, rollout.after(layer, task.report)
 
-    def _take(self, found: tuple[Rollout, int, Host]) -> None:
-        rollout, layer, values = found
+    def _take(self, rolled: tuple[Rollout, int, Host]) -> None:
+        rollout, layer, values = rolled
         if rollout is not self.rollout:
             return
         self.depth = layer

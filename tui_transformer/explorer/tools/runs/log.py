@@ -29,14 +29,14 @@ def logged(folder: Path) -> Iterator[Mapping[str, float]]:
 def _objects(lines: Any) -> Iterator[Mapping[str, Any]]:
     for line in lines:
         with suppress(ValueError, RecursionError):  # the last line of a run that was killed may be cut
-            found = json.loads(line)
-            if isinstance(found, dict):
-                yield found
+            row = json.loads(line)
+            if isinstance(row, dict):
+                yield row
 
 
 def _numbers(row: Mapping[Any, Any]) -> dict[str, float]:
-    found = {}
+    numbers = {}
     for name, value in row.items():
         with suppress(TypeError, ValueError, OverflowError):
-            found[str(name)] = float(value)
-    return found
+            numbers[str(name)] = float(value)
+    return numbers

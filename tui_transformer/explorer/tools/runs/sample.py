@@ -79,10 +79,10 @@ def heads_of(model: Model, sample: Sample, step: int) -> Heads:
     """Run a sample through a model, and take the attention of all its heads."""
     decoder: Any = sample.decoder_ids
     trace = model.trace(ids=sample.ids, decoder_ids=decoder)
-    found = attentions(trace.program)
-    arrays = trace.arrays([each.name for each in found])
-    weights = {each.name: _copied(model, array) for each, array in zip(found, arrays, strict=True)}
-    return Heads(step, sample, weights, found, sample.labels(model))
+    steps = attentions(trace.program)
+    arrays = trace.arrays([each.name for each in steps])
+    weights = {each.name: _copied(model, array) for each, array in zip(steps, arrays, strict=True)}
+    return Heads(step, sample, weights, steps, sample.labels(model))
 
 
 def _copied(model: Model, array: Any) -> Host:

@@ -53,15 +53,15 @@ def open_from(port: Port) -> None:
     targets, cost = text_targets(session.trace, session.predicted), sum(map(program.flops, program.steps))
 
     def ask(temperature: float, show: Callable[[Scored], None]) -> None:
-        def done(found: Scored | InputError) -> None:
-            if isinstance(found, InputError):
-                port.say(str(found))
+        def done(answer: Scored | InputError) -> None:
+            if isinstance(answer, InputError):
+                port.say(str(answer))
             else:
-                show(found)
+                show(answer)
 
         port.ask("score", cost, lambda _: scored(session.trace, targets, temperature), done)
 
-    ask(1.0, lambda found: port.open(ScoreScreen(session, found, ask)))
+    ask(1.0, lambda first: port.open(ScoreScreen(session, first, ask)))
 
 
 @dataclass(frozen=True)
@@ -92,15 +92,15 @@ class ScoreScreen(Reader):
     BINDINGS: ClassVar[list[BindingType]] = bindings(TEMPERATURE)
     ACTIONS = SCORE
 
-    def __init__(self, session: Session, found: Scored, ask: Ask) -> None:
+    def __init__(self, session: Session, scored: Scored, ask: Ask) -> None:
         """Show the score of a session's text; `ask` gives it at another temperature."""
         super().__init__("How likely the text is")
-        self.session, self.found, self._ask = session, found, ask
+        self.session, self.both, self._ask = session, scored, ask
 
     @property
     def scored(self) -> Score:
         """Without label smoothing."""
-        return self.found.plain
+        return self.both.plain
 
     def page(self) -> ComposeResult:
         """The text, the sums, the list."""
@@ -108,12 +108,12 @@ class ScoreScreen(Reader):
 
     def action_warmer(self, steps: int) -> None:
         """Score at the next or previous temperature."""
-        place = TEMPERATURES.index(self.found.temperature) + steps
+        place = TEMPERATURES.index(self.both.temperature) + steps
         if 0 <= place < len(TEMPERATURES):
             self._ask(TEMPERATURES[place], self.while_there(self._show))
 
-    def _show(self, found: Scored) -> None:
-        self.found = found
+    def _show(self, scored: Scored) -> None:
+        self.both = scored
         self.query_one("#score", Static).update(self._content())
 
     def _content(self) -> Content:
@@ -131,9 +131,9 @@ class ScoreScreen(Reader):
         lines = (
             f"ln p of the text {scored.log_probability:.4f} nats · {count:,} tokens{sees}",
             f"cross-entropy {scored.cross_entropy:.4f} nats, {scored.cross_entropy / math.log(2):.4f} bits a token",
-            f"with label smoothing {SMOOTHING:g}: {self.found.smoothed.cross_entropy:.4f} nats",
+            f"with label smoothing {SMOOTHING:g}: {self.both.smoothed.cross_entropy:.4f} nats",
             f"perplexity {scored.perplexity:.4g}: as lost as among so many equally likely tokens",
-            f"temperature {self.found.temperature:g}: p = softmax(logits ÷ {self.found.temperature:g})",
+            f"temperature {self.both.temperature:g}: p = softmax(logits ÷ {self.both.temperature:g})",
             f"shaded: −log₂ p, up to {STRONGEST:g} bits; underlined: p below {UNLIKELY:.0%}",
         )
         return [Content.styled(line, "$foreground 80%") for line in lines]

@@ -1,4 +1,4 @@
-"""Two sentences: the cosine of their vectors, and what every pair of tokens gives to it."""
+"""Two sentences: the cosine of their together, and what every pair of tokens gives to it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_VECTOR = "this model makes no vector of a sentence: open a folder of sentence
 
 
 def open_from(port: Port) -> None:
-    """Compare the sentence that is explored with another; says so where the model makes no vectors."""
+    """Compare the sentence that is explored with another; says so where the model makes no together."""
     if POOLED not in port.session.trace.program.by_name:
         port.say(NO_VECTOR)
         return
@@ -41,7 +41,7 @@ class Compared:
     """The other sentence, and what came of comparing it."""
 
     other: Session
-    found: Together
+    together: Together
 
 
 class SimilarScreen(Overview):
@@ -96,7 +96,7 @@ class SimilarScreen(Overview):
 
     def _take(self, compared: Compared) -> None:
         self.compared.append(compared)
-        shares = compared.found.shares
+        shares = compared.together.shares
         most = float(np.abs(shares).max()) or 1.0
         scale = Scale("diverging", -most, most)
         table = self.query_one(WordTable)
@@ -107,7 +107,7 @@ class SimilarScreen(Overview):
         self.show_lines()
 
     def _cell(self, row: int, column: int) -> tuple[str, float]:
-        share = float(self.compared[-1].found.shares[row, column])
+        share = float(self.compared[-1].together.shares[row, column])
         return f"{share:+.3f}", share
 
     # What is said
@@ -116,14 +116,14 @@ class SimilarScreen(Overview):
         """How alike the sentences are."""
         if not self.compared:
             return "Two sentences"
-        return f"cosine {self.compared[-1].found.cosine:.4f} · rows: {self._sentence(self.session)}"
+        return f"cosine {self.compared[-1].together.cosine:.4f} · rows: {self._sentence(self.session)}"
 
     def note(self) -> str:
         """The other sentence, and what part is on screen."""
         if not self.compared:
             return ""
         rows, columns = self.query_one(WordTable).shown
-        shares = self.compared[-1].found.shares
+        shares = self.compared[-1].together.shares
         return " · ".join(
             (
                 f"columns: {self._sentence(self.compared[-1].other)}",
@@ -138,19 +138,19 @@ class SimilarScreen(Overview):
 
     def progress(self) -> str:
         """The cosines so far."""
-        return "   ".join(f"{each.found.cosine:.3f}" for each in self.compared[-5:])
+        return "   ".join(f"{each.together.cosine:.3f}" for each in self.compared[-5:])
 
     def detail(self) -> tuple[str, str]:
         """The pair under the cursor, and what the token gives with all of the other sentence."""
         if not self.compared:
             return "nothing is compared yet", "/ asks for the other sentence"
         row, column = self.query_one(WordTable).cursor
-        found, other = self.compared[-1].found, self.compared[-1].other
+        together, other = self.compared[-1].together, self.compared[-1].other
         first, second = _words(self.session)[row], _words(other)[column]
-        share = found.shares[row, column]
-        whole = found.shares[row].sum(), found.shares[:, column].sum()
+        share = together.shares[row, column]
+        whole = together.shares[row].sum(), together.shares[:, column].sum()
         return (
-            f"{first} and {second} give {share:+.4f} of the cosine {found.cosine:.4f}",
+            f"{first} and {second} give {share:+.4f} of the cosine {together.cosine:.4f}",
             f"{first} with all tokens {whole[0]:+.4f} · all tokens with {second} {whole[1]:+.4f}",
         )
 

@@ -53,9 +53,9 @@ def open_from(port: Port) -> None:
 def softmax_near(program: Program, stop: str) -> Step | None:
     """The softmax that is looked at, or that of the same sublayer or head."""
     scope = stop.rpartition(".")[0]
-    found = [step for step in program.steps if type(step.op) is Softmax]
-    own = (step for step in found if step.name == program.aliases.get(stop, stop))
-    near = (step for step in found if step.name.rpartition(".")[0] == scope)
+    steps = [step for step in program.steps if type(step.op) is Softmax]
+    own = (step for step in steps if step.name == program.aliases.get(stop, stop))
+    near = (step for step in steps if step.name.rpartition(".")[0] == scope)
     return next(own, next(near, None))
 
 
@@ -96,24 +96,25 @@ class SoftmaxScreen(Reader):
         self._show()
 
     def _show(self) -> None:
-        found = softmaxes(self.scores, self.raised)
+        computed = softmaxes(self.scores, self.raised)
         quiet = "$foreground 65%"
         heading = fit("", LABEL) + "".join(f"{name:>{NUMBER}}" for name in HEADINGS)
         lines = [
             Content.styled(f"all scores + {self.raised:g} · {self.scores.dtype} · {self.where}", quiet),
             Content.styled(heading, "bold"),
-            *(self._line(found, int(i), label) for i, label in zip(largest(self.scores), self.labels, strict=True)),
-            Content(fit("Σ", LABEL) + _sums(found)),
+            *(self._line(computed, int(i), label) for i, label in zip(largest(self.scores), self.labels, strict=True)),
+            Content(fit("Σ", LABEL) + _sums(computed)),
             Content(""),
-            Content.styled(_said(found, self.raised), "bold $error" if found.breaks else "$foreground"),
+            Content.styled(_said(computed, self.raised), "bold $error" if computed.breaks else "$foreground"),
         ]
         self.query_one("#softmax", Static).update(Content("\n").join(lines))
 
     @staticmethod
-    def _line(found: Softmaxes, i: int, label: str) -> Content:
-        columns = (found.scores, found.powers, found.naive, found.shifted, found.safe_powers, found.safe)
-        text = "".join(f"{_number(float(column[i])):>{NUMBER}}" for column in columns)
-        return Content.styled(fit(label, LABEL) + text, "$error" if np.isnan(found.naive[i]) else "$foreground")
+    def _line(computed: Softmaxes, i: int, label: str) -> Content:
+        naive = computed.scores, computed.powers, computed.naive
+        safe = computed.shifted, computed.safe_powers, computed.safe
+        text = "".join(f"{_number(float(column[i])):>{NUMBER}}" for column in (*naive, *safe))
+        return Content.styled(fit(label, LABEL) + text, "$error" if np.isnan(computed.naive[i]) else "$foreground")
 
 
 def _number(value: float) -> str:
@@ -121,16 +122,16 @@ def _number(value: float) -> str:
     return text if cells(text) < NUMBER else f"{value:.1e}"
 
 
-def _sums(found: Softmaxes) -> str:
+def _sums(computed: Softmaxes) -> str:
     with np.errstate(all="ignore"):
-        sums = ("", found.powers.sum(), found.naive.sum(), "", found.safe_powers.sum(), found.safe.sum())
+        sums = ("", computed.powers.sum(), computed.naive.sum(), "", computed.safe_powers.sum(), computed.safe.sum())
     return "".join(f"{value if isinstance(value, str) else _number(float(value)):>{NUMBER}}" for value in sums)
 
 
-def _said(found: Softmaxes, raised: float) -> str:
+def _said(computed: Softmaxes, raised: float) -> str:
     """What is to be seen in both."""
-    if found.breaks:
-        what = "overflows: ∞ ÷ ∞" if np.isinf(found.powers).any() else "is 0 everywhere: 0 ÷ 0"
+    if computed.breaks:
+        what = "overflows: ∞ ÷ ∞" if np.isinf(computed.powers).any() else "is 0 everywhere: 0 ÷ 0"
         return f"The naive softmax is broken: e^s {what} is no number. The safe one gives the same shares as before."
     more = "" if raised else " Raising all scores by one number changes neither, until e^s overflows."
-    return f"Both are the same to {found.apart:.1e}.{more}"
+    return f"Both are the same to {computed.apart:.1e}.{more}"

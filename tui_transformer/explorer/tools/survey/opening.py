@@ -37,9 +37,9 @@ def open_example(port: Port, example: Example, then: Callable[[], None]) -> None
         then: Called before it is shown, so that screens in front can leave.
     """
 
-    def show(found: tuple[Session, Position]) -> None:
+    def show(place: tuple[Session, Position]) -> None:
         then()
-        port.change(*found)
+        port.change(*place)
 
     before = port.session
     port.ask("example", AT_ONCE + 1, lambda task: _opened(before, example, task.report), show)
@@ -82,8 +82,8 @@ def is_of(model: Model, named: str) -> bool:
     """Whether a model is the one that a survey names."""
     if model.folder is None:
         return model.name == named
-    found = find_model(named)
-    return found is not None and found.folder.resolve() == model.folder.resolve()
+    other = find_model(named)
+    return other is not None and other.folder.resolve() == model.folder.resolve()
 
 
 def position_of(trace: Trace, example: Example) -> Position:

@@ -133,8 +133,8 @@ class SurveyScreen(Overview):
         row, uncertain = self.selected, half(self.selected)
         interval = "" if uncertain is None else f", from {number(row.low or 0.0)} to {number(row.high or 0.0)} (95 %)"
         first = f"{name(row)}   {row.measure} {number(row.mean or 0.0)}{interval}, over {row.count:,} texts"
-        found = self.survey.examples(row)
-        return first, f"strongest: {said(found[0])}" if found else "no examples are kept of it"
+        examples = self.survey.examples(row)
+        return first, f"strongest: {said(examples[0])}" if examples else "no examples are kept of it"
 
     def left_out(self) -> Collection[str]:
         """What there is nothing for."""
@@ -153,10 +153,10 @@ class SurveyScreen(Overview):
         names = {table.title: at for at, table in enumerate(self.survey.tables)}
 
         def check(text: str) -> int:
-            found = [at for title, at in names.items() if text.strip().casefold() in title.casefold()]
-            if not found:
+            hits = [at for title, at in names.items() if text.strip().casefold() in title.casefold()]
+            if not hits:
                 raise InputError(f"no measure here is called {text.strip()[:40]!r}")
-            return found[0]
+            return hits[0]
 
         def answered(text: str | None) -> None:
             if text is not None:
@@ -185,9 +185,9 @@ class SurveyScreen(Overview):
 
     @on(LineList.Chosen)
     def _chosen(self) -> None:
-        found = self.survey.examples(self.selected)
-        if found:
-            self.open(ExamplesScreen(self, found))
+        examples = self.survey.examples(self.selected)
+        if examples:
+            self.open(ExamplesScreen(self, examples))
         else:
             self.say("no examples are kept of it: the survey was made with --top 0, or without the file beside it")
 

@@ -57,18 +57,18 @@ class Survey:
     @cached_property
     def tables(self) -> tuple[Table, ...]:
         """The tables in the order of the file, those of heads first."""
-        found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+        by_measure: dict[tuple[str, str], list[Row]] = defaultdict(list)
         for row in self.results.rows:
-            found[row.part, row.measure].append(row)
-        tables = (Table(part, measure, rows) for (part, measure), rows in found.items())
+            by_measure[row.part, row.measure].append(row)
+        tables = (Table(part, measure, rows) for (part, measure), rows in by_measure.items())
         return tuple(sorted(tables, key=lambda table: table.rows[0].head is None))
 
     @cached_property
     def _examples(self) -> Mapping[Key, Sequence[Example]]:
-        found: dict[Key, list[Example]] = defaultdict(list)
+        by_row: dict[Key, list[Example]] = defaultdict(list)
         for example in self.results.examples:
-            found[_key(example)].append(example)
-        return found
+            by_row[_key(example)].append(example)
+        return by_row
 
     def examples(self, row: Row) -> Sequence[Example]:
         """The strongest texts of a row, the strongest first."""

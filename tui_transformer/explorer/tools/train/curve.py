@@ -51,8 +51,8 @@ class Curve:
     @property
     def points(self) -> Points:
         """Steps and values."""
-        found = [*self._points, *([_mean(waiting)] if (waiting := list(self._waiting)) else [])]
-        return tuple(step for step, _ in found), tuple(value for _, value in found)
+        means = [*self._points, *([_mean(waiting)] if (waiting := list(self._waiting)) else [])]
+        return tuple(step for step, _ in means), tuple(value for _, value in means)
 
 
 def _mean(points: Any) -> tuple[float, float]:

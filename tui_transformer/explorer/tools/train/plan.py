@@ -115,14 +115,14 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Found:
+class SavedRun:
     """A run that a folder holds: its newest step, and its settings."""
 
     step: int
     settings: Settings
 
 
-def found_run(folder: str) -> Found | None:
+def saved_run(folder: str) -> SavedRun | None:
     """The run in a folder, None where there is none.
 
     Raises:
@@ -132,7 +132,7 @@ def found_run(folder: str) -> Found | None:
     if not folder.strip() or not is_run(path):
         return None
     newest = newest_checkpoint(path)
-    return Found(0 if newest is None else int(newest.name), settings_of(path))
+    return SavedRun(0 if newest is None else int(newest.name), settings_of(path))
 
 
 def plan(values: Mapping[str, str]) -> Plan:
@@ -143,16 +143,16 @@ def plan(values: Mapping[str, str]) -> Plan:
     """
     if not values["folder"].strip():
         raise InputError("the run folder is empty: name a folder")
-    found = found_run(values["folder"])
-    return _new(values) if found is None else _resumed(values, found)
+    run = saved_run(values["folder"])
+    return _new(values) if run is None else _resumed(values, run)
 
 
-def _resumed(values: Mapping[str, str], found: Found) -> Plan:
+def _resumed(values: Mapping[str, str], run: SavedRun) -> Plan:
     folder, steps = path_of(values["folder"]), int(_read("steps", values["steps"]))
-    if steps < found.step:
-        raise InputError(f"steps {steps:,}: {found.step:,} are made already: write more")
-    settings = found.settings
-    about = f"{settings.task} on {Path(settings.file).name} · step {found.step:,} of {steps:,}"
+    if steps < run.step:
+        raise InputError(f"steps {steps:,}: {run.step:,} are made already: write more")
+    settings = run.settings
+    about = f"{settings.task} on {Path(settings.file).name} · step {run.step:,} of {steps:,}"
     given = {"steps": steps} if steps != settings.steps else {}
     return Plan(folder.name, about, lambda: Run.resume(folder, given))
 
@@ -214,4 +214,4 @@ def _write_text(folder: Path, file: Path, name: str, count: int) -> None:
 
 def plain_names(message: str) -> str:
     """A message with the names of settings in place of the options of the shell: `--warm-up` → `warm up`."""
-    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda found: _CALLED.get(found[1], found[1].replace("-", " ")), message)
+    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda match: _CALLED.get(match[1], match[1].replace("-", " ")), message)

@@ -60,8 +60,8 @@ def open_from(port: Port) -> None:
 def _run_of(model: Model) -> str:
     """The run that a model is of; "" where it is of none."""
     folder = model.folder
-    found = next((path for path in (folder, folder.parent.parent) if is_run(path)), None) if folder else None
-    return "" if found is None else str(found)
+    run = next((path for path in (folder, folder.parent.parent) if is_run(path)), None) if folder else None
+    return "" if run is None else str(run)
 
 
 class TrainScreen(ExplorerScreen[None]):
