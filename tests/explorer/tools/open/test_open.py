@@ -9,7 +9,7 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.explorer.shell.recent import MOST, recent, recent_path, remember
-from tui_transformer.explorer.tools.open.choices import at_once, matching, with_found
+from tui_transformer.explorer.tools.open.choices import at_once, matching, with_models
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import TRAINED, LocalModel, trained_models
 
@@ -56,9 +56,7 @@ async def test_what_is_no_model_is_said_in_one_line_and_nothing_changes():
 
 
 def test_found_models_are_listed_once(tmp_path):
-    choices = with_found(
-        at_once(["a/b"]), [LocalModel("a/b", "cache", tmp_path), LocalModel("new", "package", tmp_path)]
-    )
+    choices = with_models(at_once(["a/b"]), [LocalModel("a/b", "cache", tmp_path), LocalModel("new", "package", tmp_path)])
     names = [each.name for each in choices]
     assert names.count("a/b") == 1
     assert "new" in names

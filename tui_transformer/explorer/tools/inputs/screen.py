@@ -51,7 +51,7 @@ def open_from(port: Port) -> None:
     program = session.trace.program
     cost = 3 * (POINTS + 1) * sum(map(program.flops, program.steps))
     port.ask(
-        "inputs", cost, lambda task: _attributed(session, task), lambda made: port.open(InputsScreen(session, made))
+        "inputs", cost, lambda task: _attributed(session, task), lambda each: port.open(InputsScreen(session, each))
     )
 
 

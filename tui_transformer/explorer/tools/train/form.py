@@ -14,9 +14,9 @@ from tui_transformer.explorer.tools.train.plan import (
     OF_A_RUN,
     TEXTS,
     Plan,
-    found_run,
     plain_names,
     plan,
+    saved_run,
 )
 
 FIRST = "dates"
@@ -66,7 +66,7 @@ class TrainForm(Form[Training]):
     def _show(self) -> None:
         """Show the fields that there are, and what would be opened."""
         try:
-            run = found_run(self.values["folder"])
+            run = saved_run(self.values["folder"])
         except InputError:
             run = None
         if run is not None and "steps" not in self._own:
