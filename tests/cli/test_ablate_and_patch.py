@@ -38,9 +38,9 @@ def test_without_a_target_every_head_is_listed_by_its_effect(run: Run) -> None:
     assert (ended.code, ended.err) == (0, "")
     trace = Model.load(GPT2).trace(ids=[4, 5, 6])
     wanted = {str(target): effect for target, effect in effects(trace, every(trace.program))}
-    found = json.loads(ended.out)["effects"]
-    assert [line["target"] for line in found] == sorted(wanted, key=lambda target: -wanted[target].size)
-    for line in found:
+    listed = json.loads(ended.out)["effects"]
+    assert [line["target"] for line in listed] == sorted(wanted, key=lambda target: -wanted[target].size)
+    for line in listed:
         assert line["change"] == pytest.approx(wanted[line["target"]].change)
         assert line["divergence"] == pytest.approx(wanted[line["target"]].divergence)
 
@@ -176,9 +176,9 @@ def test_every_family_can_be_experimented_with(run: Run, family: str) -> None:
 
 @pytest.mark.parametrize("budget", ["0", "1GiB"])
 def test_the_budget_does_not_change_what_is_said(run: Run, budget: str) -> None:
-    found = [run(*command, "--budget", budget).out for command in (("ablate",), ("ablate", HEAD, "--format", "csv"))]
+    outputs = [run(*command, "--budget", budget).out for command in (("ablate",), ("ablate", HEAD, "--format", "csv"))]
     wanted = [run(*command).out for command in (("ablate",), ("ablate", HEAD, "--format", "csv"))]
-    assert found == wanted
+    assert outputs == wanted
 
 
 class Screen(io.StringIO):

@@ -27,7 +27,7 @@ def token_classifier(folder: Path) -> Path:
 def test_labels_of_every_token_are_listed_likeliest_first(run, tmp_path):
     folder = token_classifier(tmp_path / "model")
     shares = Model.load(folder, device="cpu").trace(ids=[2, 7])["output.probabilities"]
-    found = run("answer", "--model", str(folder), "--ids", "2,7", "--format", "json")
-    rows = json.loads(found.out if hasattr(found, "out") else found[1])
+    ended = run("answer", "--model", str(folder), "--ids", "2,7", "--format", "json")
+    rows = json.loads(ended.out if hasattr(ended, "out") else ended[1])
     assert [row["label"] for row in rows] == [["name", "place"][i] for line in shares for i in np.argsort(-line)]
     assert rows[0]["probability"] == float(shares[0].max())

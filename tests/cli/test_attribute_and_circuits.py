@@ -21,10 +21,10 @@ STORY = ("--model", "story", "--ids", IDS)
 
 def test_terms_are_those_of_the_analysis_and_sum_to_the_logit(run: Run) -> None:
     rows = json.loads(run("attribute", *STORY, "--tokens", "11,12", "--format", "json").out)
-    found = attribute(Model.load("story").trace(ids=[5, 6, 7, 8, 9]), 11, 12, position=4)
-    assert [row["value"] for row in rows] == [term.value for term in found.terms]
+    attribution = attribute(Model.load("story").trace(ids=[5, 6, 7, 8, 9]), 11, 12, position=4)
+    assert [row["value"] for row in rows] == [term.value for term in attribution.terms]
     assert {row["kind"] for row in rows} == {"embedding", "head", "layer", "bias"}
-    assert abs(sum(row["value"] for row in rows) - found.logit) < 1e-4
+    assert abs(sum(row["value"] for row in rows) - attribution.logit) < 1e-4
 
 
 def test_words_are_found_with_and_without_their_space(run: Run) -> None:
@@ -80,9 +80,9 @@ def test_what_cannot_be_is_refused_in_one_line(run: Run, arguments: tuple[str, .
 
 def test_composition_scores_are_listed_by_their_size_and_drawn(run: Run) -> None:
     heads = list(circuits(Model.load("copy").trace(ids=[5])))
-    found = sorted((path.score for path in compositions(heads, "K")), reverse=True)
+    scores = sorted((path.score for path in compositions(heads, "K")), reverse=True)
     rows = json.loads(run("circuits", "--model", "copy", "--compose", "K", "--format", "json").out)
-    assert [row["score"] for row in rows] == pytest.approx(found)
+    assert [row["score"] for row in rows] == pytest.approx(scores)
     assert len(run("circuits", "--model", "copy", "--compose", "V", "--top", "2").out.splitlines()) == 5
     assert run("circuits", "--model", "copy", "--compose", "Q", "--format", "svg").out.startswith("<svg")
     for more, says in (

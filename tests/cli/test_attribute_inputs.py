@@ -23,18 +23,18 @@ def test_a_line_a_token_is_that_of_the_analysis(run: Run) -> None:
         [row["gradient × input"] for row in rows], gradient_times_input(trace, METRIC, LAST).rows, atol=1e-5
     )
     rows = json.loads(run("attribute", *GIVEN, "--by", "integrated", "--points", "8", "--format", "json").out)
-    found = integrated_gradients(trace, METRIC, LAST, points=8)
-    np.testing.assert_allclose([row["integrated gradient"] for row in rows], found.rows, atol=1e-4)
+    integrated = integrated_gradients(trace, METRIC, LAST, points=8)
+    np.testing.assert_allclose([row["integrated gradient"] for row in rows], integrated.rows, atol=1e-4)
 
 
 def test_text_says_what_they_sum_to_and_what_is_left(run: Run) -> None:
     model = Model.load("copy")
     trace = model.trace(ids=[5, 6, 7, 8, 5])
     mean = trace["embedding.output"].astype(np.float64).mean(axis=0)
-    found = integrated_gradients(trace, METRIC, LAST, baseline=mean)
+    integrated = integrated_gradients(trace, METRIC, LAST, baseline=mean)
     out = run("attribute", *GIVEN, "--by", "integrated", "--baseline", "mean", "--top", "2").out
     assert len(out.splitlines()) == 5
-    assert f"of the baseline {found.baseline:.4f}" in out
+    assert f"of the baseline {integrated.baseline:.4f}" in out
     assert "remainder " in out
     word = run("attribute", *GIVEN, "--by", "integrated", "--baseline", "9", "--points", "4").out
     rows = model.trace(ids=[9] * 5)["embedding.output"].astype(np.float64)
@@ -42,11 +42,11 @@ def test_text_says_what_they_sum_to_and_what_is_left(run: Run) -> None:
 
 
 def test_the_gradient_of_a_metric_is_shown_and_explained(run: Run) -> None:
-    found = gradients_of(Model.load("copy").trace(ids=[5, 6, 7, 8, 5]), METRIC, LAST)
+    computed = gradients_of(Model.load("copy").trace(ids=[5, 6, 7, 8, 5]), METRIC, LAST)
     ended = run("show", "0.self_attention.weights", *GIVEN, "--gradient", "--head", "1", "--format", "json")
     shown = json.loads(ended.out)
-    np.testing.assert_allclose(shown["values"], found.values["decoder.0.self_attention.weights"][1], atol=1e-6)
-    assert f"{found.loss:.5g}"[:5] in ended.err
+    np.testing.assert_allclose(shown["values"], computed.values["decoder.0.self_attention.weights"][1], atol=1e-6)
+    assert f"{computed.loss:.5g}"[:5] in ended.err
     explained = json.loads(
         run("show", "output.logits", *GIVEN, "--gradient", "--explain", "4,12", "--format", "json").out
     )

@@ -40,12 +40,12 @@ def test_a_wrong_dump_is_told_what_to_mend(run: Run, wrong: Path) -> None:
 def test_as_json(run: Run, wrong: Path) -> None:
     ended = run("diff", "wrong.npz", "encoder", *SIZES, "--format", "json")
     assert ended.code == 1
-    found = json.loads(ended.out)
-    assert list(found) == ["compared", "unmatched", "missing", "assumed", "first"]
+    report = json.loads(ended.out)
+    assert list(report) == ["compared", "unmatched", "missing", "assumed", "first"]
     keys = ["step", "theirs", "index", "difference", "relative", "noise", "inputs_agree", "cause", "says"]
-    assert list(found["first"]) == keys
-    assert (found["first"]["step"], found["first"]["cause"]) == (SCALED, "scale-d_model")
-    assert len(found["first"]["index"]) == 3
+    assert list(report["first"]) == keys
+    assert (report["first"]["step"], report["first"]["cause"]) == (SCALED, "scale-d_model")
+    assert len(report["first"]["index"]) == 3
     same = run("diff", "right.npz", "encoder", *SIZES, "--format", "json")
     assert same.code == 0
     assert json.loads(same.out)["first"] is None

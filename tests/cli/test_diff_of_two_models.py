@@ -35,13 +35,13 @@ def test_a_folder_and_a_quantized_file_of_it_are_compared_part_by_part(run: Run,
 
 
 def test_the_same_as_data(run: Run, quantized: str) -> None:
-    found = json.loads(run("diff", LLAMA, quantized, *TEXT, "--format", "json").out)
-    assert [each["name"] for each in found["layers"]] == ["decoder.0.output", "decoder.1.output"]
-    assert len(found["heads"]) == 8
-    errors = [each["error"] for each in found["heads"]]
+    report = json.loads(run("diff", LLAMA, quantized, *TEXT, "--format", "json").out)
+    assert [each["name"] for each in report["layers"]] == ["decoder.0.output", "decoder.1.output"]
+    assert len(report["heads"]) == 8
+    errors = [each["error"] for each in report["heads"]]
     assert errors == sorted(errors, reverse=True)
-    assert found["logits"]["positions"] == 9
-    assert found["first"]["step"].startswith("decoder.0.self_attention.")
+    assert report["logits"]["positions"] == 9
+    assert report["first"]["step"].startswith("decoder.0.self_attention.")
 
 
 def test_a_file_of_floats_is_the_same(run: Run, tmp_path: Path) -> None:

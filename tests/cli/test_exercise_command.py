@@ -27,9 +27,9 @@ def test_an_exercise_from_its_start_to_the_end(run: Run, tmp_path: Path) -> None
 
 def test_what_is_wrong_is_explained(run: Run) -> None:
     Path("mine.py").write_text(SOLUTION.replace("query.shape[-1]", "32"), encoding="utf-8")
-    found = run("exercise", "check", "scores", "mine.py")
-    assert found.code == 1
-    assert "It matches when divided by √d_model: divide by √d_k = √8 instead of √32." in found.out
+    ended = run("exercise", "check", "scores", "mine.py")
+    assert ended.code == 1
+    assert "It matches when divided by √d_model: divide by √d_k = √8 instead of √32." in ended.out
     assert json.loads(run("exercise", "check", "scores", "mine.py", "--json").out)["cause"] == "scale-d_model"
 
 
@@ -48,9 +48,9 @@ def test_next_is_the_first_that_is_not_done(run: Run) -> None:
 def test_all_answers_of_a_folder_are_checked_and_nothing_is_recorded(run: Run, tmp_path: Path) -> None:
     (tmp_path / "anna").mkdir()
     (tmp_path / "anna" / "scores.py").write_text(SOLUTION, encoding="utf-8")
-    found = run("exercise", "check", "anna", "--all", "--json")
-    answers = {each["exercise"]: each for each in json.loads(found.out)}
-    assert found.code == 1
+    ended = run("exercise", "check", "anna", "--all", "--json")
+    answers = {each["exercise"]: each for each in json.loads(ended.out)}
+    assert ended.code == 1
     assert [name for name, each in answers.items() if each["passed"]] == ["scores"]
     assert answers["mask"]["says"] == "mask.py is not there"
     assert "0 of 15 done" in run("exercise").out
@@ -58,16 +58,16 @@ def test_all_answers_of_a_folder_are_checked_and_nothing_is_recorded(run: Run, t
 
 def test_a_program_is_checked(run: Run) -> None:
     command = f"{sys.executable} -c 'print(1)'"
-    found = run("exercise", "check", "cross-entropy", "--command", command)
-    assert found.code == 1
-    assert "loss is 1, and should be" in found.out
+    ended = run("exercise", "check", "cross-entropy", "--command", command)
+    assert ended.code == 1
+    assert "loss is 1, and should be" in ended.out
 
 
 def test_what_an_answer_prints_is_no_escape_code(run: Run) -> None:
     Path("scores.py").write_text("print('\\x1b]0;title\\x07')\n" + SOLUTION, encoding="utf-8")
-    found = run("exercise", "check", "scores")
-    assert "\x1b" not in found.out
-    assert "| ␛]0;title␇" in found.out
+    ended = run("exercise", "check", "scores")
+    assert "\x1b" not in ended.out
+    assert "| ␛]0;title␇" in ended.out
 
 
 def test_wrong_usage_is_said(run: Run) -> None:

@@ -52,16 +52,16 @@ class Hub:
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hub:
-    found = Hub(tmp_path / "cache")
+    fake = Hub(tmp_path / "cache")
     module = ModuleType("huggingface_hub")
     module.__spec__ = ModuleSpec("huggingface_hub", None)
-    module.HfApi = lambda: SimpleNamespace(model_info=found.model_info)  # type: ignore[attr-defined]
-    module.hf_hub_download = found.download  # type: ignore[attr-defined]
+    module.HfApi = lambda: SimpleNamespace(model_info=fake.model_info)  # type: ignore[attr-defined]
+    module.hf_hub_download = fake.download  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "huggingface_hub", module)
-    monkeypatch.setenv("HF_HUB_CACHE", str(found.cache))
+    monkeypatch.setenv("HF_HUB_CACHE", str(fake.cache))
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
-    return found
+    return fake
 
 
 def test_a_fetched_model_opens_by_its_name(run: Run, hub: Hub) -> None:
@@ -170,9 +170,9 @@ def test_a_model_for_which_there_is_no_room_is_not_begun(run: Run, hub: Hub) -> 
 
 
 def test_without_the_extra_the_way_to_install_it_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *a: None if name == "huggingface_hub" else found(name)
+        importlib.util, "find_spec", lambda name, *a: None if name == "huggingface_hub" else find_spec(name)
     )
     ended = run("fetch", NAME)
     assert (ended.code, len(ended.err.splitlines())) == (1, 1)

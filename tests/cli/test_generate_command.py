@@ -45,18 +45,18 @@ def test_standard_output_ends_with_one_newline_that_the_text_may_bring(prompt: s
 
 def test_json_has_an_object_for_every_token(run: Run) -> None:
     ended = run("generate", *GPT2, "--ids", "5,6,7", "--max-new-tokens", "4", "--format", "json", "--with-prompt")
-    found = lines(ended.out)
-    assert [line["position"] for line in found] == list(range(7))
-    assert [line["id"] for line in found] == [5, 6, 7, 244, 303, 271, 116]
-    assert [line["prompt"] for line in found[:3]] == [True] * 3
-    assert {(line["rank"], line["probability"]) for line in found[3:]} == {(1, 1.0)}
-    assert all(0 < line["model_probability"] < 1 for line in found[3:])
+    tokens = lines(ended.out)
+    assert [line["position"] for line in tokens] == list(range(7))
+    assert [line["id"] for line in tokens] == [5, 6, 7, 244, 303, 271, 116]
+    assert [line["prompt"] for line in tokens[:3]] == [True] * 3
+    assert {(line["rank"], line["probability"]) for line in tokens[3:]} == {(1, 1.0)}
+    assert all(0 < line["model_probability"] < 1 for line in tokens[3:])
 
 
 def test_json_tells_the_number_that_was_drawn_and_where_it_fell(run: Run) -> None:
     options = ("--temperature", "1", "--max-new-tokens", "8", "--format", "json")
-    found = lines(run("generate", *GPT2, "--ids", "5,6", *options).out)
-    for line in found:
+    tokens = lines(run("generate", *GPT2, "--ids", "5,6", *options).out)
+    for line in tokens:
         draw = line["draw"]
         assert draw["from"] <= draw["r"] < draw["to"]
         assert draw["to"] - draw["from"] == pytest.approx(line["probability"])

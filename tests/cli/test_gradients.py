@@ -30,9 +30,9 @@ def test_gradients_of_a_reference_are_those_of_its_independent_implementation(ru
     options = ("--ids", ids, *more, "--dtype", "float64", "--targets", targets)
     ended = run("trace", "--model", str(folder), "--out", "a.npz", "--gradients", *options)
     assert ended.code == 0, ended.err
-    with np.load(tmp_path / "a.npz") as found:
+    with np.load(tmp_path / "a.npz") as written:
         for key in (key for key in wanted if key.startswith("gradient/")):
-            gap = np.abs(found[key] - wanted[key].reshape(found[key].shape)).max()
+            gap = np.abs(written[key] - wanted[key].reshape(written[key].shape)).max()
             assert gap <= 1e-8 * np.abs(wanted[key]).max() + 1e-15, key
 
 
@@ -47,11 +47,11 @@ def test_every_weight_and_every_step_on_the_way_to_the_loss_has_a_gradient(run: 
     weights = {line[0] for line in listing if line[1:2] == ["weight"]}
     with np.load(tmp_path / "a.npz") as file:
         steps = {name for name in file.files if not name.startswith("gradient/")}
-        found = {name.removeprefix("gradient/"): file[name] for name in file.files if name.startswith("gradient/")}
-        assert weights <= set(found)
+        gradients = {name.removeprefix("gradient/"): file[name] for name in file.files if name.startswith("gradient/")}
+        assert weights <= set(gradients)
         without = {"tokens", "decoder.tokens", "embedding.positions", "decoder.embedding.positions"}
-        assert steps - set(found) == (without & steps) | {"output.probabilities"}
-        assert all(found[name].shape == file[name].shape for name in set(found) & steps)
+        assert steps - set(gradients) == (without & steps) | {"output.probabilities"}
+        assert all(gradients[name].shape == file[name].shape for name in set(gradients) & steps)
 
 
 def test_the_loss_is_said_and_is_the_mean_cross_entropy(run: Run, tmp_path: Path):

@@ -52,9 +52,9 @@ def test_blocks_give_the_bytes_of_the_whole_array(ids) -> None:
 
 def test_runs_of_different_lengths_are_brought_together() -> None:
     cells, runs = np.arange(23), (np.split(np.arange(23), places) for places in ([4, 5, 20], [1, 21]))
-    found = list(together(*map(iter, runs)))
-    assert all(np.array_equal(one, other) for _, one, other in found)
-    assert np.array_equal(np.concatenate([cells[region[0].start : region[0].stop] for region, _, _ in found]), cells)
+    pairs = list(together(*map(iter, runs)))
+    assert all(np.array_equal(one, other) for _, one, other in pairs)
+    assert np.array_equal(np.concatenate([cells[region[0].start : region[0].stop] for region, _, _ in pairs]), cells)
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])

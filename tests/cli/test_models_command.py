@@ -104,7 +104,7 @@ def test_whatever_goes_wrong_with_one_the_others_are_listed(
 def test_a_list_of_files_that_cannot_be_decoded_belongs_to_no_model(site: Path) -> None:
     install(site, "odd_package", [])
     (site / "odd_package-1.0.dist-info" / "RECORD").write_bytes(b"\xff.safetensors,sha256=x,1\n")
-    assert {found.source for found in local_models()} == {"trained"}
+    assert {model.source for model in local_models()} == {"trained"}
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="permissions do not bind this user")

@@ -17,9 +17,9 @@ IDS = ("--ids", "3,4,5")
 @pytest.fixture(params=["gpt2", "vanilla-decoder"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A checkpoint with weights of about 1e30."""
-    found = REFERENCES / request.param
-    shutil.copy(found / "config.json", tmp_path)
-    weights = {name: array * np.float32(1e30) for name, array in load_file(found / "model.safetensors").items()}
+    reference = REFERENCES / request.param
+    shutil.copy(reference / "config.json", tmp_path)
+    weights = {name: array * np.float32(1e30) for name, array in load_file(reference / "model.safetensors").items()}
     save_file(weights, tmp_path / "model.safetensors")
     return str(tmp_path)
 

@@ -18,10 +18,10 @@ GIVEN = ("patch", "--model", "copy", "--ids", "5,6,7,8,9", "--from-ids", "5,10,7
 def test_the_table_is_that_of_the_analysis(run: Run, kind: str) -> None:
     model = Model.load("copy")
     trace, other = model.trace(ids=[5, 6, 7, 8, 9]), model.trace(ids=[5, 10, 7, 8, 9])
-    found = list(sweep(trace, other, table_of(trace.program, kind), Metric("difference", (11, 12)), range(4, 5)))
+    measured = list(sweep(trace, other, table_of(trace.program, kind), Metric("difference", (11, 12)), range(4, 5)))
     rows = json.loads(run(*GIVEN, "--each", kind, "--tokens", "11,12", "--format", "json").out)
-    assert [row["difference"] for row in rows] == [each.value for each in found]
-    assert [row["step"] for row in rows] == [each.place.step for each in found]
+    assert [row["difference"] for row in rows] == [each.value for each in measured]
+    assert [row["step"] for row in rows] == [each.place.step for each in measured]
 
 
 def test_text_says_what_is_measured_and_of_what(run: Run) -> None:

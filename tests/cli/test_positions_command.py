@@ -16,9 +16,9 @@ from tui_transformer.analysis.positions import encoding
 
 
 def test_the_table_has_any_number_of_positions(run: Run) -> None:
-    found = json.loads(run("positions", "--count", "300", "--d-model", "6", "--format", "json").out)
-    assert found["shape"] == [300, 6]
-    np.testing.assert_allclose(found["values"], encoding(6, 300), atol=1e-9)
+    table = json.loads(run("positions", "--count", "300", "--d-model", "6", "--format", "json").out)
+    assert table["shape"] == [300, 6]
+    np.testing.assert_allclose(table["values"], encoding(6, 300), atol=1e-9)
 
 
 def test_dimensions_are_chosen_and_sines_are_apart(run: Run) -> None:

@@ -18,13 +18,13 @@ from tui_transformer.cli.main import app
 SAYS_THE_SAME_AGAIN = ("--version", "--help", "--show-completion", "--install-completion")
 
 
-def commands(found: Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
+def commands(command: Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
     """Every command with the words by which it is called, that without a name among them."""
-    yield words, found
-    if isinstance(found, TyperGroup):
-        context = Context(found)
-        for name in found.list_commands(context):
-            below = found.get_command(context, name)
+    yield words, command
+    if isinstance(command, TyperGroup):
+        context = Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
             assert below is not None
             yield from commands(below, (*words, name))
 

@@ -20,14 +20,14 @@ def test_every_token_is_scored_from_those_before_it(run: Run) -> None:
     model = Model.load("story")
     trace = model.trace(TEXT[1])
     ids = trace["tokens"].tolist()
-    found = json.loads(run("score", *TEXT, "--format", "json").out)
-    assert [token["id"] for token in found["tokens"]] == ids[1:]
+    scored = json.loads(run("score", *TEXT, "--format", "json").out)
+    assert [token["id"] for token in scored["tokens"]] == ids[1:]
     logits = trace["output.logits"].astype(float)
     logs = [row[target] - np.log(np.exp(row).sum()) for row, target in zip(logits, ids[1:], strict=False)]
-    assert [token["log_probability"] for token in found["tokens"]] == pytest.approx(logs)
-    assert found["log_probability"] == pytest.approx(sum(logs))
-    assert found["cross_entropy"] == pytest.approx(-sum(logs) / len(logs))
-    assert found["perplexity"] == pytest.approx(math.exp(-sum(logs) / len(logs)))
+    assert [token["log_probability"] for token in scored["tokens"]] == pytest.approx(logs)
+    assert scored["log_probability"] == pytest.approx(sum(logs))
+    assert scored["cross_entropy"] == pytest.approx(-sum(logs) / len(logs))
+    assert scored["perplexity"] == pytest.approx(math.exp(-sum(logs) / len(logs)))
 
 
 def test_csv_has_a_line_a_token_and_one_for_all(run: Run) -> None:
@@ -39,9 +39,9 @@ def test_csv_has_a_line_a_token_and_one_for_all(run: Run) -> None:
 
 
 def test_the_first_token_is_scored_after_a_beginning(run: Run) -> None:
-    found = json.loads(run("score", *TEXT, "--bracket", "--format", "json").out)
-    assert found["tokens"][0]["of"] == "[BOS]"
-    assert found["tokens"][-1]["word"] == "[EOS]"
+    scored = json.loads(run("score", *TEXT, "--bracket", "--format", "json").out)
+    assert scored["tokens"][0]["of"] == "[BOS]"
+    assert scored["tokens"][-1]["word"] == "[EOS]"
 
 
 def test_padding_is_not_scored(run: Run) -> None:

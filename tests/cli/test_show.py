@@ -122,9 +122,9 @@ def test_explain_gives_the_terms_and_both_values(run: Run) -> None:
     assert "a = encoder.0.self_attention.concat[4, k]" in out
     assert "b = encoder.0.self_attention.output.weight[k, 1]" in out
     value = float(_values("encoder.0.self_attention.output")[4, 1])
-    found = {line.split()[0]: line.split()[1] for line in out.splitlines() if line.strip()}
-    assert float(found["stored"]) == pytest.approx(value, rel=1e-8)
-    assert float(found["recomputed"]) == pytest.approx(value, abs=1e-6)
+    read = {line.split()[0]: line.split()[1] for line in out.splitlines() if line.strip()}
+    assert float(read["stored"]) == pytest.approx(value, rel=1e-8)
+    assert float(read["recomputed"]) == pytest.approx(value, abs=1e-6)
 
 
 def test_explain_as_json_adds_up(run: Run) -> None:

@@ -24,7 +24,7 @@ def run(run: Run) -> Run:
     return of_the_encoder(run)
 
 
-def found(name: str) -> np.ndarray:
+def gradient(name: str) -> np.ndarray:
     return gradients(Model.load("encoder").trace(ids=IDS), [TARGETS]).values[name]
 
 
@@ -38,7 +38,7 @@ def test_the_text_says_whose_gradient_it_is_and_how_it_is_made(run: Run) -> None
 
 @pytest.mark.parametrize("name", [SCALED, WEIGHT, "output.logits", "embedding.output"])
 def test_numbers_are_those_of_the_backward_pass(run: Run, name: str, tmp_path: Path) -> None:
-    wanted = found(name)[0] if name == SCALED else found(name)
+    wanted = gradient(name)[0] if name == SCALED else gradient(name)
     read = json.loads(run("show", name, *GRADIENT, "--format", "json").out)
     assert read["name"] == f"gradient/{name}"
     assert read["formula"]
@@ -56,7 +56,7 @@ def test_a_cell_is_explained_by_the_chain_rule(run: Run, name: str) -> None:
     own = "encoder.0.feed_forward.norm" if name == "encoder.0.output" else name
     index = (0, 1, 2) if name == SCALED else (1, 2)
     assert read["name"] == f"gradient/{own}"
-    assert read["stored"] == pytest.approx(float(found(own)[index]), rel=1e-6)
+    assert read["stored"] == pytest.approx(float(gradient(own)[index]), rel=1e-6)
     assert read["recomputed"] == pytest.approx(read["stored"], rel=1e-3, abs=1e-7)
     text = run("show", name, *GRADIENT, "--explain", "1,2").out
     assert text.startswith(f"gradient/{own}[{', '.join(map(str, index))}]")

@@ -42,10 +42,10 @@ def test_text_has_every_sentence_the_cosines_and_the_tokens(run: Run, folder: Pa
 
 def test_json_and_csv_have_the_same_numbers(run: Run, folder: Path) -> None:
     said = ("similar", "a dog", "a cat", *model(folder), "--format")
-    found = json.loads(run(*said, "json", "--top", "100").out)
-    assert found["sentences"] == ["a dog", "a cat"]
-    (pair,) = found["pairs"]
-    assert found["cosine"][0][1] == found["cosine"][1][0] == pair["cosine"]
+    report = json.loads(run(*said, "json", "--top", "100").out)
+    assert report["sentences"] == ["a dog", "a cat"]
+    (pair,) = report["pairs"]
+    assert report["cosine"][0][1] == report["cosine"][1][0] == pair["cosine"]
     assert sum(each["share"] for each in pair["tokens"]) == pytest.approx(pair["cosine"], abs=1e-12)
     assert {each["token"] for each in pair["tokens"]} == {"a", "dog", "(bias)"}
     rows = list(csv.DictReader(io.StringIO(run(*said, "csv", "--top", "3").out)))
@@ -54,8 +54,8 @@ def test_json_and_csv_have_the_same_numbers(run: Run, folder: Path) -> None:
 
 
 def test_a_sentence_beside_itself_is_alike(run: Run, folder: Path) -> None:
-    found = json.loads(run("similar", "a dog", "a dog", *model(folder), "--format", "json").out)
-    assert found["cosine"][0][1] == pytest.approx(1.0, abs=1e-12)
+    report = json.loads(run("similar", "a dog", "a dog", *model(folder), "--format", "json").out)
+    assert report["cosine"][0][1] == pytest.approx(1.0, abs=1e-12)
 
 
 def test_a_model_without_vectors_and_options_that_say_other_sentences_are_refused(run: Run, folder: Path) -> None:

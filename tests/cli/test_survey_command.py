@@ -64,10 +64,10 @@ def test_layers_top_and_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch
     arguments = ("--model", "story", "--measure", "first", "--measure", "itself", "--layers", "0,2", "--top", "1")
     ended = run("survey", "-", *arguments, "--out", "heads.json")
     assert ended.code == 0, ended.err
-    found = read_results(Path("heads.json"))
-    assert {row.layer for row in found.rows} == {0, 2}
-    assert {row.measure for row in found.rows} == {"first", "itself"}
-    assert {(example.rank, example.file, example.text) for example in found.examples} == {
+    results = read_results(Path("heads.json"))
+    assert {row.layer for row in results.rows} == {0, 2}
+    assert {row.measure for row in results.rows} == {"first", "itself"}
+    assert {(example.rank, example.file, example.text) for example in results.examples} == {
         (1, "-", "The fox found a fox")
     }
 

@@ -123,8 +123,8 @@ def test_the_explorer_begins_with_what_was_given() -> None:
     session = open_session(options, "the waves", None, decoder_text="the shore")
     assert session.trace["decoder.tokens"].tolist() == [0, 1, 6]
     cut = ModelOptions("encoder-decoder", sizes={"max_length": 3}, cut=True)
-    found = open_session(cut, "the waves", None, decoder_text="the waves crashed")
-    assert found.trace["decoder.tokens"].tolist() == [0, 1, 2]
+    opened = open_session(cut, "the waves", None, decoder_text="the waves crashed")
+    assert opened.trace["decoder.tokens"].tolist() == [0, 1, 2]
     assert open_session(options, None, (2, 3), decoder_ids=(4,)).trace["decoder.tokens"].tolist() == [4]
 
 

@@ -47,9 +47,9 @@ def test_tokens_gives_ids_places_unknown_words_and_the_text_back(run: Run) -> No
 
 
 def test_tokens_as_json_are_ids_tokens_and_places_in_characters(run: Run) -> None:
-    found = json.loads(run("vocab", "tokens", "Thé zebra!", "--format", "json").out)
-    assert list(found) == ["tokens"]
-    assert found["tokens"][1:] == [
+    report = json.loads(run("vocab", "tokens", "Thé zebra!", "--format", "json").out)
+    assert list(report) == ["tokens"]
+    assert report["tokens"][1:] == [
         {"id": 0, "token": "[UNK]", "start": 4, "end": 9},
         {"id": 7, "token": "!", "start": 9, "end": 10},
     ]

@@ -86,9 +86,9 @@ class Explorer:
     @property
     def place(self) -> tuple[int, int]:
         """How far one is, as the screen says it: `step 3 of 25`, or `3/25`."""
-        found = re.search(r"step (\d+) of (\d+)|(\d+)/(\d+) *$", self.text, re.MULTILINE)
-        assert found, self.text
-        numbers = [int(group) for group in found.groups() if group is not None]
+        match = re.search(r"step (\d+) of (\d+)|(\d+)/(\d+) *$", self.text, re.MULTILINE)
+        assert match, self.text
+        numbers = [int(group) for group in match.groups() if group is not None]
         return numbers[0], numbers[1]
 
     @property

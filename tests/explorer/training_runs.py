@@ -42,15 +42,15 @@ def trained(folder: Path, task: str = "pairs", made: int | None = None, **more: 
 
 
 def training_of(explorer: Explorer) -> Training:
-    found = explorer.app.background.job
-    assert found is not None
-    return found
+    job = explorer.app.background.job
+    assert job is not None
+    return job
 
 
 def screen_of(explorer: Explorer) -> TrainScreen:
-    found = explorer.app.screen
-    assert isinstance(found, TrainScreen), found
-    return found
+    screen = explorer.app.screen
+    assert isinstance(screen, TrainScreen), screen
+    return screen
 
 
 @asynccontextmanager

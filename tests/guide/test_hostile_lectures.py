@@ -47,14 +47,14 @@ def test_broken_lectures(tmp_path, count):
 
     def check(data: bytes) -> None:
         path.write_bytes(data)
-        found = read_or_refused(lambda: read_lecture(path), path)
-        if found is None:
+        told = read_or_refused(lambda: read_lecture(path), path)
+        if told is None:
             return
-        assert all(stop.title and stop.text and stop.step for stop in found.stops)
-        assert "\n" not in found.question
-        assert with_stop(path, NEW) == len(found.stops) + 1
+        assert all(stop.title and stop.text and stop.step for stop in told.stops)
+        assert "\n" not in told.question
+        assert with_stop(path, NEW) == len(told.stops) + 1
         again = read_lecture(path)
-        assert again.stops[:-1] == found.stops
+        assert again.stops[:-1] == told.stops
         assert (again.stops[-1].title, again.stops[-1].text) == (NEW.title, NEW.text)
 
     hold(min(count, 1000), check, data=st.one_of(other_values(), damaged(WHOLE.encode())))

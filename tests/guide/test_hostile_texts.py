@@ -23,9 +23,9 @@ def translated(tmp_path, monkeypatch):
 
 def forget() -> None:
     """Texts are kept once they are read."""
-    for found in vars(texts).values():
-        if hasattr(found, "cache_clear"):
-            found.cache_clear()
+    for member in vars(texts).values():
+        if hasattr(member, "cache_clear"):
+            member.cache_clear()
 
 
 @COUNTS
@@ -56,8 +56,8 @@ def test_broken_facts_of_a_trained_model(tmp_path, monkeypatch, count):
     def check(data: bytes) -> None:
         trained.about.cache_clear()
         path.write_bytes(data)
-        found = read_or_refused(lambda: trained.about("copy"), path)
-        assert found is None or isinstance(found, dict)
+        facts = read_or_refused(lambda: trained.about("copy"), path)
+        assert facts is None or isinstance(facts, dict)
 
     hold(count, check, data=damaged(whole))
     trained.about.cache_clear()

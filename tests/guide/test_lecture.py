@@ -24,10 +24,10 @@ def test_a_file_has_the_format_of_the_tours(tmp_path):
     path = written(
         tmp_path, f'[about]\nquestion = "Why?"\n[first]\n{GOOD}head = 2\nnotes = "Ask first."\n[next]\n{GOOD}'
     )
-    found = read_lecture(path)
-    assert found.question == "Why?"
-    assert [stop.name for stop in found.stops] == ["first", "next"]
-    assert found.stops[0] == Stop("first", "Softmax", "Every row sums to 1.", "*.weights", head=2, notes="Ask first.")
+    told = read_lecture(path)
+    assert told.question == "Why?"
+    assert [stop.name for stop in told.stops] == ["first", "next"]
+    assert told.stops[0] == Stop("first", "Softmax", "Every row sums to 1.", "*.weights", head=2, notes="Ask first.")
 
 
 def test_all_fields_of_a_stop_can_be_written():
@@ -35,9 +35,9 @@ def test_all_fields_of_a_stop_can_be_written():
 
 
 def test_a_name_gives_a_tour_of_the_program():
-    found = lecture("question")
-    assert found.stops == tour("question")
-    assert found.path is None
+    told = lecture("question")
+    assert told.stops == tour("question")
+    assert told.path is None
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_stops_are_appended_and_read_again(tmp_path):
     stop = Stop("Attention weights", "Softmax", 'It "sums"\\ to 1: \x7f é 😀', "a.b", 2, 0, 8, "the map", notes="n")
     assert with_stop(path, stop, "Why?") == 1
     assert with_stop(path, stop) == 2
-    found = read_lecture(path)
-    assert found.question == "Why?"
-    assert [each.name for each in found.stops] == ["attention-weights", "attention-weights-2"]
-    assert [getattr(found.stops[1], name) for name in module.ORDER] == [getattr(stop, name) for name in module.ORDER]
+    told = read_lecture(path)
+    assert told.question == "Why?"
+    assert [each.name for each in told.stops] == ["attention-weights", "attention-weights-2"]
+    assert [getattr(told.stops[1], name) for name in module.ORDER] == [getattr(stop, name) for name in module.ORDER]
 
 
 def test_what_was_in_the_file_stays_as_it_was_written(tmp_path):

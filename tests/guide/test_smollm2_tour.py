@@ -43,8 +43,8 @@ def words(stop: Stop) -> list[str]:
     return [token.text.removeprefix("Ġ") for token in model().encode(stop.sentence or "").tokens]
 
 
-def share(found: Trace, stop: Stop) -> float:
-    return float(found["output.probabilities"][stop.row, stop.column])
+def share(traced: Trace, stop: Stop) -> float:
+    return float(traced["output.probabilities"][stop.row, stop.column])
 
 
 def without(stop: Stop, *targets: str) -> Trace:
@@ -77,10 +77,10 @@ def test_the_likeliest_words_are_those():
 
 
 def test_the_word_is_known_after_the_last_layer_alone():
-    found, lens = trace(FRANCE.sentence), lens_of(trace(FRANCE.sentence).program)
+    traced, lens = trace(FRANCE.sentence), lens_of(trace(FRANCE.sentence).program)
     shares = {}
     for depth in lens.depths:
-        logits = np.asarray(lens.logits(found, depth, range(4, 5)), np.float64).reshape(-1)
+        logits = np.asarray(lens.logits(traced, depth, range(4, 5)), np.float64).reshape(-1)
         spread = np.exp(logits - logits.max())
         shares[depth.layer] = spread / spread.sum()
     assert [layer for layer, each in shares.items() if each.argmax() == FRANCE.column] == [29]
@@ -90,10 +90,10 @@ def test_the_word_is_known_after_the_last_layer_alone():
 
 
 def test_no_other_head_looks_at_the_country_as_much():
-    found = trace(FRANCE.sentence)
+    traced = trace(FRANCE.sentence)
     assert words(FRANCE)[3] == "France"
     looks = {
-        (each.layer, head): found[each.name][head, 4, 3] for each in attentions(found.program) for head in range(9)
+        (each.layer, head): traced[each.name][head, 4, 3] for each in attentions(traced.program) for head in range(9)
     }
     assert len(looks) == 270
     assert max(looks, key=looks.__getitem__) == (23, 4)
@@ -102,15 +102,15 @@ def test_no_other_head_looks_at_the_country_as_much():
 def test_without_that_head_the_answer_falls():
     stop = STOPS["without_country"]
     assert numbers("without_country") == [
-        f"{share(found, stop):.2f}" for found in (trace(stop.sentence), without(stop, *stop.ablate))
+        f"{share(traced, stop):.2f}" for traced in (trace(stop.sentence), without(stop, *stop.ablate))
     ]
 
 
 def test_most_heads_give_the_first_token_more_than_all_others():
-    found = trace(FRANCE.sentence)
-    sinks = np.array([found[each.name][:, 1:, 0].mean(axis=-1) for each in attentions(found.program)])
+    traced = trace(FRANCE.sentence)
+    sinks = np.array([traced[each.name][:, 1:, 0].mean(axis=-1) for each in attentions(traced.program)])
     assert (sinks > 0.5).mean() > 0.8
-    assert (found["decoder.18.self_attention.weights"][8, :, 0] > 0.99).all()
+    assert (traced["decoder.18.self_attention.weights"][8, :, 0] > 0.99).all()
 
 
 def test_what_the_sink_holds_is_short():
@@ -135,7 +135,7 @@ def test_the_row_above_looks_at_what_came_after_its_word():
 def test_without_the_induction_heads_the_word_is_forgotten():
     stop = STOPS["without_induction"]
     left = without(stop, *stop.ablate)
-    assert numbers("without_induction") == [f"{share(found, stop):.2f}" for found in (trace(stop.sentence), left)]
+    assert numbers("without_induction") == [f"{share(traced, stop):.2f}" for traced in (trace(stop.sentence), left)]
     assert left["output.probabilities"][10].argmax() != stop.column
     one = without(stop, "head:decoder.17.self_attention:4")
     assert one["output.probabilities"][10].argmax() == stop.column

@@ -32,8 +32,8 @@ def trace(name: str, sentence: str | None, target: str | None = None) -> Trace:
     return model(name).trace(sentence, **({} if target is None else {"decoder_text": target}))
 
 
-def cell(stop: Stop, found: Trace) -> Any:
-    values = found[stop.step]
+def cell(stop: Stop, traced: Trace) -> Any:
+    values = traced[stop.step]
     index = (*((stop.head or 0,) if values.ndim == 3 else ()), stop.row, stop.column)
     return values[index[-values.ndim :]]
 
@@ -42,23 +42,23 @@ def named(text: str) -> list[str]:
     return NUMBER.findall(text)
 
 
-def ablated(found: Trace, *targets: str) -> Trace:
-    return found.edited(tuple(edit for name in targets for edit in parse(name).edits(found.program)))
+def ablated(traced: Trace, *targets: str) -> Trace:
+    return traced.edited(tuple(edit for name in targets for edit in parse(name).edits(traced.program)))
 
 
-def answer(found: Trace) -> str:
+def answer(traced: Trace) -> str:
     """What `question` says."""
-    return model("question").word(int(found["output.probabilities"][0].argmax()))
+    return model("question").word(int(traced["output.probabilities"][0].argmax()))
 
 
 @pytest.mark.parametrize(("name", "stop"), STOPS, ids=map("-".join, STOPS))
 def test_a_stop_leads_to_a_cell_and_its_first_number_is_that_cell(name: str, stop: str) -> None:
     at = STOPS[name, stop]
-    found = trace(name, at.sentence, at.target)
-    assert at.step in {"vocabulary", "text", *(step.name for step in found.program.steps)}
+    traced = trace(name, at.sentence, at.target)
+    assert at.step in {"vocabulary", "text", *(step.name for step in traced.program.steps)}
     numbers = [] if stop in ("model", "heads", "product", "added") else named(at.text)
     if numbers:
-        assert f"{cell(at, found):.2f}" == numbers[0]
+        assert f"{cell(at, traced):.2f}" == numbers[0]
 
 
 @pytest.mark.parametrize("name", trained_models())
@@ -92,11 +92,11 @@ def test_the_answer_is_in_the_column_of_the_word() -> None:
 
 def test_without_both_heads_the_mark_is_lost_and_with_one_it_is_not() -> None:
     stop = STOPS["question", "only_mark"]
-    found = trace("question", stop.sentence)
+    traced = trace("question", stop.sentence)
     heads = [f"head:encoder.0.self_attention:{head}" for head in (2, 3)]
-    assert [answer(ablated(found, head)) for head in heads] == ["question", "question"]
-    assert answer(ablated(found, *heads)) == "statement"
-    assert named(stop.text)[1] == f"{found[stop.step][3, 0, stop.column]:.2f}"
+    assert [answer(ablated(traced, head)) for head in heads] == ["question", "question"]
+    assert answer(ablated(traced, *heads)) == "statement"
+    assert named(stop.text)[1] == f"{traced[stop.step][3, 0, stop.column]:.2f}"
 
 
 def test_most_rows_look_at_the_mark() -> None:
@@ -127,61 +127,61 @@ def two_places(value: float) -> str:
 
 
 def test_the_story_names_the_ids_of_its_words() -> None:
-    stop, found = told("ids")
-    assert re.findall(r"\d+", stop.text) == [str(found["tokens"][0]), str(found["tokens"][8])]
+    stop, traced = told("ids")
+    assert re.findall(r"\d+", stop.text) == [str(traced["tokens"][0]), str(traced["tokens"][8])]
 
 
 def test_the_products_of_query_and_key_add_up_to_the_score() -> None:
-    stop, found = told("product")
+    stop, traced = told("product")
     attention = "encoder.0.self_attention"
-    terms = found[f"{attention}.query"][2, 0] * found[f"{attention}.key"][2, 8]
+    terms = traced[f"{attention}.query"][2, 0] * traced[f"{attention}.key"][2, 8]
     written = " + ".join(map(two_places, terms))
-    scores = found[f"{attention}.scores"][2, 0]
+    scores = traced[f"{attention}.scores"][2, 0]
     assert f"{written} = {scores[8]:.2f}" in stop.text
     assert f"reach {np.delete(scores, 8).max():.2f} at most" in stop.text
 
 
 def test_the_story_divides_by_the_root_of_the_width() -> None:
-    stop, found = told("scaled")
-    score = found["encoder.0.self_attention.scores"][2, 0, 8]
+    stop, traced = told("scaled")
+    score = traced["encoder.0.self_attention.scores"][2, 0, 8]
     assert f"e^{score:.2f}" in stop.text
     assert f"it is {score / 8**0.5:.2f}" in stop.text
 
 
 def test_the_softmax_of_the_story_is_the_share_of_the_mark() -> None:
-    stop, found = told("softmax")
-    scaled = found["encoder.0.self_attention.scaled"][2, 0].astype(np.float64)
+    stop, traced = told("softmax")
+    scaled = traced["encoder.0.self_attention.scaled"][2, 0].astype(np.float64)
     total = np.exp(scaled - scaled.max()).sum()
     assert f"1 ÷ {total:.4f} = {1 / total:.4f}".replace("= 0.", "= .") in stop.text
 
 
 def test_the_story_follows_one_value_from_head_to_stream() -> None:
     attention = "encoder.0.self_attention"
-    stop, found = told("values")
-    assert f"times {found[f'{attention}.value'][2, 8, 1]:.2f}" in stop.text
+    stop, traced = told("values")
+    assert f"times {traced[f'{attention}.value'][2, 8, 1]:.2f}" in stop.text
     joined, _ = told("joined")
-    assert cell(joined, found) == cell(stop, found)
+    assert cell(joined, traced) == cell(stop, traced)
     added, _ = told("added")
     before, by, after = (
-        found[name][0, 0] for name in ("embedding.output", f"{attention}.output", f"{attention}.residual")
+        traced[name][0, 0] for name in ("embedding.output", f"{attention}.output", f"{attention}.residual")
     )
     assert f"from {before:.2f} by {by:.2f} to {after:.2f}" in added.text
 
 
 def test_the_story_counts_what_relu_lets_through() -> None:
-    stop, found = told("feed_forward")
-    active = found[stop.step][0]
+    stop, traced = told("feed_forward")
+    active = traced[stop.step][0]
     assert f"{(active > 0).sum()} of {active.size} numbers" in stop.text
     assert stop.column == active.argmax()
 
 
 def test_the_story_ends_with_the_logits_and_the_answer() -> None:
-    stop, found = told("decided")
+    stop, traced = told("decided")
     words = {model("question").word(i): i for i in range(model("question").config.vocab_size)}
-    logits = found["output.logits"][0]
+    logits = traced["output.logits"][0]
     said = [two_places(float(logits[words[word]])) for word in ("question", "statement")]
     assert f"{said[0]} for question, {said[1]} for statement" in stop.text
-    assert f"{found['output.probabilities'][0, words['question']]:.4f}".lstrip("0") in stop.text
+    assert f"{traced['output.probabilities'][0, words['question']]:.4f}".lstrip("0") in stop.text
 
 
 # Dates
@@ -198,9 +198,9 @@ def test_the_target_of_a_stop_is_what_the_model_would_write(stop: str) -> None:
     ("sentence", "written"), [("May 3, 21", "2021"), ("May 3, 81", "1981"), ("July 30, 49", "2049")]
 )
 def test_the_first_digit_of_a_short_year_is_looked_at_for_the_century(sentence: str, written: str) -> None:
-    found = trace("dates", sentence, f"{written}-05-03")
-    assert found[STOPS["dates", "century"].step][3, 0].argmax() == len(sentence) - 2
-    first = found["output.probabilities"][:2].argmax(axis=1).tolist()
+    traced = trace("dates", sentence, f"{written}-05-03")
+    assert traced[STOPS["dates", "century"].step][3, 0].argmax() == len(sentence) - 2
+    first = traced["output.probabilities"][:2].argmax(axis=1).tolist()
     assert "".join(map(model("dates").word, first)) == written[:2]
 
 
@@ -216,16 +216,16 @@ def test_digits_of_the_day_are_found_as_those_of_the_year() -> None:
 
 def scores(of: Model, sentence: str | None) -> dict[str, tuple[float, ...]]:
     """The induction scores of the heads of every layer."""
-    found = of.trace(sentence)
-    layers = head_measures(found, attentions(found.program), Reader(of.vocabulary))
+    traced = of.trace(sentence)
+    layers = head_measures(traced, attentions(traced.program), Reader(of.vocabulary))
     return {layer.attention.name: layer.values["induction"] for layer in layers}
 
 
 def test_the_induction_score_is_what_the_measure_gives() -> None:
     stop = STOPS["copy", "score"]
-    found = scores(model("copy"), stop.sentence)[stop.step]
-    assert named(stop.text)[1] == f"{found[stop.head or 0]:.2f}"
-    assert [head for head, score in enumerate(found) if score > 0.6] == [0, 1, 3]
+    by_head = scores(model("copy"), stop.sentence)[stop.step]
+    assert named(stop.text)[1] == f"{by_head[stop.head or 0]:.2f}"
+    assert [head for head, score in enumerate(by_head) if score > 0.6] == [0, 1, 3]
 
 
 def test_an_untrained_model_has_no_induction_head() -> None:
@@ -236,8 +236,8 @@ def test_an_untrained_model_has_no_induction_head() -> None:
 
 def test_without_layer_0_the_induction_head_finds_nothing() -> None:
     stop = STOPS["copy", "two_layers"]
-    found = trace("copy", stop.sentence)
-    without = ablated(found, *(f"head:decoder.0.self_attention:{head}" for head in range(4)))
+    traced = trace("copy", stop.sentence)
+    without = ablated(traced, *(f"head:decoder.0.self_attention:{head}" for head in range(4)))
     assert named(stop.text)[1] == f"{cell(stop, without):.2f}"
 
 
@@ -269,10 +269,10 @@ def story(stop: str) -> tuple[Stop, Trace, dict[str, int]]:
 
 
 def test_the_names_of_girls_share_nearly_all_after_a_girl_called() -> None:
-    at, found, ids = story("girl")
+    at, traced, ids = story("girl")
     girls = [ids[f"Ġ{name}"] for name in ("Mira", "Anna", "Lila", "Nora", "Ida")]
     assert at.column in girls
-    assert found["output.probabilities"][at.row, girls].sum() > 0.95
+    assert traced["output.probabilities"][at.row, girls].sum() > 0.95
 
 
 @pytest.mark.parametrize(
@@ -282,22 +282,22 @@ def test_the_names_of_girls_share_nearly_all_after_a_girl_called() -> None:
 def test_without_its_head_a_word_is_forgotten_and_without_another_it_is_not(
     stop: str, row: int, word: str, most: float
 ) -> None:
-    at, found, ids = story(stop)
+    at, traced, ids = story(stop)
     attention = at.step.removesuffix(".weights")
-    shares = [ablated(found, f"head:{attention}:{head}")["output.probabilities"][row, ids[word]] for head in range(4)]
+    shares = [ablated(traced, f"head:{attention}:{head}")["output.probabilities"][row, ids[word]] for head in range(4)]
     assert shares[at.head or 0] < most
-    assert found["output.probabilities"][row, ids[word]] > 0.95
+    assert traced["output.probabilities"][row, ids[word]] > 0.95
 
 
 def test_the_stop_without_the_head_names_the_word_that_is_forgotten() -> None:
-    at, found, ids = story("without")
+    at, traced, ids = story("without")
     assert at.column == ids["ĠMira"]
     others = [f"head:decoder.{layer}.self_attention:{head}" for layer in range(3) for head in range(4)]
-    likely = {name: ablated(found, name)["output.probabilities"][at.row, at.column] for name in others}
+    likely = {name: ablated(traced, name)["output.probabilities"][at.row, at.column] for name in others}
     assert [name for name, share in likely.items() if share < 0.5] == ["head:decoder.2.self_attention:0"]
 
 
 def test_another_friend_helps_in_another_story() -> None:
     at = STOPS["story", "friend"]
-    found = trace("story", (at.sentence or "").replace("dog", "crow"))
-    assert model("story").word(int(found["output.probabilities"][-1].argmax())) == "Ġcrow"
+    traced = trace("story", (at.sentence or "").replace("dog", "crow"))
+    assert model("story").word(int(traced["output.probabilities"][-1].argmax())) == "Ġcrow"

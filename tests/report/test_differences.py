@@ -11,8 +11,8 @@ INF, NAN = math.inf, math.nan
 
 
 def _compare(first: list[float], second: list[float], tolerance: float = 1e-5) -> tuple[bool, float]:
-    found = compare("x", np.array(first), np.array(second), tolerance)
-    return found.beyond, found.largest
+    difference = compare("x", np.array(first), np.array(second), tolerance)
+    return difference.beyond, difference.largest
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_the_cell_with_the_largest_difference_is_found() -> None:
     first = np.zeros((2, 3))
     second = first.copy()
     second[1, 2] = 5.0
-    found = compare("x", first, second, 1e-5)
-    assert (found.index, found.values, found.relative) == ((1, 2), (0.0, 5.0), 1.0)
+    difference = compare("x", first, second, 1e-5)
+    assert (difference.index, difference.values, difference.relative) == ((1, 2), (0.0, 5.0), 1.0)
 
 
 def test_a_batch_axis_of_one_is_left_out() -> None:
@@ -58,9 +58,9 @@ def test_a_batch_axis_of_one_is_left_out() -> None:
 
 def test_float32_is_compared_with_float64() -> None:
     exact = np.array([0.1])
-    found = compare("x", exact.astype(np.float32), exact, 1e-5)
-    assert 0 < found.largest < 1e-8
-    assert not found.beyond
+    difference = compare("x", exact.astype(np.float32), exact, 1e-5)
+    assert 0 < difference.largest < 1e-8
+    assert not difference.beyond
 
 
 def test_blocks_are_compared_as_the_whole() -> None:
@@ -70,6 +70,6 @@ def test_blocks_are_compared_as_the_whole() -> None:
     regions = [(range(i, i + 1), range(j, min(j + 2, 5)), range(4)) for i in range(3) for j in range(0, 5, 2)]
     parts = [tuple(slice(axis.start, axis.stop) for axis in region) for region in regions]
     blocks = [(region, first[part], second[part]) for region, part in zip(regions, parts, strict=True)]
-    found, whole = compare_blocks("x", (3, 5, 4), blocks, 1e-5), compare("x", first, second, 1e-5)
-    assert found == whole
+    in_blocks, whole = compare_blocks("x", (3, 5, 4), blocks, 1e-5), compare("x", first, second, 1e-5)
+    assert in_blocks == whole
     assert compare_blocks("x", (3, 5, 4), [(r, a, a) for r, a, _ in blocks], 0.0).largest == 0.0

@@ -83,28 +83,28 @@ def test_token_ids_have_no_chart(trace: Trace) -> None:
 
 
 def test_a_histogram_counts_every_visible_cell_and_notes_the_statistics(trace: Trace) -> None:
-    found = value_histogram(view_of(trace, f"{ATTENTION}.masked", LABELS, head=1))
-    assert sum(found.counts) == 10
-    assert len(found.edges) == len(found.counts) + 1
-    assert found.title == f"Values · {ATTENTION}.masked · head 1"
-    assert found.note.startswith("10 values · mean ")
-    assert found.note.endswith("· 6 masked")
+    histogram = value_histogram(view_of(trace, f"{ATTENTION}.masked", LABELS, head=1))
+    assert sum(histogram.counts) == 10
+    assert len(histogram.edges) == len(histogram.counts) + 1
+    assert histogram.title == f"Values · {ATTENTION}.masked · head 1"
+    assert histogram.note.startswith("10 values · mean ")
+    assert histogram.note.endswith("· 6 masked")
 
 
 def test_the_note_holds_the_statistics() -> None:
-    found = histogram_of(np.array([0.0, 2.0, 4.0, 6.0]), "x")
-    assert found.note == "4 values · mean 3 · deviation 2.236 · from 0 to 6 · norm 7.483 · 25.0% zeros"
+    histogram = histogram_of(np.array([0.0, 2.0, 4.0, 6.0]), "x")
+    assert histogram.note == "4 values · mean 3 · deviation 2.236 · from 0 to 6 · norm 7.483 · 25.0% zeros"
     assert histogram_of(np.full(3, -np.inf), "x").note == "no values · 3 masked"
 
 
 def test_a_huge_matrix_is_read_in_evenly_spaced_rows() -> None:
     view, read = large(10_000, 4_096)
-    found = value_histogram(view)
-    assert sum(read) == sum(found.counts) <= CELLS
+    histogram = value_histogram(view)
+    assert sum(read) == sum(histogram.counts) <= CELLS
     assert max(read) == 4_096
-    assert found.note.endswith("1,024 of 10,000 rows, evenly spaced")
-    assert found.edges[0] == 0.0
-    assert found.edges[-1] > 9_980
+    assert histogram.note.endswith("1,024 of 10,000 rows, evenly spaced")
+    assert histogram.edges[0] == 0.0
+    assert histogram.edges[-1] > 9_980
 
 
 def test_a_row_of_a_huge_matrix_reads_only_what_is_shown() -> None:
@@ -116,16 +116,16 @@ def test_a_row_of_a_huge_matrix_reads_only_what_is_shown() -> None:
 def test_waves_go_through_the_encoding_of_every_position() -> None:
     model = Model.load("encoder", device="cpu", dtype="float64")
     encoding = model.trace(ids=[1, 2, 3, 4, 5])["embedding.positions"]
-    found = encoding_waves(Sinusoid(8), 5, (0, 3))
-    assert [series.label for series in found.series] == ["sin 0", "cos 3"]
-    for series, dimension in zip(found.series, (0, 3), strict=True):
+    waves = encoding_waves(Sinusoid(8), 5, (0, 3))
+    assert [series.label for series in waves.series] == ["sin 0", "cos 3"]
+    for series, dimension in zip(waves.series, (0, 3), strict=True):
         points = dict(zip(series.x, series.y, strict=True))
         assert (min(points), max(points)) == (0.0, 50.0)
         assert [points[position] for position in range(5)] == pytest.approx(encoding[:, dimension])
         assert points[0.5] == pytest.approx(
             (math.sin if dimension == 0 else math.cos)(0.5 / (1 if not dimension else 10))
         )
-    assert found.x_label == "position (the sentence: 0 to 4)"
+    assert waves.x_label == "position (the sentence: 0 to 4)"
 
 
 def test_waves_of_a_long_sentence_are_drawn_around_the_cursor() -> None:
@@ -137,46 +137,46 @@ def test_waves_of_a_long_sentence_are_drawn_around_the_cursor() -> None:
 
 @pytest.mark.parametrize(("width", "column"), [(8, 5), (512, 511), (1, 0), (7, 6), (2, 1)])
 def test_the_waves_hold_the_pair_of_the_cursor(width: int, column: int) -> None:
-    found = wave_dimensions(Sinusoid(width), column)
-    assert column in found
-    assert all(0 <= dimension < width for dimension in found)
-    assert list(found) == sorted(set(found))
-    assert len(found) <= 5
-    assert column - column % 2 in found
+    dimensions = wave_dimensions(Sinusoid(width), column)
+    assert column in dimensions
+    assert all(0 <= dimension < width for dimension in dimensions)
+    assert list(dimensions) == sorted(set(dimensions))
+    assert len(dimensions) <= 5
+    assert column - column % 2 in dimensions
 
 
 def test_the_cursor_is_marked_on_the_waves_with_the_value_of_the_trace(trace: Trace) -> None:
     edited = trace.edited([Edit("embedding.positions", (1, 4), 0.25)])
     view = view_of(edited, "embedding.positions", LABELS)
-    found = chart("waves", edited, view, Place(0, 1, 4))
-    assert isinstance(found, LineChart)
-    assert (found.series[-1].label, found.series[-1].x, found.series[-1].y) == ("token waves @1: 0.25", (1.0,), (0.25,))
+    waves = chart("waves", edited, view, Place(0, 1, 4))
+    assert isinstance(waves, LineChart)
+    assert (waves.series[-1].label, waves.series[-1].x, waves.series[-1].y) == ("token waves @1: 0.25", (1.0,), (0.25,))
 
 
 def test_entropy_has_a_bar_for_every_head(trace: Trace) -> None:
-    found = entropy_bars(trace, f"{ATTENTION}.weights", head=3)
-    assert found.labels == tuple("01234567")
-    assert found.marked == 3
-    assert all(0.0 < value <= 2.0 for value in found.values)
-    assert "in bits, at most 2 (4 keys)" in found.title
-    assert found.title.endswith("mean over 2 of 4 queries that see 3 keys or more")
+    bars = entropy_bars(trace, f"{ATTENTION}.weights", head=3)
+    assert bars.labels == tuple("01234567")
+    assert bars.marked == 3
+    assert all(0.0 < value <= 2.0 for value in bars.values)
+    assert "in bits, at most 2 (4 keys)" in bars.title
+    assert bars.title.endswith("mean over 2 of 4 queries that see 3 keys or more")
 
 
 def test_relative_entropy_lies_between_none_and_all(trace: Trace) -> None:
-    found = entropy_bars(trace, f"{ATTENTION}.weights", relative=True)
-    assert all(0.0 < value <= 1.0 for value in found.values)
-    assert found.title.startswith("Relative entropy of every head, 0 to 1")
+    bars = entropy_bars(trace, f"{ATTENTION}.weights", relative=True)
+    assert all(0.0 < value <= 1.0 for value in bars.values)
+    assert bars.title.startswith("Relative entropy of every head, 0 to 1")
 
 
 def test_norms_are_a_line_with_the_step_marked(trace: Trace) -> None:
-    found = residual_norm_line(trace, "decoder.0.output")
-    line, mark = found.series
+    norms = residual_norm_line(trace, "decoder.0.output")
+    line, mark = norms.series
     step = trace.program.aliases["decoder.0.output"]
     assert line.label == "decoder"
     assert line.x == tuple(map(float, range(5)))
     assert (mark.x, mark.y) == ((4.0,), (line.y[4],))
     assert mark.label.startswith(f"4 {step}: ")
-    assert found.x_label == f"step of the stream, embedding.output to {step}"
+    assert norms.x_label == f"step of the stream, embedding.output to {step}"
 
 
 @pytest.mark.parametrize(
@@ -213,31 +213,31 @@ def test_every_offered_chart_can_be_made_from_the_last_cell(where: str) -> None:
         head = axes[0].size - 1 if len(axes) == 3 else 0
         view = view_of(trace, name, LABELS, head=head)
         for kind in charts_for(trace.program, name):
-            found = chart(kind, trace, view, Place(head, view.rows.size - 1, view.columns.size - 1))
-            assert found.title
-            check(found)
+            drawn = chart(kind, trace, view, Place(head, view.rows.size - 1, view.columns.size - 1))
+            assert drawn.title
+            check(drawn)
 
 
-def check(found: BarChart | Histogram | LineChart) -> None:
+def check(drawn: BarChart | Histogram | LineChart) -> None:
     """The parts of a chart fit each other."""
-    if isinstance(found, BarChart):
-        assert len(found.labels) == len(found.values) > 0
-        of_words = found.title.startswith("Nearest words")
-        assert of_words == (found.marked is None)
-        assert of_words or 0 <= (found.marked or 0) < len(found.values)
-    elif isinstance(found, Histogram):
-        assert len(found.edges) == len(found.counts) + 1
+    if isinstance(drawn, BarChart):
+        assert len(drawn.labels) == len(drawn.values) > 0
+        of_words = drawn.title.startswith("Nearest words")
+        assert of_words == (drawn.marked is None)
+        assert of_words or 0 <= (drawn.marked or 0) < len(drawn.values)
+    elif isinstance(drawn, Histogram):
+        assert len(drawn.edges) == len(drawn.counts) + 1
     else:
-        assert all(len(series.x) == len(series.y) > 0 for series in found.series)
-        assert found.x_label
-        assert found.y_label
+        assert all(len(series.x) == len(series.y) > 0 for series in drawn.series)
+        assert drawn.x_label
+        assert drawn.y_label
 
 
 def test_charts_hold_plain_numbers(trace: Trace) -> None:
     view = view_of(trace, f"{ATTENTION}.weights", LABELS)
     for kind in charts_for(trace.program, view.name):
-        found = dataclasses.asdict(chart(kind, trace, view, Place()))
-        numbers = [*found.get("values", ()), *found.get("edges", ()), *found.get("counts", ())]
+        held = dataclasses.asdict(chart(kind, trace, view, Place()))
+        numbers = [*held.get("values", ()), *held.get("edges", ()), *held.get("counts", ())]
         assert {type(number) for number in numbers} <= {int, float}
 
 
@@ -265,20 +265,20 @@ def test_curves_of_the_encoding_can_be_chosen(halves: bool) -> None:
 
 
 def test_products_of_sines_and_cosines_depend_on_the_distance_alone() -> None:
-    found = sinusoid_by_distance(Sinusoid(32), 9)
-    (curve,) = found.series
+    products = sinusoid_by_distance(Sinusoid(32), 9)
+    (curve,) = products.series
     rates = 10000.0 ** (-2 * np.arange(16) / 32)
     assert curve.y == pytest.approx([float(np.cos(distance * rates).sum()) for distance in curve.x])
     assert curve.x[-1] > 9
-    assert "the same for all pairs" in found.title
+    assert "the same for all pairs" in products.title
 
 
 def test_products_of_learned_positions_have_a_mean_and_ends() -> None:
     trace = Model.load("encoder", device="cpu", positions="learned").trace(ids=[1, 2, 3, 4])
-    found = chart("positions by distance", trace, view_of(trace, "embedding.positions", LABELS), Place())
-    assert isinstance(found, LineChart)
+    products = chart("positions by distance", trace, view_of(trace, "embedding.positions", LABELS), Place())
+    assert isinstance(products, LineChart)
     rows = np.asarray(trace["embedding.positions"], dtype=np.float64)
-    mean, least, most = found.series
+    mean, least, most = products.series
     assert mean.y[1] == pytest.approx(np.mean([rows[i] @ rows[i + 1] for i in range(3)]), rel=1e-5)
     assert least.y[1] <= mean.y[1] <= most.y[1]
 
@@ -299,13 +299,13 @@ def test_the_load_of_experts_is_a_chart_of_the_router_and_its_shares():
 
 def test_the_nearest_words_of_a_token_have_the_largest_cosines(trace: Trace) -> None:
     view = view_of(trace, "embedding.tokens", LABELS)
-    found = chart("nearest words", trace, view, Place(row=1), word=lambda token: f"w{token}")
-    assert isinstance(found, BarChart)
+    bars = chart("nearest words", trace, view, Place(row=1), word=lambda token: f"w{token}")
+    assert isinstance(bars, BarChart)
     table = np.asarray(trace["embedding.tokens.weight"], dtype=np.float64)
     units = table / np.linalg.norm(table, axis=1, keepdims=True)
     cosines = units @ units[2]
     cosines[2] = -np.inf
-    best = np.argsort(-cosines)[: len(found.labels)]
-    assert found.labels == tuple(f"w{token}" for token in best)
-    assert found.values == pytest.approx(cosines[best].tolist())
-    assert found.title.startswith("Nearest words of w2")
+    best = np.argsort(-cosines)[: len(bars.labels)]
+    assert bars.labels == tuple(f"w{token}" for token in best)
+    assert bars.values == pytest.approx(cosines[best].tolist())
+    assert bars.title.startswith("Nearest words of w2")

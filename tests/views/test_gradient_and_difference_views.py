@@ -13,11 +13,11 @@ VALUE, MASKED = "encoder.0.self_attention.value", "decoder.0.self_attention.mask
 
 def test_a_gradient_is_seen_as_its_step_head_by_head():
     trace = Model.load("encoder").trace("the waves crashed")
-    found = gradients(trace, [[1, 2, 3]]).values
+    values = gradients(trace, [[1, 2, 3]]).values
     for name, head in ((VALUE, 3), ("embedding.output", 0), ("encoder.0.feed_forward.hidden.weight", 0)):
         view = view_of(trace, name, Labels(), head=head)
-        seen = gradient_of(view, trace.program.axes(name), found[name])
-        whole = found[name][head] if found[name].ndim == 3 else found[name]
+        seen = gradient_of(view, trace.program.axes(name), values[name])
+        whole = values[name][head] if values[name].ndim == 3 else values[name]
         assert np.array_equal(seen.window(range(1, 3), range(1)), whole[1:3, :1])
         assert seen.title == f"∂loss/∂{name}"
         assert (seen.kind, seen.shape, seen.name) == ("diverging", view.shape, name)

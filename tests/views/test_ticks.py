@@ -33,20 +33,20 @@ def test_marks(low, high, most, whole, wanted):
 @given(ENDS, ENDS, st.integers(1, 40), st.booleans())
 def test_marks_are_few_round_even_and_hold_zero(one, other, most, whole):
     low, high = sorted((one, other))
-    found = ticks(low, high, most, whole=whole)
-    assert len(found) <= most
+    marks = ticks(low, high, most, whole=whole)
+    assert len(marks) <= most
     slack = 1e-6 * (high - low) + 1e-300
-    assert all(low - slack <= place <= high + slack for place in found)
+    assert all(low - slack <= place <= high + slack for place in marks)
     if whole:
-        assert all(place == round(place) for place in found)
-    if len(found) > 1:
-        steps = [b - a for a, b in pairwise(found)]
+        assert all(place == round(place) for place in marks)
+    if len(marks) > 1:
+        steps = [b - a for a, b in pairwise(marks)]
         assert steps == pytest.approx([steps[0]] * len(steps), rel=1e-6)
         digits = f"{steps[0]:.6e}".partition("e")[0].rstrip("0").rstrip(".")
         assert digits in ("1", "2", "5")
-        assert not low <= 0 <= high or 0.0 in found
-    texts = tick_texts(found)
-    assert len(set(texts)) == len(found)
+        assert not low <= 0 <= high or 0.0 in marks
+    texts = tick_texts(marks)
+    assert len(set(texts)) == len(marks)
 
 
 @pytest.mark.parametrize(

@@ -30,13 +30,13 @@ def test_every_step_of_the_layers_that_are_shown_is_in_one_box(family: str) -> N
     program = traced(family).program
     for layer in layers_of(program):
         stop = next(step.name for step in program.steps if step.layer == layer)
-        found = bands(program, stop)
-        steps = [step for band in found for step in band.steps]
+        shown = bands(program, stop)
+        steps = [step for band in shown for step in band.steps]
         assert len(steps) == len(set(steps))
         own = {step.name for step in program.steps if step.layer == layer}
         assert own <= set(steps)
         assert outside(program) <= set(steps)
-        assert box_of(found, stop) is not None
+        assert box_of(shown, stop) is not None
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -59,14 +59,14 @@ def test_what_is_shown_of_a_stack_is_one_layer_and_the_same_of_both() -> None:
 
 def test_the_bands_of_the_tutorials_encoder_are_those_of_the_paper() -> None:
     program = Model.load("question").trace("where did the old sailor hide the map ?").program
-    found = bands(program, "tokens")
-    assert [band.name for band in found] == [
+    shown = bands(program, "tokens")
+    assert [band.name for band in shown] == [
         "embedding",
         "encoder.0.self_attention",
         "encoder.0.feed_forward",
         "output",
     ]
-    assert [(box.sign, box.shown("")) for box in found[0].boxes] == [
+    assert [(box.sign, box.shown("")) for box in shown[0].boxes] == [
         ("", "tokens"),
         ("▸", "embedding.tokens"),
         ("+", "embedding.positions"),
@@ -78,15 +78,15 @@ def test_a_narrow_picture_keeps_the_entry_of_largest_magnitude_of_its_neighbours
     trace = Model.load("question").trace("where did the old sailor hide the map ?")
     name = "encoder.0.feed_forward.hidden"
     whole = trace[name]
-    found = sketch(trace, name, range(2, 6), 10)
-    assert found.rows == range(2, 6)
-    assert found.together == 13
-    assert found.values.shape == (4, 10)
+    narrow = sketch(trace, name, range(2, 6), 10)
+    assert narrow.rows == range(2, 6)
+    assert narrow.together == 13
+    assert narrow.values.shape == (4, 10)
     for row in range(4):
         for column in range(10):
             start, stop = 128 * column // 10, 128 * (column + 1) // 10
             cells = whole[2 + row, start:stop]
-            assert found.values[row, column] == cells[np.argmax(np.abs(cells))]
+            assert narrow.values[row, column] == cells[np.argmax(np.abs(cells))]
 
 
 def test_rows_outside_of_a_step_are_not_asked_for() -> None:

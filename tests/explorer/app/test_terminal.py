@@ -84,8 +84,8 @@ class Terminal:
     def process(self) -> int:
         """The explorer's process."""
         shell = self.tmux("display-message", "-p", "#{pane_pid}").strip()
-        found = subprocess.run(["pgrep", "-P", shell], capture_output=True, text=True, timeout=30, check=True)
-        return int(found.stdout.split()[0])
+        children = subprocess.run(["pgrep", "-P", shell], capture_output=True, text=True, timeout=30, check=True)
+        return int(children.stdout.split()[0])
 
 
 @pytest.fixture

@@ -182,10 +182,10 @@ async def test_a_resize_shows_both_or_one():
 async def test_a_cell_of_a_gradient_is_explained_and_its_terms_are_followed():
     async with exploring(WIDE) as explorer:
         await backward(explorer, "encoder.0.feed_forward.norm", 1, 1)
-        found = explorer.session.gradients.values["encoder.0.feed_forward.norm"][1, 1]
+        gradient = explorer.session.gradients.values["encoder.0.feed_forward.norm"][1, 1]
         assert "= ∂y Wᵀ" in explorer.text
         assert "a = ∂ output.logits" in explorer.text
-        assert f"{found:.6g}".replace("-", "−") in explorer.text
+        assert f"{gradient:.6g}".replace("-", "−") in explorer.text
         await explorer.press("5", "enter")
         assert explorer.stop == "output.logits"
         assert explorer.position.place.row == 1
@@ -210,8 +210,8 @@ async def test_a_weight_has_its_gradient_beside_it():
         name = "encoder.0.feed_forward.hidden.weight"
         assert explorer.stop == name
         assert "∂loss/∂weight" in explorer.text
-        found = explorer.session.gradients.values[name]
-        assert np.array_equal(explorer.scene.overlay.view.window(range(8), range(16)), found[:8, :16])
+        gradient = explorer.session.gradients.values[name]
+        assert np.array_equal(explorer.scene.overlay.view.window(range(8), range(16)), gradient[:8, :16])
         assert "a = hidden" not in explorer.text
         assert "xᵀ ∂y" in explorer.text
 
@@ -292,9 +292,9 @@ async def test_a_gradient_that_is_shown_alone_is_what_is_exported(tmp_path, monk
         await explorer.keys("x")
         assert explorer.focused_input.value == f"gradient.{WEIGHTS}.head0.csv"
         await explorer.answer("a.csv")
-        found = explorer.session.gradients.values[WEIGHTS][0]
+        gradient = explorer.session.gradients.values[WEIGHTS][0]
     rows = list(csv.reader((tmp_path / "a.csv").read_text().splitlines()))
-    assert np.allclose([[float(cell) for cell in row[1:]] for row in rows[1:]], found, rtol=1e-6)
+    assert np.allclose([[float(cell) for cell in row[1:]] for row in rows[1:]], gradient, rtol=1e-6)
 
 
 async def test_a_model_without_logits_has_no_way_back():
@@ -399,9 +399,9 @@ async def test_the_way_back_begins_at_the_metric_that_is_chosen():
         assert re.search(r"∂ +−1 +of logit of", explorer.text)
         explorer.parts.port.go(Position("decoder.1.self_attention.weights", Place(1, 3, 1)))
         await explorer.settled()
-        found = wanted.values["decoder.1.self_attention.weights"]
+        gradient = wanted.values["decoder.1.self_attention.weights"]
         np.testing.assert_allclose(
-            explorer.session.gradients.values["decoder.1.self_attention.weights"], found, atol=1e-6
+            explorer.session.gradients.values["decoder.1.self_attention.weights"], gradient, atol=1e-6
         )
         await explorer.press("u", "u")
         assert explorer.session.gradients.loss == loss

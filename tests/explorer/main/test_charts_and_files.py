@@ -86,8 +86,8 @@ async def test_an_export_reads_back_equal(suffix, read, tmp_path, monkeypatch):
         assert explorer.app.screen is explorer.main
         assert any("written" in message for message in explorer.messages)
         wanted = explorer.session.trace[WEIGHTS][2]
-        found = read(tmp_path / f"{Path(name).stem}{suffix}")
-        np.testing.assert_array_equal(np.asarray(found, dtype=wanted.dtype).reshape(wanted.shape), wanted)
+        values = read(tmp_path / f"{Path(name).stem}{suffix}")
+        np.testing.assert_array_equal(np.asarray(values, dtype=wanted.dtype).reshape(wanted.shape), wanted)
 
 
 async def test_pictures_and_text_are_written(tmp_path, monkeypatch):

@@ -71,7 +71,7 @@ async def test_a_click_on_a_folded_layer_opens_it():
 
 
 @pytest.mark.parametrize(
-    ("typed", "found"),
+    ("typed", "text"),
     [
         ("attention weights", "Attention weights"),
         ("open story", "Open story (trained)"),
@@ -79,12 +79,12 @@ async def test_a_click_on_a_folded_layer_opens_it():
         ("setting: positions", "Setting: positions"),
     ],
 )
-async def test_the_palette_finds_steps_models_tours_and_settings(typed, found):
+async def test_the_palette_finds_steps_models_tours_and_settings(typed, text):
     async with exploring(WIDE, model="question") as explorer:
         await explorer.press("ctrl+p")
         await explorer.until(lambda: isinstance(explorer.app.screen, CommandPalette))
         await explorer.write(typed)
-        await explorer.shown(found)
+        await explorer.shown(text)
 
 
 async def test_the_vocabulary_begins_with_the_words_of_the_sentence():

@@ -85,13 +85,13 @@ class Gate:
 @pytest.mark.parametrize("count", [512, 4096])
 async def test_a_long_input_is_stepped_through_with_little_work_between_keys(count, monkeypatch: pytest.MonkeyPatch):
     async with exploring(WIDE, ids=token_ids(count), sizes={"d_ff": 64}) as explorer:
-        found = OnScreenThread(monkeypatch)
+        work = OnScreenThread(monkeypatch)
         for _ in range(12):
             await explorer.press("space")
         await explorer.press("G", "end", "]", "m", "m", "c", "c", "5", "down", "4")
         await explorer.press("S", "s", "s", "space", "space")
-        assert 0 < found.operations <= AT_ONCE < found.elsewhere
-        assert 0 < found.cells <= FEW_CELLS
+        assert 0 < work.operations <= AT_ONCE < work.elsewhere
+        assert 0 < work.cells <= FEW_CELLS
         assert f"{count} × 8" in explorer.text or f"{count:,} × 8" in explorer.text
 
 

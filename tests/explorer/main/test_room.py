@@ -30,15 +30,15 @@ def numbers(explorer: Explorer) -> int:
     ],
 )
 async def test_a_larger_terminal_never_shows_fewer_numbers(model, stops, whole):
-    found: dict[str, dict[tuple[int, int], int]] = {stop: {} for stop in stops}
+    counts: dict[str, dict[tuple[int, int], int]] = {stop: {} for stop in stops}
     async with exploring(SIZES[0], model=model, whole=whole) as explorer:
         for size in SIZES:
             await explorer.pilot.resize_terminal(*size)
             for stop in stops:
                 explorer.parts.navigation.go_to_stop(stop)
                 await explorer.settled()
-                found[stop][size] = numbers(explorer)
-    for shown in found.values():
+                counts[stop][size] = numbers(explorer)
+    for shown in counts.values():
         assert shown[SIZES[-1]]
         assert list(shown.values()) == sorted(shown.values()), shown
 
@@ -47,10 +47,10 @@ def test_what_fits_in_the_widest_terminal_with_one_pane_is_given_its_columns_eve
     for width in range(120, 220):
         for layout, whole in (WHOLE, LISTS):
             for columns in range(40, 96):
-                found = given_way(layout, Size(width, 40), Need(columns, 10), whole=whole, heads=True)
-                side = 0 if "-alone" in found else 36 if "-slim" in found else 44
-                steps = 0 if "-broad" in found else 26 if "-slim" in found else 32
-                others = (width * 2 // 5 if not found else side) if whole else side + steps
+                given = given_way(layout, Size(width, 40), Need(columns, 10), whole=whole, heads=True)
+                side = 0 if "-alone" in given else 36 if "-slim" in given else 44
+                steps = 0 if "-broad" in given else 26 if "-slim" in given else 32
+                others = (width * 2 // 5 if not given else side) if whole else side + steps
                 assert columns <= width - others
 
 

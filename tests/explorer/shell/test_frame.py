@@ -31,7 +31,7 @@ class Terminal:
         self.at, self.codes = (0, 0), ["", "", ""]
 
     def write(self, text: str) -> None:
-        for codes, kind, character in (found.groups() for found in SEQUENCE.finditer(text)):
+        for codes, kind, character in (match.groups() for match in SEQUENCE.finditer(text)):
             y, x = self.at
             if character is not None:
                 self.cells[y, x] = self._seen(character)
@@ -147,8 +147,8 @@ class Written:
 
     def since(self) -> int:
         """Bytes since this was asked last."""
-        found, self.bytes = self.bytes, 0
-        return found
+        count, self.bytes = self.bytes, 0
+        return count
 
 
 @pytest.fixture
@@ -175,12 +175,12 @@ SENTENCE = "Where did the old sailor hide the map of the island?"
 
 async def keys(explorer: Explorer, sent: Written, *pressed: str) -> list[int]:
     """Bytes of each key."""
-    found = []
+    counts = []
     for key in pressed:
         sent.since()
         await explorer.press(key)
-        found.append(sent.since())
-    return found
+        counts.append(sent.since())
+    return counts
 
 
 async def test_a_key_writes_little_to_the_terminal(sent: Written) -> None:

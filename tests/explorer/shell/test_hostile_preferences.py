@@ -36,10 +36,10 @@ def test_broken_preferences(tmp_path, count):
 
     def check(data: bytes) -> None:
         path.write_bytes(data)
-        found = read_preferences(path)
-        assert all(isinstance(key, str) for key in found.keys.values())
-        assert found.theme is None or isinstance(found.theme, str)
-        for line in found.problems:
+        preferences = read_preferences(path)
+        assert all(isinstance(key, str) for key in preferences.keys.values())
+        assert preferences.theme is None or isinstance(preferences.theme, str)
+        for line in preferences.problems:
             assert path.name in line
             assert len(line.splitlines()) == 1
 

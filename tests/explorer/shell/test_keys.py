@@ -58,7 +58,7 @@ def test_every_key_means_one_thing_on_every_screen():
     for _, key, meaning in declared():
         if meaning not in IN_INPUTS:
             meanings[key].add(SAME.get(meaning, meaning))
-    assert {key: found for key, found in meanings.items() if len(found) > 1} == {}
+    assert {key: several for key, several in meanings.items() if len(several) > 1} == {}
 
 
 def test_every_key_is_in_the_table():
@@ -147,9 +147,9 @@ def said(lines: str) -> set[str]:
     """The keys that lines of help name: before the colon of an item, or in the first column of a table."""
     items = re.findall(r"^- ((?:`[^`]+`(?:, | or | to | | and )?)+)[^`\n]*:", lines, re.MULTILINE)
     cells = re.findall(r"^\| ([^|]+) \|", lines, re.MULTILINE)
-    found = {key for item in items for key in re.findall(r"`([^`]+)`", item)}
+    keys = {key for item in items for key in re.findall(r"`([^`]+)`", item)}
     words = ((word.rstrip(",") or word).replace("−", "-") for cell in cells for word in cell.split())
-    return found | {word for word in words if word not in ("key", "and", "or")}
+    return keys | {word for word in words if word not in ("key", "and", "or")}
 
 
 @pytest.mark.parametrize("page", PAGES)

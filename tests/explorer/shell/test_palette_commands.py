@@ -31,11 +31,11 @@ async def test_the_main_screen_has_all_its_actions_and_those_of_the_pane():
 async def test_a_screen_of_its_own_has_its_actions_and_not_those_of_the_main_one(key, title):
     async with exploring(NARROW) as explorer:
         await explorer.press(key)
-        found = commands(explorer)
-        assert "Next step" not in found
-        assert "Back to the main screen" in found
-        assert title in found or not title
-        explorer.app.call_later(found["Back to the main screen"].callback)
+        listed = commands(explorer)
+        assert "Next step" not in listed
+        assert "Back to the main screen" in listed
+        assert title in listed or not title
+        explorer.app.call_later(listed["Back to the main screen"].callback)
         await explorer.until(lambda: explorer.app.screen is explorer.main)
 
 

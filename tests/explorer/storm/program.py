@@ -71,15 +71,15 @@ def _state(app: App[Any]) -> str:
 
 def _awaits(pump: MessagePump) -> str:
     """What a widget's own task waits in, from the outermost call."""
-    found, waits = [], pump._task and pump._task.get_coro()
+    frames, waits = [], pump._task and pump._task.get_coro()
     while waits is not None:
         frame = getattr(waits, "cr_frame", None) or getattr(waits, "gi_frame", None)
         if frame is None:
-            found.append(repr(waits))
+            frames.append(repr(waits))
             break
-        found.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}")
+        frames.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}")
         waits = getattr(waits, "cr_await", None) or getattr(waits, "gi_yieldfrom", None)
-    return f"{pump} waits in {' > '.join(found)}"
+    return f"{pump} waits in {' > '.join(frames)}"
 
 
 def main() -> None:

@@ -116,13 +116,13 @@ class Terminal:
         if len(self.written) > 2 * KEPT:
             del self.written[:-KEPT]
         text, end = self._tail + part, 0
-        for found in MODE.finditer(text):
-            end = found.end()
-            if found[3]:
-                self.keyboards += 1 if found[3] == b">" else -1
+        for match in MODE.finditer(text):
+            end = match.end()
+            if match[3]:
+                self.keyboards += 1 if match[3] == b">" else -1
                 continue
-            for number in found[1].split(b";"):
-                self.modes[int(number)] = found[2] == b"h"
+            for number in match[1].split(b";"):
+                self.modes[int(number)] = match[2] == b"h"
         self._tail = text[max(end, len(text) - 16) :]
 
     def close(self) -> int | None:

@@ -84,8 +84,8 @@ def test_curves_by_step_are_marked_at_round_values(
 ) -> None:
     chart = LineChart("", "", "", (Series("", (0.0, 9.0), (low, high)),), counted=True)
     lines = re.sub(r"\x1b\[[\d;]*m", "", draw(chart, 40, height, Inks((), None, None))).splitlines()
-    found = [line.partition("┤")[0].strip() for line in lines if "┤" in line]
-    assert marks is None or found == marks
+    texts = [line.partition("┤")[0].strip() for line in lines if "┤" in line]
+    assert marks is None or texts == marks
 
 
 @pytest.mark.parametrize("height", range(5, 12))
@@ -93,8 +93,8 @@ def test_no_two_marks_of_a_logarithmic_axis_share_a_line(height: int) -> None:
     series = Series("", (0.0, 9.0), (2.1, 0.003))
     chart = LineChart("", "step", "", (series,), logarithmic=True, counted=True)
     lines = re.sub(r"\x1b\[[\d;]*m", "", draw(chart, 40, height, Inks((), None, None))).splitlines()
-    found = [line.partition("┤")[0].strip() for line in lines if "┤" in line]
-    assert found == [f"{float(mark):g}" for mark in found] != []
+    texts = [line.partition("┤")[0].strip() for line in lines if "┤" in line]
+    assert texts == [f"{float(mark):g}" for mark in texts] != []
 
 
 async def test_bars_have_labels_values_and_lengths(screen_text: ScreenText) -> None:

@@ -65,11 +65,11 @@ def test_no_value_that_is_not_nearly_zero_looks_like_zero(kind: ScaleKind, depth
     sizes = 2.0 * np.array([1, 1 / 2, 1 / 4, 1 / 8, 1 / 15])
     values = np.concatenate([sizes, -sizes]) if kind == "diverging" else sizes
     zero = colors.levels(np.zeros(1), scale)[0]
-    found = colors.levels(values, scale)
-    assert (found != zero).all()
-    assert (np.sign(found - zero) == np.sign(values)).all()
+    drawn = colors.levels(values, scale)
+    assert (drawn != zero).all()
+    assert (np.sign(drawn - zero) == np.sign(values)).all()
     looks = list(zip(colors.styles, colors.glyphs, strict=True))
-    assert all(looks[level] != looks[zero] for level in found)
+    assert all(looks[level] != looks[zero] for level in drawn)
 
 
 @pytest.mark.parametrize("kind", ["sequential", "diverging"])

@@ -33,12 +33,12 @@ def cells(name: str) -> list[Inside]:
     own = case.op.axes(*case.axes)
     places = np.ndindex(case.shape)
     chosen = [index for number, index in enumerate(places) if number % 5 == 0]
-    found = []
+    insides = []
     for index in chosen:
         working = case.op.explain(index, *sources)
         explanation = Explanation("step", index, case.op.formula, working.items, working.result, working.result)
-        found.append(drawn(Cell(case.op, index, explanation, sources, tuple(case.axes), own, Labels())))
-    return found
+        insides.append(drawn(Cell(case.op, index, explanation, sources, tuple(case.axes), own, Labels())))
+    return insides
 
 
 def of_kind(inside: Inside, kind: type) -> list:
@@ -107,19 +107,19 @@ def _value(text: str) -> float:
 
 
 def test_the_division_of_the_softmax_is_spelled_out():
-    found = inside_of(SESSION.trace, "encoder.0.self_attention.weights", (2, 0, 8), SESSION.labels)
-    assert found.cell == "“where” → “?” in head 2"
-    last = found.parts[-1]
+    inside = inside_of(SESSION.trace, "encoder.0.self_attention.weights", (2, 0, 8), SESSION.labels)
+    assert inside.cell == "“where” → “?” in head 2"
+    last = inside.parts[-1]
     assert isinstance(last, Equation)
     assert re.fullmatch(rf"e\^\({NUMBER} − {NUMBER}\) ÷ {NUMBER} = {NUMBER} ÷ {NUMBER} = 0.98\d+", last.text)
-    (bars,) = of_kind(found, Bars)
+    (bars,) = of_kind(inside, Bars)
     assert [bar.label for bar in bars.bars if bar.marked] == ["? @8"]
     assert sum(bar.values[-1] for bar in bars.bars) == pytest.approx(1)
 
 
 def test_the_row_of_q_meets_the_column_of_k():
-    found = inside_of(SESSION.trace, "encoder.0.self_attention.scores", (2, 0, 8), SESSION.labels)
-    (product,) = of_kind(found, Product)
+    inside = inside_of(SESSION.trace, "encoder.0.self_attention.scores", (2, 0, 8), SESSION.labels)
+    (product,) = of_kind(inside, Product)
     assert product.row.name == "Q, row of “where”"
     assert product.column.name == "Kᵀ, column of “?”"
     query = SESSION.trace["encoder.0.self_attention.query"][2, 0]
@@ -129,6 +129,6 @@ def test_the_row_of_q_meets_the_column_of_k():
 @pytest.mark.parametrize("name", [*SESSION.trace.program.by_name, *SESSION.trace.program.weights])
 def test_every_step_of_a_model_can_be_looked_into(name):
     shape = SESSION.trace.program.shape(name)
-    found = inside_of(SESSION.trace, name, tuple(size - 1 for size in shape), SESSION.labels)
-    assert found.parts
-    assert found.recomputed == pytest.approx(found.stored, abs=1e-4)
+    inside = inside_of(SESSION.trace, name, tuple(size - 1 for size in shape), SESSION.labels)
+    assert inside.parts
+    assert inside.recomputed == pytest.approx(inside.stored, abs=1e-4)

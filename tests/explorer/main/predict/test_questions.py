@@ -26,21 +26,21 @@ def asked(name: str, place: Place = FIRST, number: int = 0):
 
 
 def test_the_word_that_a_row_looks_at_most_is_worked_out():
-    found = asked(WEIGHTS, Place(2, 0, 0))
+    question = asked(WEIGHTS, Place(2, 0, 0))
     best = int(SESSION.trace[WEIGHTS][2, 0].argmax())
-    assert found.text == "Which word will “where” in head 2 look at most?"
-    assert found.choices[found.right] == f"? ({best})"
-    assert "0.98" in found.working
+    assert question.text == "Which word will “where” in head 2 look at most?"
+    assert question.choices[question.right] == f"? ({best})"
+    assert "0.98" in question.working
 
 
 @pytest.mark.parametrize("name", SESSION.trace.program.by_name)
 def test_every_step_has_a_question_with_one_right_answer(name):
     for number in range(len(QUESTIONS)):
-        found = asked(name, Place(), number)
-        assert 2 <= len(found.choices) <= 4
-        assert len(set(found.choices)) == len(found.choices)
-        assert 0 <= found.right < len(found.choices)
-        assert found.working
+        question = asked(name, Place(), number)
+        assert 2 <= len(question.choices) <= 4
+        assert len(set(question.choices)) == len(question.choices)
+        assert 0 <= question.right < len(question.choices)
+        assert question.working
 
 
 def test_shape_sum_and_sign_are_right():

@@ -20,17 +20,17 @@ def test_a_rung_is_the_norm_of_the_stream_and_of_what_each_sublayer_adds() -> No
     assert first == Rung("decoder", "embedding.output")
     assert [rung.layer for rung in layers] == ["decoder.0", "decoder.1"]
     assert layers[1].added == ("decoder.1.self_attention.output", "decoder.1.feed_forward.output")
-    found = lengths_of(trace, layers[1], 2)
-    assert found.stream == pytest.approx(np.linalg.norm(trace["decoder.1.feed_forward.residual"][2]), rel=1e-6)
-    assert found.added[0] == pytest.approx(np.linalg.norm(trace["decoder.1.self_attention.output"][2]), rel=1e-6)
+    lengths = lengths_of(trace, layers[1], 2)
+    assert lengths.stream == pytest.approx(np.linalg.norm(trace["decoder.1.feed_forward.residual"][2]), rel=1e-6)
+    assert lengths.added[0] == pytest.approx(np.linalg.norm(trace["decoder.1.self_attention.output"][2]), rel=1e-6)
 
 
 def test_two_stacks_are_two_ladders() -> None:
     program = Model.load("dates").trace("May 3, 2021").program
-    found = rungs(program)
-    assert [rung.name for rung in found] == ["x", "0", "1", "x", "0", "1"]
-    assert [rung.stack for rung in found] == ["encoder"] * 3 + ["decoder"] * 3
-    headings = [pieces[0][0].strip() for pieces, rung in Ladder(found, columns=18).lines(20) if rung is None]
+    both = rungs(program)
+    assert [rung.name for rung in both] == ["x", "0", "1", "x", "0", "1"]
+    assert [rung.stack for rung in both] == ["encoder"] * 3 + ["decoder"] * 3
+    headings = [pieces[0][0].strip() for pieces, rung in Ladder(both, columns=18).lines(20) if rung is None]
     assert headings == ["encoder", "decoder"]
 
 

@@ -74,11 +74,11 @@ def test_a_picture_of_many_columns_is_the_largest_of_its_neighbours_in_every_hea
     drawing = Drawing(session, position, Album(session.trace))
     placed = place_bands(session, position, 160, 30)
     pictures = next(drawing.draw(each) for each in placed if position.stop in each.band.steps)
-    found = next(each for each in pictures if each.step == position.stop)
+    picture = next(each for each in pictures if each.step == position.stop)
     whole = session.trace[position.stop]
-    for head, tile in zip(found.heads, found.tiles.values, strict=True):
+    for head, tile in zip(picture.heads, picture.tiles.values, strict=True):
         width = tile.shape[1]
         for column in range(width):
-            cells = whole[head, found.rows.start, 500 * column // width : 500 * (column + 1) // width]
+            cells = whole[head, picture.rows.start, 500 * column // width : 500 * (column + 1) // width]
             assert tile[0, column] == cells[np.argmax(np.abs(cells))]
     assert computed

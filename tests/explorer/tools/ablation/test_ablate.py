@@ -64,10 +64,10 @@ async def test_the_table_lists_every_head_by_its_effect(size: tuple[int, int]) -
     async with exploring(size, **GPT2) as explorer:
         await table(explorer)
         trace = explorer.session.trace
-        found = sorted(measured.effects(trace, every(trace.program)), key=lambda pair: -pair[1].size)
-        assert len(found) == 8
+        ranked = sorted(measured.effects(trace, every(trace.program)), key=lambda pair: -pair[1].size)
+        assert len(ranked) == 8
         expected = []
-        for target, effect in found:
+        for target, effect in ranked:
             name = f"layer {target.place.split('.')[1]} · head {target.number}"
             assert effect.change is not None
             numbers = [f"{effect.change:+.4f}", f"{effect.divergence:.4f}", signed_percent(np.expm1(effect.change))]
@@ -77,7 +77,7 @@ async def test_the_table_lists_every_head_by_its_effect(size: tuple[int, int]) -
         assert "8 of 8 heads" in explorer.text
         bars = [bar for _, _, bar in shown]
         assert bars == sorted(bars, reverse=True)
-        sizes = [effect.size for _, effect in found]
+        sizes = [effect.size for _, effect in ranked]
         assert bars[-1] == pytest.approx(bars[0] * sizes[-1] / sizes[0], abs=1)
         await explorer.press("r")
         assert [row[0] for row in rows(explorer)] == [name for name, _ in reversed(expected)]
@@ -118,14 +118,14 @@ async def test_means_instead_of_zeros_and_all_positions() -> None:
         await complete(explorer)
         trace = explorer.session.trace
         assert "set to its mean over the positions" in explorer.text
-        found = max(measured.effects(trace, every(trace.program), mean=True), key=lambda pair: pair[1].size)
-        assert rows(explorer)[0][1][1] == f"{found[1].size:.4f}"
+        largest = max(measured.effects(trace, every(trace.program), mean=True), key=lambda pair: pair[1].size)
+        assert rows(explorer)[0][1][1] == f"{largest[1].size:.4f}"
         assert rows(explorer) != zero
         await explorer.press("M", "*")
         await complete(explorer)
         positions = range(trace.program.shape("tokens")[0])
-        found = max(measured.effects(trace, every(trace.program), positions=positions), key=lambda pair: pair[1].size)
-        assert rows(explorer)[0][1][1] == f"{found[1].size:.4f}"
+        largest = max(measured.effects(trace, every(trace.program), positions=positions), key=lambda pair: pair[1].size)
+        assert rows(explorer)[0][1][1] == f"{largest[1].size:.4f}"
         assert f"positions 0 to {positions.stop - 1}" in explorer.text
 
 
@@ -256,8 +256,8 @@ async def test_a_model_without_words_shows_relative_changes() -> None:
     async with exploring(WIDE, model="attention") as explorer:
         await table(explorer)
         trace = explorer.session.trace
-        found = max(measured.effects(trace, every(trace.program)), key=lambda pair: pair[1].size)
-        assert rows(explorer)[0][1] == [f"{found[1].size:.4f}"]
+        largest = max(measured.effects(trace, every(trace.program)), key=lambda pair: pair[1].size)
+        assert rows(explorer)[0][1] == [f"{largest[1].size:.4f}"]
         assert "relative" in explorer.text
         await explorer.press("enter")
         await explorer.until(lambda: explorer.messages)
@@ -382,8 +382,8 @@ async def test_what_is_measured_is_chosen_in_the_table_and_holds_for_patches() -
         await complete(explorer)
         trace = explorer.session.trace
         metric = Metric("difference", (30, 35))
-        found = sorted(measured.effects(trace, every(trace.program), metric=metric), key=lambda pair: -pair[1].size)
-        signs = [[f"{effect.value:.4f}", f"{effect.change:+.4f}"] for _, effect in found]
+        ranked = sorted(measured.effects(trace, every(trace.program), metric=metric), key=lambda pair: -pair[1].size)
+        signs = [[f"{effect.value:.4f}", f"{effect.change:+.4f}"] for _, effect in ranked]
         assert [row[1] for row in rows(explorer)] == [[sign.replace("-", "−") for sign in pair] for pair in signs]
         last = range(len(trace["output.logits"]) - 1, len(trace["output.logits"]))
         own = f"{metric.measure(trace, trace, last):.4f}".replace("-", "−")

@@ -44,9 +44,9 @@ async def all_computed(explorer: Explorer) -> None:
 
 
 def screen_of(explorer: Explorer) -> CheckpointsScreen:
-    found = explorer.app.screen
-    assert isinstance(found, CheckpointsScreen), found
-    return found
+    screen = explorer.app.screen
+    assert isinstance(screen, CheckpointsScreen), screen
+    return screen
 
 
 def computed(explorer: Explorer) -> Computed:
@@ -66,9 +66,9 @@ async def test_every_checkpoint_shows_its_own_head_and_loss(run):
             trace = Model.load(folder).trace(ids=now.sample.ids, decoder_ids=now.sample.decoder_ids)
             assert np.array_equal(now.heads[step].weights[name], trace[name])
             if step:
-                found = re.search(rf"step {step} · loss ([\d.]+)", explorer.text)
-                assert found is not None
-                assert float(found[1]) == pytest.approx(losses[step], rel=0.01)
+                match = re.search(rf"step {step} · loss ([\d.]+)", explorer.text)
+                assert match is not None
+                assert float(match[1]) == pytest.approx(losses[step], rel=0.01)
             await explorer.press("right")
         await explorer.press("left", "left")
         assert "checkpoint 9 of 11" in explorer.text

@@ -88,8 +88,8 @@ async def test_the_first_step_that_differs_is_named_and_gone_to():
         assert explorer.session.comparison.first == "tokens"
         await go(explorer, SCALED)
         assert "first that differs: tokens (D)" in explorer.text
-        found = explorer.session.comparison.differences[SCALED]
-        assert f"largest difference {found.largest:.3g}, relative {found.relative:.3g}" in explorer.text
+        difference = explorer.session.comparison.differences[SCALED]
+        assert f"largest difference {difference.largest:.3g}, relative {difference.relative:.3g}" in explorer.text
         await explorer.press("D")
         assert explorer.stop == "tokens"
         assert explorer.position.place.row == 7
@@ -209,12 +209,12 @@ async def test_a_step_that_the_other_trace_lacks_is_shown_alone():
 
 async def test_two_lengths_are_compared_in_their_common_part():
     a, b = (Model.load("encoder").trace(text) for text in ("the waves crashed", "the waves"))
-    found = compare_traces(a, b)
-    assert found.first == "tokens"
-    assert found.differences["tokens"].largest == 0
-    assert found.differences["tokens"].shapes == ((3,), (2,))
+    comparison = compare_traces(a, b)
+    assert comparison.first == "tokens"
+    assert comparison.differences["tokens"].largest == 0
+    assert comparison.differences["tokens"].shapes == ((3,), (2,))
     wanted = np.abs(a[VALUE].astype(float)[:, :2] - b[VALUE]).max()
-    assert found.differences[VALUE].largest == pytest.approx(wanted)
+    assert comparison.differences[VALUE].largest == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])

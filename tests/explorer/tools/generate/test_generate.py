@@ -27,9 +27,9 @@ BARS = re.compile(r"│ +(▸?) *(\S+) +(\d+) [█▉▊▋▌▍▎▏ ]+? +(\d
 
 
 def screen(explorer: Explorer) -> GenerateScreen:
-    found = explorer.app.screen
-    assert isinstance(found, GenerateScreen)
-    return found
+    shown = explorer.app.screen
+    assert isinstance(shown, GenerateScreen)
+    return shown
 
 
 def written(explorer: Explorer) -> tuple[int, ...]:

@@ -20,12 +20,12 @@ async def test_a_line_a_token_and_what_they_sum_to() -> None:
         trace, metric, last = explorer.session.trace, Metric("difference", (6, 7)), range(3, 4)
         mean = np.asarray(trace["embedding.output"], np.float64).mean(axis=0)
         product = gradient_times_input(trace, metric, last).rows
-        found = integrated_gradients(trace, metric, last, baseline=mean)
+        integrated = integrated_gradients(trace, metric, last, baseline=mean)
         shown = explorer.text.replace("−", "-")
-        for one, other in zip(product, found.rows, strict=True):
+        for one, other in zip(product, integrated.rows, strict=True):
             line = next(line for line in shown.splitlines() if f"{one:+.4f}" in line)
             assert f"{other:+.4f}" in line
-        assert f"They sum to {found.cells.sum():.4f} = {found.value:.4f} - {found.baseline:.4f}" in shown
+        assert f"They sum to {integrated.cells.sum():.4f} = {integrated.value:.4f} - {integrated.baseline:.4f}" in shown
         await explorer.press("escape")
         assert explorer.app.screen is explorer.main
 

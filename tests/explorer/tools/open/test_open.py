@@ -88,9 +88,9 @@ def test_the_last_is_first_and_only_so_many_are_kept():
     for number in range(MOST + 5):
         remember("sentences", f"sentence {number}")
     remember("sentences", "sentence 10")
-    found = recent("sentences")
-    assert found[0] == "sentence 10"
-    assert len(found) == len(set(found)) == MOST
+    sentences = recent("sentences")
+    assert sentences[0] == "sentence 10"
+    assert len(sentences) == len(set(sentences)) == MOST
     assert recent("models") == ()
 
 

@@ -40,15 +40,15 @@ async def test_every_kind_has_the_numbers_of_the_analysis_and_is_measured_by_wha
         screen = await opened(explorer, text="The fox found a stone")
         trace, other = sentences(explorer, screen)
         for kind in ("position", "head", "layer"):
-            found = {
+            expected = {
                 each.place: each.value
                 for each in sweep(
                     trace, other, table_of(trace.program, kind), Metric("difference", (40, 41)), screen.table.positions
                 )
             }
             assert screen.table.kind == kind
-            assert screen.table.values == pytest.approx(found)
-            assert f"{len(found)} of {len(found)} places" in explorer.text
+            assert screen.table.values == pytest.approx(expected)
+            assert f"{len(expected)} of {len(expected)} places" in explorer.text
             await explorer.press("f")
             await complete(explorer)
         own, others = (

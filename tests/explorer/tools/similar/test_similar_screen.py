@@ -28,10 +28,10 @@ async def compared(explorer: Explorer, other: str) -> SimilarScreen:
 async def test_the_other_sentence_is_asked_for_and_the_pairs_are_shown():
     async with exploring(WIDE, model=FOLDER, ids=IDS) as explorer:
         screen = await compared(explorer, "2 33 8")
-        found = screen.compared[-1].together
-        assert found.shares.shape == (6, 4)
-        assert found.shares.sum() == pytest.approx(found.cosine, abs=1e-5)
-        assert f"cosine {found.cosine:.4f}" in explorer.text
+        together = screen.compared[-1].together
+        assert together.shares.shape == (6, 4)
+        assert together.shares.sum() == pytest.approx(together.cosine, abs=1e-5)
+        assert f"cosine {together.cosine:.4f}" in explorer.text
         assert "of the cosine" in explorer.text
         assert "(bias)" in explorer.text
         await explorer.press("escape")

@@ -116,8 +116,8 @@ def test_every_kind_of_example_has_a_cell(results: Results):
         if measure == "neurons":
             assert trace[at.stop][at.place.row, at.place.column] == example.value
         if measure == "context":
-            found = np.linalg.norm(trace[at.stop][at.place.head, at.place.row].astype(np.float64))
-            assert found == pytest.approx(example.value)
+            length = np.linalg.norm(trace[at.stop][at.place.head, at.place.row].astype(np.float64))
+            assert length == pytest.approx(example.value)
 
 
 def test_the_model_of_a_survey_is_known_again(tmp_path: Path):

@@ -44,9 +44,9 @@ async def test_single_steps_are_those_that_the_loop_makes(begun, tmp_path):
     async with training(begun) as explorer:
         await steps(explorer, 3)
         assert "step           3 of 6" in explorer.text
-        found = [entry["loss"] for entry in logged(begun)]
+        losses = [entry["loss"] for entry in logged(begun)]
     alone = Run.start(tmp_path / "alone", settings(tmp_path))
-    assert found == [alone.trainer.advance().loss for _ in range(3)]
+    assert losses == [alone.trainer.advance().loss for _ in range(3)]
 
 
 async def test_space_trains_to_the_end_and_the_curves_grow(begun):

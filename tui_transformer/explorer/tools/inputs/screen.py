@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from textual.app import ComposeResult
@@ -50,9 +51,7 @@ def open_from(port: Port) -> None:
         return
     program = session.trace.program
     cost = 3 * (POINTS + 1) * sum(map(program.flops, program.steps))
-    port.ask(
-        "inputs", cost, lambda task: _attributed(session, task), lambda each: port.open(InputsScreen(session, each))
-    )
+    port.ask("inputs", cost, partial(_attributed, session), lambda each: port.open(InputsScreen(session, each)))
 
 
 def _attributed(session: Session, task: Task) -> Attributed:
