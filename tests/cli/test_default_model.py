@@ -12,7 +12,7 @@ from tui_transformer.cli.generate import usual
 from tui_transformer.cli.options import SIZES, Flags
 
 READ = {"text": "a", "ids": "4,5", "cut": True, "device": "cpu", "dtype": "float64", "budget": "0"}
-"""What a model reads, and how it is computed."""
+"""Options for the text of a model, and for its computation."""
 
 GIVEN_SIZES = dict.fromkeys(SIZES, 2)
 

@@ -29,7 +29,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def install(site: Path, name: str, files: list[str]) -> None:
-    """What pip notes of a package: its name, and the list of its files."""
+    """Metadata that pip keeps of a package: its name, and the list of its files."""
     about = site / f"{name}-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")

@@ -1,4 +1,4 @@
-"""What only a process of its own shows: signals, pipes, start-up, the terminal."""
+"""Behaviour that only a process of its own shows: signals, pipes, start-up, the terminal."""
 
 from __future__ import annotations
 

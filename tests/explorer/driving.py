@@ -48,7 +48,7 @@ class Explorer:
 
     @property
     def parts(self) -> Parts:
-        """What the main screen is made of."""
+        """The parts of the main screen."""
         return self.main.parts
 
     @property
@@ -80,7 +80,7 @@ class Explorer:
 
     @property
     def text(self) -> str:
-        """What is on the screen."""
+        """Text of the screen."""
         return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
 
     @property

@@ -1,4 +1,4 @@
-"""What the tests of the Train and the checkpoint screens share: runs that take a moment."""
+"""Runs that take a moment, for tests of the Train and the checkpoint screens."""
 
 from __future__ import annotations
 

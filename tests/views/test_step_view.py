@@ -178,7 +178,7 @@ def test_index_and_place_of_a_head_agree() -> None:
 @pytest.mark.parametrize("budget", [0, 1 << 20])
 @pytest.mark.parametrize("model", ["t5", "bart", "gpt2"])
 def test_a_tile_beside_the_matrix_has_no_cells_and_asks_for_none(model: str, budget: int) -> None:
-    """What is asked for may come late, when a smaller matrix is shown."""
+    """A tile may come late, when a smaller matrix is shown."""
     trace = Model.load(REFERENCES / model, device="cpu").trace(ids=[1, 2, 3], budget=budget)
     for name in every_name(trace):
         view = view_of(trace, name, LABELS)

@@ -220,7 +220,7 @@ class AsText:
         return self._seen(self._stream.add(state.candidate))
 
     def end(self) -> str:
-        """What was held back, and the end of the line where the text does not end with one."""
+        """Text that was held back, and the end of the line where the text does not end with one."""
         rest = self._seen(self._stream.end())
         return rest if self._ends_line else rest + "\n"
 

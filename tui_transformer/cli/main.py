@@ -86,7 +86,7 @@ def _fail(message: str, code: int) -> NoReturn:
 
 
 def _fail_by_arguments(error: ClickException) -> NoReturn:
-    """What typer says of the arguments, which it quotes, without anything that a terminal would obey."""
+    """Typer's message about the arguments, which it quotes, without anything that a terminal would obey."""
     from tui_transformer.text.display import visible
 
     said = io.StringIO()

@@ -73,7 +73,7 @@ def _row_of_all(scored: Score) -> tuple[Value, ...]:
 
 
 def _note(session: Session, request: Request) -> str:
-    """What the numbers are of."""
+    """The tokens that each is scored from, the unit and the temperature, in words."""
     ahead = predicts_next(session.trace.program)
     how = "each token from those before it" if ahead else "each token where it stands, which the model sees"
     smoothed = f" · label smoothing {request.label_smoothing:g}" if request.label_smoothing else ""

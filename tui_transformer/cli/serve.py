@@ -50,7 +50,7 @@ def explorer_command(request: Request) -> list[str]:
 
 
 def _arguments(request: Request) -> Iterator[str]:
-    """What was given, as it is given to the explorer."""
+    """The options that were given, as they are given to the explorer."""
     for field in dataclasses.fields(request):
         value = getattr(request, field.name)
         if field.name not in OWN and value != field.default:

@@ -36,7 +36,7 @@ class Sentence:
     vector: SentenceVector
 
     def token(self, place: int) -> str:
-        """What stands at a place."""
+        """The token at a place, or the name of the bias."""
         return WITHOUT if place == BIAS else self.encoding.tokens[place].text
 
 

@@ -106,7 +106,7 @@ def parse_layers(text: str | None) -> frozenset[int] | None:
 
 
 def _about(job: Job) -> str:
-    """What goes on, or goes on again."""
+    """The measures and the model of a survey, and whether it goes on with what was saved."""
     asked, path = job.work.asked, state_path(job.out)
     what = f"{', '.join(asked.measures)} of {visible(job.work.model.name)}"
     return f"goes on with what {shown_path(path)} holds: {what}" if path.exists() else what

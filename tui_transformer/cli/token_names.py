@@ -7,7 +7,7 @@ from tui_transformer.model import Model
 from tui_transformer.text.display import visible
 
 BEFORE = ("", "Ġ", "▁")
-"""What may stand before a word in a vocabulary: nothing, or its sign for a space."""
+"""Prefixes of a word in a vocabulary: nothing, or its sign for a space."""
 
 
 def token_ids(model: Model, text: str) -> tuple[int, ...]:

@@ -120,7 +120,7 @@ def _see_through(begun: Run, log: Log, named: Path | None) -> None:
 
 
 def _about(trainer: Trainer) -> str:
-    """What is trained, on what, and what a step takes."""
+    """The model, its text, and the cost of a step."""
     learned, held_out = trainer.data.parts
     parts = (
         trainer.model.config.summary,
@@ -164,7 +164,7 @@ def _stopped(begun: Run, log: Path | None, number: int) -> NoReturn:
 
 @dataclass
 class Progress:
-    """What is told on standard error: one line that is rewritten on a terminal, a line now and then elsewhere."""
+    """Progress on standard error: one line that is rewritten on a terminal, a line now and then elsewhere."""
 
     steps: int
     first: int

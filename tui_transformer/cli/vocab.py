@@ -66,7 +66,7 @@ def check(where: str) -> None:
 
 
 def _rule_rows(words: Vocabulary) -> dict[str, str]:
-    """What a word is, and the entries that it leaves out: `words:` is always the word and then its colon."""
+    """The rule for words, and the entries that it leaves out: `words:` is always the word and then its colon."""
     if words.kind != "words":
         return {}
     never = [visible(word) for word in unreachable(words)]

@@ -55,7 +55,7 @@ def _build(request: BuildRequest, lines: Iterator[str], specials: Specials, rule
 
 
 def _rule(request: BuildRequest) -> WordRule:
-    """What a word is, where there are words."""
+    """The rule for words, where there are words."""
     given = {name: value for name in ("split", "case") if (value := getattr(request, name)) is not None}
     if given and request.kind != "word":
         raise UsageError(f"--{next(iter(given))} says what a word is: leave it out with --kind {request.kind}")

@@ -162,7 +162,7 @@ class ExplorerApp(App[None]):
         super()._display(screen, update)
 
     async def on_event(self, event: events.Event) -> None:
-        """What is typed, clicked and pasted is handed on one at a time."""
+        """Hand on keys, clicks and pastes one at a time."""
         if isinstance(event, events.Resize):
             self.frame.forget()
         if isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded:
@@ -223,7 +223,7 @@ class ExplorerApp(App[None]):
         self.refresh(layout=True)
 
     def _collect_again(self) -> None:
-        """What start-up made stays for good: leave it out of collections, which then cost less."""
+        """Leave out of collections the objects of start-up, which stay for good: collections then cost less."""
         gc.freeze()
         gc.enable()
 

@@ -97,7 +97,7 @@ def write_picture(path: Path, svg: str, png: Callable[[str], bytes] | None) -> N
 
 
 def png_drawing() -> Callable[[str], bytes] | None:
-    """What makes a PNG of an SVG; None where it is not installed."""
+    """Function that makes a PNG of an SVG; None where it is not installed."""
     try:
         import resvg_py
     except ImportError:

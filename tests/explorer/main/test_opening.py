@@ -1,4 +1,4 @@
-"""What is said first, and where messages are shown."""
+"""The opening line, and where messages are shown."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ SIZES = [WIDE, MEDIUM, NARROW, SMALL]
 
 
 def named(stop: str) -> tuple[str, str]:
-    """What a stop may be called on the screen."""
+    """Names that a stop may have on the screen."""
     return step_text(stop).title, step_text(stop).label
 
 

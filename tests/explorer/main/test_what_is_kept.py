@@ -1,4 +1,4 @@
-"""What the explorer keeps of what it has shown."""
+"""Memory of the explorer: how much it keeps of what it has shown."""
 
 from __future__ import annotations
 

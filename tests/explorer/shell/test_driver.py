@@ -1,4 +1,4 @@
-"""What comes from a terminal: anything, and what means nothing is nothing."""
+"""Input of a terminal: anything may come, and what means nothing is nothing."""
 
 from __future__ import annotations
 

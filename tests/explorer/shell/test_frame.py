@@ -1,4 +1,4 @@
-"""What is written to the terminal: the same screen as if all were written, in far fewer bytes."""
+"""Output to the terminal: the same screen as if all were written, in far fewer bytes."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_part_of_a_line_changes_nothing_beside_it() -> None:
 
 
 class Written:
-    """What a terminal is sent by a running explorer: cell by cell, and as Textual would."""
+    """Counts of the bytes that a running explorer sends: cell by cell, and as Textual would."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.bytes, self.plain = 0, Terminal()

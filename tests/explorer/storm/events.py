@@ -1,4 +1,4 @@
-"""What a storm is made of: what a terminal sends, drawn by a seed."""
+"""Events of a storm: input of a terminal, drawn by a seed."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ HERE = str(Path.cwd().resolve().parent)
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGING = {"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.link", "os.symlink", "os.truncate", "shutil.rmtree"}
 MAY_QUIT, THREADS, STATE = "may-quit", "threads", "front"
-"""What is put beside the program's folder: leave to quit; where one signal writes what each thread does, and another
+"""Files beside the program's folder: leave to quit; where one signal writes what each thread does, and another
 what the program has in front and waits for."""
 
 DEVICES = ("/dev/null", "/dev/tty")
@@ -70,7 +70,7 @@ def _state(app: App[Any]) -> str:
 
 
 def _awaits(pump: MessagePump) -> str:
-    """What a widget's own task waits in, from the outermost call."""
+    """The calls that a widget's own task waits in, from the outermost one."""
     frames, waits = [], pump._task and pump._task.get_coro()
     while waits is not None:
         frame = getattr(waits, "cr_frame", None) or getattr(waits, "gi_frame", None)

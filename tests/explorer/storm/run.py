@@ -45,7 +45,7 @@ SAMPLES = 3
 """Times that what threads do is looked at: one that goes round in circles is seen at several places of it."""
 
 TITLE, MAIN_SCREEN = "tui-", "MainScreen"
-"""What the first line begins with, and the screen that all others lie over."""
+"""Beginning of the first line, and the screen that all others lie over."""
 
 DRAWN = 200
 """Characters of a screen that is drawn, at least: a name and a message may leave no room for the title."""
@@ -84,7 +84,7 @@ class Outcome:
 
 
 class StormError(Exception):
-    """What did not hold."""
+    """The conditions that did not hold."""
 
 
 def run(seed: int, model: str, events: int, gap: float) -> Outcome:
@@ -205,7 +205,7 @@ def _settle(terminal: Terminal, folder: Path) -> str:
 
 
 def _ask(terminal: Terminal, folder: Path, patience: float = PATIENCE) -> str:
-    """What the program says that it has in front and waits for."""
+    """The screen and the waits that the program reports."""
     end = time.monotonic() + patience
     state = folder / STATE
     state.unlink(missing_ok=True)
@@ -221,7 +221,7 @@ def _ask(terminal: Terminal, folder: Path, patience: float = PATIENCE) -> str:
 
 
 def _shown(terminal: Terminal, folder: Path) -> tuple[str, str]:
-    """What is in front, and all that is on the screen: a resize draws it anew."""
+    """The screen in front and its whole text: a resize draws it anew."""
     terminal.resize(SIZE[0] + 1, SIZE[1])
     _settle(terminal, folder)
     start = terminal.total
@@ -292,7 +292,7 @@ def check_terminal(terminal: Terminal) -> None:
 
 
 def _state(terminal: Terminal, folder: Path) -> list[str]:
-    """What the program says that it has in front and waits for, and what its threads do, where it still runs."""
+    """The screen and the waits that the program reports, and the stacks of its threads, where it still runs."""
     if terminal.ended:
         return []
     state = []

@@ -53,7 +53,7 @@ class Terminal:
         os.set_blocking(self._master, False)
 
     def settings(self) -> list[object]:
-        """What `stty -a` shows."""
+        """Output of `stty -a`."""
         return termios.tcgetattr(self._slave)
 
     def resize(self, columns: int, lines: int) -> None:
@@ -81,7 +81,7 @@ class Terminal:
         return True
 
     def read(self, wait: float) -> bytes:
-        """What is written within so many seconds, as soon as there is something."""
+        """Output within so many seconds, as soon as there is some."""
         if not select.select([self._master], [], [], wait)[0]:
             return b""
         try:
@@ -107,7 +107,7 @@ class Terminal:
         return struct.unpack("i", fcntl.ioctl(self._slave, termios.FIONREAD, bytes(4)))[0]
 
     def since(self, total: int) -> bytes:
-        """What was written since there were so many bytes, as far as it is remembered."""
+        """Output since there were so many bytes, as far as it is remembered."""
         return bytes(self.written[-(self.total - total) :]) if self.total > total else b""
 
     def _remember(self, part: bytes) -> None:

@@ -33,7 +33,7 @@ class Exploration:
 
     @property
     def session(self) -> Session:
-        """What is explored."""
+        """The session that is explored."""
         return self.history.current
 
     def change_view(self, **changes: Any) -> None:

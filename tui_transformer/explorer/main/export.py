@@ -78,7 +78,7 @@ class Export:
         self._port.open(prompt, written)
 
     def _what(self) -> str:
-        """What is drawn alone in place of a step's values, as the name of a file says it."""
+        """Part of the name of a file for a matrix that is drawn alone in place of a step's values; "" for its own."""
         scene = self._explored.scene
         if scene is None or scene.alone is None:
             return ""

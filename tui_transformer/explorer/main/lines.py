@@ -18,7 +18,7 @@ from tui_transformer.explorer.state.session import VOCABULARY
 from tui_transformer.explorer.widgets.inks import Inks, inks_of
 
 INSTEAD = {VOCABULARY: "vocabulary", **dict.fromkeys(WORDS, "text")}
-"""What is shown in the place of the matrix."""
+"""Names of the panes that stops show in the place of the matrix."""
 
 LEAST_SHOWN = 0.00005
 """Seconds of computing a step that are worth saying."""
@@ -73,7 +73,7 @@ class Lines:
         }
 
     def _keys(self, width: int, inks: Inks) -> Line:
-        """What opened the explorer offers; then the keys of the focused pane, and the most useful others.
+        """The choices of the opening; then the keys of the focused pane, and the most useful others.
 
         What would be refused is left out, and a key that the pane has is not named again.
         """

@@ -1,4 +1,4 @@
-"""What opens: the answer to the sentence and what there is to do, in the line of keys until the first key."""
+"""The opening: the answer to the sentence and what there is to do, in the line of keys until the first key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORDS = (
     ("your own sentence", "your own", "write"),
     ("another model", "model", "open"),
 )
-"""What each choice is, in ever fewer words."""
+"""The choices, in ever fewer words."""
 
 
 class Opening:

@@ -151,7 +151,7 @@ def marks(session: Session) -> Mapping[str, str]:
 
 
 def _mark(session: Session, name: str) -> str:
-    """What a difference from a dump means."""
+    """The mark of a step that differs from a dump: wrong itself, or only what follows."""
     first = session.overlay.first
     if not first:
         return ""

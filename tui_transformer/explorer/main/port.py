@@ -43,7 +43,7 @@ class MainPort:
 
     @property
     def session(self) -> Session:
-        """What is explored."""
+        """The session that is explored."""
         return self._explored.session
 
     @property

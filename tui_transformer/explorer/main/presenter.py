@@ -33,7 +33,7 @@ OF_POSITION = ("scene", "text", "cell", "tile", f"tile {OVERLAY}", "heads", "cha
 """Kinds of work for a position, of no use once another one is shown."""
 
 NUMBERS = {"nothing": "", "gradient": " · ‖∂loss/∂x‖", "trace": " · max |a − b|"}
-"""What the numbers in the list of steps are."""
+"""Meaning of the numbers in the list of steps."""
 
 
 class Presenter:
@@ -57,7 +57,7 @@ class Presenter:
 
     @property
     def about(self) -> str:
-        """What the stop is, why it is there and what to look for, as Markdown."""
+        """Meaning of the stop, why it is there and what to look for, as Markdown."""
         session, stop = self._explored.session, self._explored.position.stop
         return f"# {texts.stop_title(session, stop)}\n\n" + texts.about(session, stop).replace("\n", "\n\n")
 

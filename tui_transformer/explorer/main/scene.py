@@ -66,7 +66,7 @@ class Scene:
 
     @property
     def alone(self) -> OverlayMatrix | None:
-        """What is drawn in place of the step's own values."""
+        """The matrix that is drawn in place of the step's own values."""
         return None if self.shown in ("both", "value") else self.overlay
 
     @property
@@ -146,7 +146,7 @@ def _is_whole(trace: Trace, name: str) -> bool:
 
 
 def _cost_of_part(trace: Trace, name: str) -> int:
-    """What it takes to draw a part of a step that is not kept: what it is made from, and the cells themselves."""
+    """Cost of drawing a part of a step that is not kept: its inputs, and the cells themselves."""
     *heads, rows, columns = (1, 1, *trace.program.shape(name))[-3:]
     height, width = first_size(trace.program.axes(name)[-1].name)
     share = min(height, rows) / rows / math.prod(heads)

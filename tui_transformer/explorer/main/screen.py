@@ -89,7 +89,7 @@ class MainScreen(ExplorerScreen[None]):
         on(_kind)(_reply)
 
     def commands(self) -> Iterable[SystemCommand]:
-        """What the palette finds beside actions."""
+        """Commands of the palette that are no actions."""
         from tui_transformer.explorer.main.commands import commands
 
         return commands(self.parts)
@@ -199,7 +199,7 @@ class MainScreen(ExplorerScreen[None]):
     # Taking values out
 
     def action_export(self) -> None:
-        """What is shown, to a file."""
+        """Export the view that is shown to a file."""
         self.parts.export.to_file()
 
     def action_copy(self, what: Literal["cell", "row"]) -> None:

@@ -97,7 +97,7 @@ def meanings(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def read(line: str, known: Mapping[str, str]) -> Typed:
-    """What a line asks for; an empty one is the next step.
+    """Command of a line; an empty one is the next step.
 
     Raises:
         InputError: It is neither a key nor a command.
@@ -126,7 +126,7 @@ def _command(meaning: str, rest: str) -> Typed:
 
 
 def _meaning(key: str, known: Mapping[str, str]) -> str:
-    """What a key means, given its name or what it types."""
+    """Meaning of a key, given its name or the character that it types."""
     return known.get(key) or (known.get(key_name(key), "") if len(key) == 1 or key in _SPECIAL else "")
 
 
@@ -152,7 +152,7 @@ def pressed(terminal: int) -> Iterator[str]:
 
 
 def _sequence(terminal: int) -> str:
-    """What follows an escape at once is one key with it."""
+    """The rest of a key: bytes that follow an escape at once are one key with it."""
     text = ESCAPE
     while len(text) < LONGEST_SEQUENCE and select.select([terminal], [], [], AT_ONCE)[0]:
         text += os.read(terminal, 1)

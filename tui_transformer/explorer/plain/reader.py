@@ -257,12 +257,12 @@ class Reader:
         return f"{said(self.explored).sentence()}; the row is {told}{rest}{sums}."
 
     def what(self, _: Typed) -> str:
-        """What the step is, why it is there, and what to look for."""
+        """Meaning of the step, why it is there, and what to look for."""
         words = words_of(self.explored.session, self.explored.position.stop)
         return " ".join(filter(None, (words.label + ":", words.what, words.why, words.look)))
 
     def help(self, _: Typed) -> str:
-        """What can be typed."""
+        """The commands that can be typed."""
         return HELP
 
     def quit(self, _: Typed) -> str:

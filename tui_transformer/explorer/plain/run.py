@@ -55,7 +55,7 @@ def _answered(reader: Reader, asked: Iterable[Typed | InputError]) -> bool:
 
 
 def _meant(typed: Typed | InputError) -> Typed:
-    """What is asked for; a mistake is raised."""
+    """The command that was typed; raises the mistake in it."""
     if isinstance(typed, InputError):
         raise typed
     return typed
@@ -73,7 +73,7 @@ def _say(*sentences: str) -> None:
 
 
 def _lines(source: TextIO, known: Mapping[str, str]) -> Iterator[Typed | InputError]:
-    """What the lines of a pipe or a file ask for."""
+    """Commands of the lines of a pipe or a file."""
     while line := source.readline(LONGEST):
         try:
             yield read(line.rstrip("\n"), known)
@@ -82,7 +82,7 @@ def _lines(source: TextIO, known: Mapping[str, str]) -> Iterator[Typed | InputEr
 
 
 def _keys(source: TextIO, known: Mapping[str, str]) -> Iterator[Typed | InputError]:
-    """What keys ask for as they are pressed; words are read as a line."""
+    """Commands of keys as they are pressed; words are read as a line."""
     count = ""
     for key in pressed(source.fileno()):
         if key.isdecimal() and (count or key != "0") and len(count) < 4:

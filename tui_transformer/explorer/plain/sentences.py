@@ -24,7 +24,7 @@ LIKELY = 3
 
 @dataclass(frozen=True)
 class Said:
-    """What is told of a position, in parts: what changed is what differs between two of them."""
+    """Description of a position, in parts: two of them differ where something has changed."""
 
     step: str
     head: str = ""
@@ -38,7 +38,7 @@ class Said:
         return f"{where}: {self.value}" if self.value else where
 
     def changes(self, before: Said) -> Iterator[str]:
-        """What was otherwise before."""
+        """The parts that were otherwise before."""
         if self.step != before.step:
             yield f"step from {before.step}"
             return

@@ -127,10 +127,10 @@ FOCUSED: Mapping[str, tuple[Action, ...]] = {
     ),
     "text": (Action("", "", "Higher or lower temperature", "temperature", "+ -"),),
 }
-"""What the focused pane does, which comes first in the line of keys."""
+"""Actions of the focused pane, which come first in the line of keys."""
 
 ALWAYS = ("overlay", "help", "quit")
-"""What the line of keys ends with, however short it is; the first only where something is beside."""
+"""Actions that the line of keys ends with, however short it is; the first only where there is an overlay."""
 
 KEY_LINE = (
     "step.next",
@@ -159,7 +159,7 @@ KEY_LINE = (
     "predict",
     "open",
 )
-"""What stands before it, as far as there is room: the most useful first."""
+"""Actions before those, as far as there is room: the most useful first."""
 
 HELP = Action("help", "app.help", "What is shown here", "help", "?")
 THEME = Action("theme", "app.next_theme", "Dark or light")

@@ -37,7 +37,7 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
     HELP_TOPIC = "general"
 
     _result: tuple[Result | None] | None = None
-    """What it is left with, where it was left."""
+    """The result that a screen is left with, where it was left."""
 
     _is_left = False
 
@@ -67,7 +67,7 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
 
     @property
     def help_page(self) -> str:
-        """What is shown here, with formulas and sources."""
+        """The page of help about the screen, with formulas and sources."""
         from tui_transformer.guide.texts import help_text
 
         return help_text(self.HELP_TOPIC)

@@ -34,7 +34,7 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(DIALOG)
     ACTIONS: ClassVar[tuple[Action, ...]] = DIALOG
-    """What can be done, in the order of the border."""
+    """The actions, in the order of the border."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - the base class has them so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]  # noqa: RUF012 - the base class has them so
 
@@ -64,7 +64,7 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
         self._title = title
 
     def actions(self) -> Sequence[Action]:
-        """What the border names, with its keys."""
+        """The actions that the border names, with their keys."""
         return self.ACTIONS
 
     def compose(self) -> ComposeResult:
@@ -75,7 +75,7 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
             yield from self.body()
 
     def body(self) -> ComposeResult:
-        """What is in the box."""
+        """The widgets in the box."""
         yield from ()
 
     def action_leave(self) -> None:

@@ -75,7 +75,7 @@ class Form(Dialog[Result], Generic[Result]):
     }
     """
     APPLY = "apply"
-    """What taking over the values is called."""
+    """Name of the action that takes over the values."""
 
     def __init__(
         self, title: str, columns: Sequence[Sequence[Field]], values: Values, *, first: str = "", note: str = ""

@@ -145,7 +145,7 @@ class InTurn:
             self._lost.cancel()
 
     def _front(self) -> Widget | None:
-        """What the next key would go to."""
+        """The widget or screen that the next key would go to."""
         screen = self._screen()
         return None if screen is None else screen.focused or screen
 
@@ -156,7 +156,7 @@ class InTurn:
             return None
 
     def _target(self, event: events.Event) -> Widget | None:
-        """What an event goes to."""
+        """The widget or screen that an event goes to."""
         if isinstance(event, events.MouseEvent):
             try:
                 return self._app.get_widget_at(event.x, event.y)[0]

@@ -116,7 +116,7 @@ def spelled(key: str) -> str:
 
 
 UNBOUND = "unbound-"
-"""What begins the key of an action that has none: nobody can press it, but it can be given one."""
+"""Prefix of the key of an action that has none: nobody can press it, but it can be given one."""
 
 
 @dataclass(frozen=True)

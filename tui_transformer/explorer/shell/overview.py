@@ -47,10 +47,10 @@ class Overview(ExplorerScreen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - the base class has them so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]  # noqa: RUF012 - the base class has them so
     ACTIONS: tuple[Action, ...] = ()
-    """What the screen does beside that, in the order of the line of keys."""
+    """Actions of the screen beyond those of every overview, in the order of the line of keys."""
     KIND = ""
     pieces: Pieces[Any, Any] | None = None
-    """What is done bit by bit."""
+    """The work that is done bit by bit."""
 
     def __init__(self, port: Port) -> None:
         """Show what the main screen explores."""
@@ -65,7 +65,7 @@ class Overview(ExplorerScreen[None]):
 
     @property
     def session(self) -> Session:
-        """What is explored."""
+        """The session that is explored."""
         return self.port.session
 
     def left_out(self) -> Collection[str]:
@@ -81,21 +81,21 @@ class Overview(ExplorerScreen[None]):
         yield Static(id="overview-keys", markup=False)
 
     def content(self) -> ComposeResult:
-        """What is shown."""
+        """The widgets that are shown."""
         yield from ()
 
     def about(self) -> str:
-        """What the screen is about; in the title."""
+        """Subject of the screen; in the title."""
         unknown = ", ".join(filter(None, map(unknown_named, self.session.sequences.values())))
         told = f" · not in the vocabulary: {unknown}" if unknown else ""
         return f"tui-transformer   {self.session.model.name} · {self.session.model.config.summary}{told}"
 
     def heading(self) -> str:
-        """What is said in the border."""
+        """Text of the border."""
         return ""
 
     def note(self) -> str:
-        """What is to be known of all that is shown; in the lower border."""
+        """Remark on all that is shown; in the lower border."""
         return ""
 
     def detail(self) -> tuple[str, str]:
@@ -170,7 +170,7 @@ def joined(values: Mapping[str, str]) -> str:
 
 
 def part_shown(what: str, shown: range, count: int) -> str:
-    """What part of so many things is on screen."""
+    """The part of so many things that is on screen, in words."""
     if len(shown) >= count:
         return f"all {count:,} {what}s" if count > 1 else f"1 {what}"
     return f"{what}s {shown.start:,} to {shown.stop - 1:,} of {count:,}"

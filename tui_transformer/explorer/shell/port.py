@@ -21,7 +21,7 @@ class Port(Protocol):
 
     @property
     def session(self) -> Session:
-        """What is explored."""
+        """The session that is explored."""
 
     @property
     def position(self) -> Position:

@@ -91,7 +91,7 @@ class PromptScreen(Dialog[str]):
             line.action_end()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """What was wrong is being put right."""
+        """Clear the error, which is being put right, and suggest words."""
         self._say("problem", Content())
         self._suggest(event.value)
         if self._preview is not None:

@@ -45,5 +45,5 @@ class Reader(Dialog[None]):
             yield from self.page()
 
     def page(self) -> ComposeResult:
-        """What is to be read."""
+        """The widgets of the page."""
         yield from ()

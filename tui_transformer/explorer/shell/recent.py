@@ -29,7 +29,7 @@ def recent_path() -> Path:
 
 
 def recent(kind: Kind) -> tuple[str, ...]:
-    """What was used lately, the last first; nothing where the file cannot be read."""
+    """Entries that were used lately, the last first; none where the file cannot be read."""
     return _read().get(kind, ())
 
 

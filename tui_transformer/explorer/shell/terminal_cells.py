@@ -86,7 +86,7 @@ def cell_style(color: str = "39", background: str = "", attributes: tuple[str, .
 OWN = cell_style()
 
 Cell = tuple[str, CellStyle]
-"""What stands in a column: a character, or text of several columns, whose others hold "" then."""
+"""Text of a column with its style: a character, or text of several columns, whose others hold "" then."""
 
 
 class Cells:

@@ -18,7 +18,7 @@ class Job(Protocol):
 
     @property
     def lost(self) -> str | None:
-        """What to say where something could not be kept; None where nothing is lost."""
+        """Message where something could not be kept; None where nothing is lost."""
 
     def end(self) -> None:
         """Keep what can be kept, and wait for that."""

@@ -68,7 +68,7 @@ class Cache:
         return Cache(self.tokens, self.edited)
 
     def for_measure(self) -> Cache:
-        """What leaves true that something else is measured, and differentiated."""
+        """The results that stay true when another metric is measured, and differentiated."""
         return Cache(self.tokens, self.edited, compared=self.compared)
 
     def for_overlay(self) -> Cache:

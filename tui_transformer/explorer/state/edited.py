@@ -52,7 +52,7 @@ def active(edits: Sequence[Change], program: Program) -> str:
 
 
 def broken(session: Session) -> str:
-    """What is broken in a few words: the one, or how many; "" for nothing."""
+    """The breaks in a few words: the one, or how many; "" for none."""
     if not session.breaks:
         return ""
     titles = [each.title for each in BREAKS if each.name in session.breaks]

@@ -40,7 +40,7 @@ def without_hidden(session: Session, view: View, choice: Hidden) -> View:
 
 
 def weight_left(session: Session, name: str, place: Place, choice: Hidden) -> tuple[Value, ...]:
-    """What is drawn at a place while tokens are hidden, and the stored weight, which is the one that is explained."""
+    """The weight that is drawn while tokens are hidden, and the stored one, which is the one that is explained."""
     hidden = hidden_keys(session, name, choice)
     if hidden is None:
         return ()

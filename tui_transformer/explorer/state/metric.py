@@ -10,7 +10,7 @@ LOSS = "loss"
 
 
 def measure_of(session: Session) -> Measure | None:
-    """What was chosen; None where nothing was, or the model has no logits of words."""
+    """The metric that was chosen; None where none was, or the model has no logits of words."""
     return session.measure if session.trace.program.logits else None
 
 

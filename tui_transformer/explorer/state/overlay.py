@@ -20,12 +20,12 @@ CYCLES: dict[tuple[Kind, bool], tuple[Shown, ...]] = {
     ("nothing", True): ("value",),
     ("nothing", False): ("value",),
 }
-"""What one key goes through, where there is room for two matrices and where there is not; the first is the default."""
+"""The choices of one key, where there is room for two matrices and where there is not; the first is the default."""
 
 
 @dataclass(frozen=True)
 class Overlay:
-    """What is beside. For another trace it says in what that differs; the rest is as in what is explored.
+    """A second matrix for every step. Of another trace it says in what that differs; the rest is as explored.
 
     Attributes:
         kind: Nothing, the gradient of the loss, or another trace.
@@ -60,6 +60,6 @@ def shown_in(kind: Kind, wanted: Shown, *, wide: bool) -> Shown:
 
 
 def next_shown(kind: Kind, shown: Shown, *, wide: bool) -> Shown:
-    """What comes after it."""
+    """The choice that comes after the present one."""
     cycle = CYCLES[kind, wide]
     return cycle[(cycle.index(shown) + 1) % len(cycle)]

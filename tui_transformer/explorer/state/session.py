@@ -129,7 +129,7 @@ class Session(Sentences):
 
     @property
     def scalar(self) -> Metric | None:
-        """What gradients are of: the metric that was chosen; None for the loss, and in place of a distance of 0."""
+        """The metric that gradients are of, as it was chosen; None for the loss, and in place of a distance of 0."""
         measure = self.measure
         if measure is None or measure.name not in OF_TOKENS or not measure.tokens:
             return None
@@ -144,7 +144,7 @@ class Session(Sentences):
 
     @property
     def other(self) -> Session:
-        """What is beside, where that is another trace: this one, but for what differs."""
+        """The other trace's session, where one is compared: this one, but for what differs."""
         return self.cache.compared.get("other", lambda: _other(self))
 
     @property

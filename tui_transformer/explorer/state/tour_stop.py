@@ -124,7 +124,7 @@ def outcome_cost(shown: Scenery) -> int:
 
 
 def outcome(shown: Scenery, stop: Stop, report: Report) -> str:
-    """What the stop does, and the answer before → after; of a backward pass, the gradient of its cell."""
+    """The stop's action, and the answer before → after; of a backward pass, the gradient of its cell."""
     if stop.cell is not None:
         return _gradient(shown, report)
     before, after, done = shown.before, shown.after, " and ".join(map(_ablated, stop.ablate))

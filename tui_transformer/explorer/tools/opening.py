@@ -234,7 +234,7 @@ def _commands(port: Port) -> Iterator[tuple[str, str, Callable[[], None]]]:
 
 
 COMMANDS: Callable[[Port], Iterator[tuple[str, str, Callable[[], None]]]] = _commands
-"""What the palette finds beside actions."""
+"""Commands of the palette that are no actions."""
 
 TOOLS: Mapping[str, Callable[[Port], None]] = {
     "ablate-head": _ablate_here("head", mean=False),

@@ -20,7 +20,7 @@ _SMALLEST = (24, 5)
 _CURVE_GLYPH = "─"
 _LONGEST_NAME = 28
 _BETWEEN = " · "
-"""What stands between the parts of a remark, which goes on in the next line where there is no room."""
+"""Separator between the parts of a remark, which goes on in the next line where there is no room."""
 
 
 class Chart(DrawnWidget):
@@ -51,7 +51,7 @@ class Chart(DrawnWidget):
 
     @property
     def chart(self) -> charts.Chart | None:
-        """What is shown."""
+        """The chart that is shown."""
         return self._chart
 
     def draw(self) -> list[Strip]:

@@ -20,7 +20,7 @@ _WIDEST_RAMP, _WIDEST_GLYPHS = 24, 40
 _NARROWEST_RAMP = 5
 _GAP = "   "
 BLANK = "blank"
-"""What stands for a glyph of nothing but spaces."""
+"""Sign for a glyph of nothing but spaces."""
 
 
 class Legend(CarefulWidget):

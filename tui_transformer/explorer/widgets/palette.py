@@ -28,7 +28,7 @@ READABLE = 4.5
 """The contrast ratio that WCAG 2 asks of text (level AA)."""
 
 NEARLY_ZERO = 16
-"""What is less than this part of the largest value may look like 0."""
+"""Part of the largest value below which a value may look like 0."""
 
 # From the colour nearest to the page to the one furthest from it; signed ones from − to +.
 _ANCHORS: dict[tuple[ScaleKind, bool], tuple[str, ...]] = {

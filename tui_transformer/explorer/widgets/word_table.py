@@ -151,7 +151,7 @@ class WordTable(GridWidget, can_focus=True):
         return segments
 
     def _written(self, cell: tuple[str, float] | None, line: int) -> str | None:
-        """What a line of a cell says; None where the cell is not known."""
+        """Text of a line of a cell; None where the cell is not known."""
         if cell is None:
             return None
         (word, value), width = cell, self.grid.cell_width - _GAP

@@ -80,7 +80,7 @@ INSIDES: Mapping[type[ops.Op], Draw] = {
     ops.UnitLength: norms.to_unit,
     ops.WeightedExperts: attention.mixed,
 }
-"""What is drawn of each operation."""
+"""The parts that each operation is drawn with."""
 
 
 def drawn(cell: Cell) -> Inside:

@@ -51,7 +51,7 @@ def bars_of(total: Sum, own: int | None = None) -> Bars:
 
 
 def labels(operands: Factor) -> tuple[str, ...]:
-    """What tells the terms apart: the index that changes from one to the next."""
+    """Labels of the terms: the indices that change from one to the next."""
     places = [operands.place(k) for k in range(len(operands.values))]
     varying = [i for i in range(len(places[0])) if len({place[i] for place in places}) > 1] if places else []
     return tuple(" ".join(str(place[i]) for i in varying or [-1]) for place in places)

@@ -186,7 +186,7 @@ class Weighted:
 
     @property
     def rest(self) -> float:
-        """What the rows that are not drawn add to the cell."""
+        """Sum of the rows that are not drawn."""
         return float(self.total[self.marked] - self.added.sum())
 
 

@@ -49,7 +49,7 @@ def _weighed(cell: Cell, weight: str, says: str) -> Iterator[Part]:
 
 
 def _then(start: str, values: tuple[Value, ...]) -> str:
-    """What is done to a sum after it."""
+    """A sum and the operations that follow it, as text."""
     text = start
     for value in values:
         sign = value.symbol[0]

@@ -1,4 +1,4 @@
-"""What stands over the boxes: what every family does to Q, K and the scores is said, and no two steps are mixed up."""
+"""Names over the boxes: what every family does to Q, K and the scores is said, and no two steps are mixed up."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ async def set_numbers(explorer: Explorer, **values: str) -> None:
 
 
 def greedy(count: int, **options) -> tuple[int, ...]:
-    """What the library writes without any screen."""
+    """Text that the library writes without any screen."""
     model = Model.load("decoder", **options)
     writer = Writer(model, Settings(greedy=True, max_new_tokens=count))
     return list(writer.run(writer.begin(prompt_of(model))))[-1].ids

@@ -1,4 +1,4 @@
-"""What every token adds, in the explorer: the numbers of the analysis of the metric that is chosen."""
+"""Attribution to tokens in the explorer: the numbers of the analysis of the metric that is chosen."""
 
 from __future__ import annotations
 

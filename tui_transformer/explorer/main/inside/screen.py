@@ -73,7 +73,7 @@ class InsideScreen(ExplorerScreen[Spot]):
 
     @property
     def session(self) -> Session:
-        """What is explored."""
+        """The session that is explored."""
         return self._port.session
 
     @property

@@ -58,7 +58,7 @@ class Spot:
         return trace.pending((self.name,)) if self.name in trace.program.by_name else 0
 
     def look(self, session: Session) -> Inside:
-        """What is inside."""
+        """The inside of the cell."""
         trace = session.trace
         explained = None
         if self.gradient:

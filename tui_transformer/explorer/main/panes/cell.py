@@ -24,7 +24,7 @@ from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.views.step_view import Labels
 
 CELL_TITLE, ABOUT = "Cell", "What it is"
-"""What is written in the border: where there is a cell, and where there is none."""
+"""Titles of the border: where there is a cell, and where there is none."""
 
 
 class CellPane(LineList):

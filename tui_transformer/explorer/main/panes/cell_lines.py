@@ -187,7 +187,7 @@ class CellLines:
         ]
 
     def _equation(self) -> list[Block]:
-        """What the numbers above give, in one line, or in as many as it takes on a narrow screen."""
+        """The result of the numbers above, in one line, or in as many as it takes on a narrow screen."""
         equation = self.explanation.equation
         if not equation:
             return []

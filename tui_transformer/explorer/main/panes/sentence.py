@@ -33,7 +33,7 @@ class Sentence:
     vocabulary: Vocabulary | None = None
 
     def reading(self) -> str:
-        """What the piece under the cursor stands for and the characters that it covers; "" for whole words."""
+        """Meaning of the piece under the cursor and the characters that it covers; "" for whole words."""
         place = self.column if self.row is None else self.row
         if self.vocabulary is None or self.vocabulary.kind == "words" or place is None:
             return ""
@@ -78,7 +78,7 @@ class Sentence:
 
 
 NAMES = ("source ", "target ")
-"""What stands before the tokens of two sentences."""
+"""Labels before the tokens of two sentences."""
 
 
 class SentencePane(CarefulWidget, can_focus=True):

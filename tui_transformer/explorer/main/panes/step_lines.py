@@ -65,7 +65,7 @@ def _sublayer_title(sublayer: str) -> str:
 
 
 def _label(stop: str) -> str:
-    """What a stop outside the layers is called; what is the decoder's own says so."""
+    """Name of a stop outside the layers; one of the decoder alone says so."""
     label = step_text(stop).label
     return f"Decoder {label[:1].lower()}{label[1:]}" if stop.startswith("decoder.") else label
 

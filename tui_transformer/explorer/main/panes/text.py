@@ -130,7 +130,7 @@ def _tokens(model: Model, written: Encoding, places: range) -> list[str]:
 
 
 def _after(model: Model, before: Sequence[int], token: int) -> str:
-    """What a token adds to the text, in quotes with the space that it begins with."""
+    """Text that a token adds, in quotes with the space that it begins with."""
     if token >= _size(model):
         return model.target_word(token)
     return f"“{visible(token_text(model, before[-WINDOW:], token))}”"

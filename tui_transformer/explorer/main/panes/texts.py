@@ -56,7 +56,7 @@ def state(session: Session, stop: str) -> str:
 
 
 def _edits(session: Session) -> str:
-    """What is broken, and the edits that are made."""
+    """The breaks and the edits of a session, in words."""
     changes = (broken(session), active(session.edits, session.base.program))
     return "".join(f"{visible(each)} · " for each in changes if each)
 
@@ -227,7 +227,7 @@ def tabs(panes: Mapping[str, int], active: str, inks: Inks) -> Text:
 
 
 def about(session: Session, stop: str) -> str:
-    """What a step is, what it is for and what to look at, as one paragraph each."""
+    """Meaning of a step, its purpose and what to look at, a paragraph each."""
     words = step_words(session, stop)
     parts = (offer(session, stop), *_ways_back(session, stop), words.what, words.why, words.look)
     return "\n".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""What somebody typed as an answer: which of the offered ones it is, or none of them."""
+"""Typed answers: which of the offered ones somebody meant, or none of them."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _first(view: View, place: Place, text: str) -> Question | None:
 
 
 def _shape(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
-    """What shape the step has."""
+    """Question for the shape of the step."""
     del place
     others = {shape[::-1], (*shape[:-1], shape[-1] * 2), (*shape[:-1], max(shape[0], 2) * shape[-1]), shape[1:]}
     wrong = [other for other in sorted(others) if other and other != shape][: MOST_CHOICES - 1]
@@ -107,7 +107,7 @@ def _shape(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
 
 
 def _sum(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
-    """What the values of a row of shares add up to."""
+    """Question for the sum of a row of shares."""
     del shape
     row = _row(view, place)
     if row is None or row.size < 2 or view.formula != Softmax().formula or not np.isfinite(row).all() or not row.any():

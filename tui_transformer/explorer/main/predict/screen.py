@@ -45,7 +45,7 @@ class PredictScreen(Dialog[bool]):
         self._revealed = False
 
     def body(self) -> ComposeResult:
-        """What the step is, the question, the answers, a line for another, the working."""
+        """The step, the question, the answers, a line for another, the working."""
         yield Static(plain(self._what), classes="quiet")
         yield Static(plain(self._question.text))
         yield LineList()

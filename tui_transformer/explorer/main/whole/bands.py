@@ -132,7 +132,7 @@ class _Placing:
         return VOCABULARY_WIDTH * (has_words and columns >= WITH_VOCABULARY)
 
     def _rows(self, among: Sequence[Band], width: int) -> list[list[Band]]:
-        """What stands side by side: the feed-forward layer and what comes after it, where there is room."""
+        """Bands side by side: the feed-forward layer and those after it, where there is room."""
         rows: list[list[Band]] = []
         for band in among:
             narrow = band.name in ("output", "encoder.norm") and width >= SIDE_BY_SIDE // (1 + self.both)

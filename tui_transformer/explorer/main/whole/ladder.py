@@ -69,7 +69,7 @@ def _has_two_stacks(program: Program) -> bool:
 
 @by_program
 def rungs(program: Program) -> tuple[Rung, ...]:
-    """What enters each stack, and its layers, from the first to the last."""
+    """The input of each stack, and its layers, from the first to the last."""
     ladder: list[Rung] = []
     for layer in layers_of(program):
         stack = layer.partition(".")[0]

@@ -47,7 +47,7 @@ SYMBOLS = {
 OUTPUTS = {"self_attention": "W_O", "cross_attention": "W_O", "feed_forward": "a W₂"}
 EXPERT_OUTPUT = "a W₂"
 DONE_TO: dict[str, str] = {"norm": ", norm", "rotated": ", rotated"}
-"""What is done to Q and K, by the last part of a step's name."""
+"""Operations on Q and K, by the last part of a step's name."""
 
 SCORES: tuple[tuple[type[Op], str], ...] = (
     (SoftCap, ", capped"),
@@ -55,7 +55,7 @@ SCORES: tuple[tuple[type[Op], str], ...] = (
     (RelativeBias, " + bias"),
     (Disentangle, " + distances"),
 )
-"""What is done to the scores."""
+"""Operations on the scores, likewise."""
 
 EMBEDDING = {"tokens": "embedding", "positions": "position", "segments": "segment", "output": "x"}
 ACTIVATIONS = {
@@ -107,7 +107,7 @@ def _of_expert(last: str) -> str:
 
 
 def _of_attention(program: Program, step: Step) -> str:
-    """What was done to Q, K or the scores so far, or the name of another step."""
+    """The operations on Q, K or the scores so far, or the name of another step."""
     sublayer, _, last = step.name.rpartition(".")
     which, _, done = last.partition("_")
     if which in ("query", "key") and (not done or done in DONE_TO):

@@ -39,7 +39,7 @@ COLUMNS = (
     "largest of up to {}",
     "largest of {}",
 )
-"""What a column of a picture stands for, as there is room to say it."""
+"""Meaning of a column of a picture, as there is room to say it."""
 
 NO_LADDER = Ladder()
 NO_MARKS: Mapping[str, str] = MappingProxyType({})
@@ -320,7 +320,7 @@ def _height(picture: Picture, *, tall: bool) -> int:
 
 
 def _row_mark(marked: int | None, y: int, *, tall: bool, framed: bool) -> str:
-    """What stands before a line of a picture: half a block beside the current token's row, a bar where it is framed."""
+    """The mark before a line of a picture: half a block beside the current token's row, a bar where it is framed."""
     if marked is None or marked // (1 if tall else 2) != y:
         return "▐" if framed else ""
     if tall:

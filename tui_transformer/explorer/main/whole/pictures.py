@@ -146,7 +146,7 @@ class Drawing:
         return sum(_cost(self.album.trace, name, placement.rows) for name in names)
 
     def draw(self, placement: Placement, report: Report = lambda _: None) -> tuple[Picture, ...]:
-        """What the boxes of a band show; what is missing is computed."""
+        """Pictures of the boxes of a band; values that are missing are computed."""
         pictures = [self._draw(placement, placed, report) for placed in placement.boxes]
         words = self._words_in_vocabulary(placement)
         return (*pictures, *([words] if words is not None else []))
@@ -186,7 +186,7 @@ class Drawing:
         return [self._key(placement, placed) for placed in placement.boxes]
 
     def _key(self, placement: Placement, placed: Placed) -> Any:
-        """What the picture of a box depends on; None where it costs nothing."""
+        """Key of the picture of a box, all that it depends on; None where it costs nothing."""
         name = self._shown(placement, placed)
         axes = self.session.trace.program.axes(name)
         if self._is_words(name):

@@ -142,7 +142,7 @@ class AblateScreen(Overview):
             self.query_one("#effects-header", Static).update(self.writer.header(self.size.width - 2), layout=False)
 
     def heading(self) -> str:
-        """What is ablated, and the order."""
+        """The targets, and the order."""
         return wording.title(self.search, reverse=self.reverse)
 
     def note(self) -> str:
@@ -165,7 +165,7 @@ class AblateScreen(Overview):
         return f"{self.writer.name(target)}   {change}", f"{wording.edited(self.search, target)} · enter keeps it"
 
     def left_out(self) -> Collection[str]:
-        """What there is nothing for."""
+        """The actions that there is nothing for."""
         there = {
             "step.on": self.ended,
             "layer.next": len(places(self.search.program, self.search.scope.kind)) > 1,

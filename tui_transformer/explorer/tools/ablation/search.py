@@ -25,14 +25,14 @@ Effects = Sequence[tuple[Target, Effect]]
 
 @dataclass(eq=False)
 class Known:
-    """What was found so far, and what was most likely before, where the answer is at one position."""
+    """Effects so far, and the most likely words before, where the answer is at one position."""
 
     effects: dict[Target, Effect] = field(default_factory=dict)
     before: tuple[Guess, ...] = ()
 
 
 _KNOWN: WeakKeyDictionary[Trace, dict[tuple[object, ...], Known]] = WeakKeyDictionary()
-"""What was found stays as long as the trace does."""
+"""Effects of each trace, which stay as long as it does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +54,12 @@ class Search:
 
     @property
     def measure(self) -> Measure | None:
-        """What effects are measured by; None for the usual."""
+        """The metric of the effects; None for the usual."""
         return measure_of(self.session)
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
-        """What is ablated, in the order of the model."""
+        """The targets, in the order of the model."""
         return self.scope.targets(self.program)
 
     @property
@@ -69,12 +69,12 @@ class Search:
 
     @property
     def trace(self) -> Trace:
-        """What is ablated, with the edits that there are."""
+        """The trace that is ablated, with the edits that there are."""
         return self.session.trace
 
     @property
     def known(self) -> Known:
-        """What is known of these targets, and of others that were set to the same and measured by the same."""
+        """Known effects of these targets, and of others that were set to the same and measured by the same."""
         way = self.mean, self.positions, self.measure, self.session.targets
         return _KNOWN.setdefault(self.trace, {}).setdefault(way, Known())
 

@@ -13,7 +13,7 @@ from tui_transformer.explorer.tools.ablation.table import number, share
 
 
 def title(search: Search, *, reverse: bool) -> str:
-    """What is ablated, and the order."""
+    """The targets, and the order."""
     order = "smallest effect first" if reverse else "largest effect first"
     set_to = "set to its mean over the positions" if search.mean else "set to 0"
     return f"Ablate · {search.scope.title} · each alone {set_to} · {order}"
@@ -33,7 +33,7 @@ def where(search: Search) -> str:
 
 
 def _metric(search: Search) -> str:
-    """What is measured, what it is without an ablation, and where."""
+    """The metric, its value without an ablation, and where."""
     known = next(iter(search.known.effects.values()), None)
     own = "" if known is None or known.value is None else f" {number(known.value - (known.change or 0.0))} as it is"
     said = f"{metric_said(search.session)}{own}"
@@ -50,12 +50,12 @@ def progress(search: Search, left: int) -> str:
 
 
 def edited(search: Search, target: Target) -> str:
-    """What is set."""
+    """The edits of a target, in words."""
     return ", ".join(words(edit, search.program) for edit in target.edits(search.program, mean=search.mean))
 
 
 def change(search: Search, effect: Effect) -> str:
-    """What becomes of the answer."""
+    """Effect on the answer, in words."""
     if effect.value is not None and effect.change is not None:
         was = number(effect.value - effect.change)
         return f"{metric_said(search.session)} {was} → {number(effect.value)}   change {signed(effect.change, 4)}"

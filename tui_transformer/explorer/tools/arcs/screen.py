@@ -93,7 +93,7 @@ class ArcsScreen(Overview):
         return f"Arcs · {self.wanted.title}"
 
     def note(self) -> str:
-        """What a line is."""
+        """Meaning of a line."""
         return "the thicker, the larger the weight: from .02, .1, .3, .6, .85"
 
     def detail(self) -> tuple[str, str]:
@@ -107,7 +107,7 @@ class ArcsScreen(Overview):
         return f"{placed(labels.of(step.queries)(query), query)} looks at", keys
 
     def left_out(self) -> Collection[str]:
-        """What has no second one."""
+        """The actions that there is nothing for."""
         step = self.wanted.step
         alone = self.wanted.source != "head" or step.heads < 2
         return {*(["head.next"] if alone else []), *(["layer.next"] if len(self.every) < 2 else [])}

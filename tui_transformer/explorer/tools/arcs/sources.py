@@ -34,7 +34,7 @@ class Wanted:
 
     @property
     def title(self) -> str:
-        """What is drawn, in words."""
+        """The attention that is drawn, in words."""
         where = f"{self.step.group} · layer {self.step.layer}"
         return {
             "head": f"{where} · head {self.head}",
@@ -73,5 +73,5 @@ class Wanted:
 
 
 def fitting(step: Attention) -> tuple[str, ...]:
-    """What can be drawn of an attention: a rollout goes from layer to layer of one sequence."""
+    """Sources of arcs for an attention: a rollout goes from layer to layer of one sequence."""
     return SOURCES if step.own else SOURCES[:2]

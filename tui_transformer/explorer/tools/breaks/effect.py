@@ -61,7 +61,7 @@ def _closer(before: float, after: float) -> str:
 
 
 def effect_of(session: Session, broken: Break, report: Report) -> Effect:
-    """What a break makes of a session that nothing is broken in; `report` may raise to end it."""
+    """Effect of a break on a session that nothing is broken in; `report` may raise to end it."""
     after = session.with_breaks(broken.name)
     steps = [step.name for step in session.trace.program.steps if step.name in after.trace.program.by_name]
     first, changed = None, 0

@@ -92,7 +92,7 @@ class BreaksScreen(Overview):
         return f"Break it · {count} broken" if count else "Break it: what is each part good for?"
 
     def note(self) -> str:
-        """What stands beside a switch."""
+        """Meaning of the words at the right of a switch."""
         return "the answer before → after, each by itself"
 
     def progress(self) -> str:
@@ -100,7 +100,7 @@ class BreaksScreen(Overview):
         return f"{len(self.effects)} of {len(self.fitting)} tried"
 
     def detail(self) -> tuple[str, str]:
-        """What the switch under the cursor shows, and where."""
+        """Explanation of the switch under the cursor, and where its effect is seen."""
         each = self._chosen
         effect = self.effects.get(each.name)
         if effect is None:

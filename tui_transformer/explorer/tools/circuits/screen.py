@@ -43,7 +43,7 @@ def open_from(port: Port) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What does not depend on the head that is shown."""
+    """Numbers that do not depend on the head that is shown."""
 
     heads: Sequence[Circuit]
     words: Words
@@ -140,7 +140,7 @@ class CircuitsScreen(Overview):
         return f"Circuits · {self.kind}{where}"
 
     def note(self) -> str:
-        """What is left out."""
+        """Remark on what the matrices leave out."""
         return "weights alone: norms of layers, biases and rotations are not in it"
 
     def progress(self) -> str:

@@ -91,7 +91,7 @@ class ExercisesScreen(Overview):
         return f"{sum(each.name in self._done for each in self._exercises)} of {len(self._exercises)} done"
 
     def detail(self) -> tuple[str, str]:
-        """What is typed in a shell."""
+        """The commands for a shell."""
         name = self._exercise.name
         return f"tui-transformer exercise start {name}", f"tui-transformer exercise check {name}"
 

@@ -19,7 +19,7 @@ CHEAP = 300_000_000
 
 @dataclass(frozen=True)
 class Memory:
-    """What is kept, in words; `cross` and `shared` are "" where there is no such thing."""
+    """Description of the cache; `cross` and `shared` are "" where there is no such thing."""
 
     own: str
     cross: str = ""

@@ -16,7 +16,7 @@ MOST_SHOWN = 500
 """Tokens that are listed."""
 
 FORCED, PENALTY = "forced", "penalty"
-"""What a rule did to a token that can be chosen."""
+"""Effects of rules on a token that can be chosen."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Draft:
 
     @property
     def state(self) -> State:
-        """What is looked at: a text so far, and what may come next."""
+        """The text so far, with the tokens that may come next."""
         return self.states[self.place]
 
     @property

@@ -81,7 +81,7 @@ class Columns:
         return self.width >= WIDE_LIST
 
     def heading(self, inks: Inks) -> Text:
-        """What the columns are; over the bars what the longest stands for."""
+        """Names of the columns; over the bars the value of the longest."""
         bar = "0" + percent(self.largest).rjust(self.bar - 1)
         names = ("share", *(("model",) if self.with_model else ()), "logit")
         numbers = "".join(f" {name:>{self.number}}" for name in names)
@@ -140,7 +140,7 @@ def drawn(draft: Draft, name: str) -> str:
 
 
 def next_title(draft: Draft, name: str) -> str:
-    """What the list is about: the next token, or the one that was written here."""
+    """Title of the list: the next token, or the one that was written here."""
     place = len(draft.state.ids)
     if draft.chosen is not None:
         return f"Position {place:,}: {name} was written"

@@ -47,7 +47,7 @@ class GenerateSettings(Form[Settings]):
         self._settings = settings
 
     def changed(self, key: str) -> None:
-        """What was wrong is being put right; a setting of draws is of use only where tokens are drawn."""
+        """Clear the error; a setting of draws is of use only where tokens are drawn."""
         self.show_status("")
         if key in DRAWING:
             self.put(GREEDY, OFF_ON[0])

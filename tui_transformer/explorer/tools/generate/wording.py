@@ -18,17 +18,17 @@ WINDOW = 8
 """Tokens that are decoded together: enough for the bytes of one character and the space before it."""
 
 INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
-"""What stands for bytes that are no character yet."""
+"""Sign for bytes that are no character yet."""
 
 
 def token_texts(model: Model, ids: Sequence[int], *, source: bool = False) -> list[str]:
-    """What every token adds to the text, so that all together are the text; `source`: to that of the encoder."""
+    """Text that every token adds, all together the whole; `source`: to the text of the encoder."""
     tokenizer = model.tokenizer if source else _writer(model)
     return [_text(tokenizer, ids[max(place - WINDOW, 0) : place], token) for place, token in enumerate(ids)]
 
 
 def token_text(model: Model, before: Sequence[int], token: int) -> str:
-    """What a token adds to the text of those before it; an ID where the model has no words.
+    """Text that a token adds to that of those before it; an ID where the model has no words.
 
     Bytes of a character add nothing until the last of them is there.
     """

@@ -45,7 +45,7 @@ class Writing:
 
     @property
     def draft(self) -> Draft | None:
-        """What is written, None before the prompt was read."""
+        """The state of the text, None before the prompt was read."""
         return None if self.history is None else self.history.current
 
     # Drafts

@@ -20,7 +20,7 @@ COST = 12
 """Operations that it takes to measure and draw a weight."""
 
 _RESULTS: WeakKeyDictionary[Trace, dict[tuple[str, Hidden], LayerMeasures]] = WeakKeyDictionary()
-"""What was measured stays as long as the trace does."""
+"""Measures of each trace, which stay as long as it does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class MeasuredHeads:
 
     @property
     def known(self) -> list[LayerMeasures]:
-        """What was measured."""
+        """The measures of every head."""
         return [result for step in self.steps if (result := self.of(step)) is not None]
 
     @property

@@ -47,7 +47,7 @@ class OrderedHeads:
         return f"by {self.measure.title}, {'lowest' if self.reverse else 'highest'} first"
 
     def tiles(self) -> Tiles:
-        """What a grid shows."""
+        """The tiles of the grid."""
         columns = self.measured.heads if self.in_rows else None
         return Tiles(len(self.order), columns, self._picture, self._labels, self._row_label, self.scale)
 
@@ -58,7 +58,7 @@ class OrderedHeads:
         return Scale("sequential", 0.0, self.high if self.common or known is None else largest(known.pictures[head]))
 
     def part_shown(self, grid: TileGrid) -> str:
-        """What part of the heads is on screen, in words."""
+        """The part of the heads that is on screen, in words."""
         if self.in_rows:
             layers = part_shown("layer", grid.shown, len(self.measured.steps))
             return f"{layers} · {part_shown('head', grid.shown_columns, self.measured.heads)}"

@@ -115,7 +115,7 @@ class HeadsScreen(Hiding):
         return f"All heads · {self.group} · {self.ordered.title}"
 
     def note(self) -> str:
-        """What is hidden, and what part of the grid is on screen."""
+        """The hidden tokens, and the part of the grid that is on screen."""
         parts = (self.hidden.text, self.ordered.part_shown(self.query_one(TileGrid)))
         return " · ".join(part for part in parts if part)
 

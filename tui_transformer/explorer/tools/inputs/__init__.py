@@ -1,1 +1,1 @@
-"""What every input token adds to a chosen number, by gradients."""
+"""Attribution to the input: how much every token adds to a chosen number, by gradients."""

@@ -1,4 +1,4 @@
-"""What every token adds to the metric: gradient × input and integrated gradients, a line a token."""
+"""Attribution of the metric to tokens: gradient × input and integrated gradients, a line a token."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TITLES = (" gradient × input", " integrated gradients")
 
 @dataclass(frozen=True, eq=False)
 class Attributed:
-    """What was found, and of which metric."""
+    """Attributions to the tokens, and their metric."""
 
     metric: Metric
     positions: range

@@ -99,12 +99,12 @@ class LensScreen(Overview):
     # What is said
 
     def heading(self) -> str:
-        """What is read, through which steps."""
+        """The stack that is read, and the steps that it is read through."""
         names = " → ".join(step.name for step in self.lens.steps)
         return f"Logit lens · {names}"
 
     def note(self) -> str:
-        """What part is on screen."""
+        """The part that is on screen."""
         rows, columns = self.query_one(WordTable).shown
         parts = [part_shown("token", columns, self.lens.tokens), part_shown("row", rows, len(self.lens.depths))]
         return " · ".join(parts)

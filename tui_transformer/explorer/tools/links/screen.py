@@ -70,7 +70,7 @@ class LinksScreen(Hiding):
         self.pieces = Pieces(self.requests, self.KIND, self._following, self._cost, self._look, self._take)
 
     def content(self) -> ComposeResult:
-        """What the columns are, and the list."""
+        """Names of the columns, and the list."""
         yield Static(id="links-columns", markup=False)
         yield LineList(id="links")
 
@@ -83,12 +83,12 @@ class LinksScreen(Hiding):
 
     @property
     def scopes(self) -> Sequence[str]:
-        """What can be looked through."""
+        """Names of the heads among which links can be searched."""
         return ("all heads", "layer", "head") if self.at is not None else ("all heads",)
 
     @property
     def steps(self) -> tuple[Attention, ...]:
-        """What is looked through."""
+        """The attentions that links are searched in."""
         return self.everything if self.at is None or self.scope == "all heads" else (self.at,)
 
     @property
@@ -141,7 +141,7 @@ class LinksScreen(Hiding):
         return f"Strongest links · {names[self.scope]}"
 
     def note(self) -> str:
-        """What takes no part."""
+        """Tokens and links that take no part, in words."""
         parts = (self.hidden.text, "" if self.itself else "links to the token itself left out")
         return " · ".join([*(part for part in parts if part), f"the {len(self.links):,} strongest"])
 

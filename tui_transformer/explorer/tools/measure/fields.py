@@ -36,7 +36,7 @@ FIELDS = (
 
 
 def values_of(session: Session) -> dict[str, str]:
-    """What the fields hold at first."""
+    """Values of the fields at first."""
     measure = measure_of(session)
     name = "" if measure is None else measure.name
     title = next(title for title, each in TITLES.items() if each == name)
@@ -50,7 +50,7 @@ def takes_words(values: Mapping[str, str]) -> bool:
 
 
 def read(session: Session, values: Mapping[str, str]) -> Measure | None:
-    """What the fields say; None for the usual.
+    """The metric that the fields say; None for the usual.
 
     Raises:
         InputError: Too few or too many words, or one that is none of the vocabulary.
@@ -75,5 +75,5 @@ def _token(session: Session, piece: str) -> int:
 
 
 def said_of(session: Session, measure: Measure | None) -> str:
-    """What is measured, in words."""
+    """The metric, in words."""
     return metric_said(session.with_measure(measure)) or "change of ln p of the most likely token, and KL divergence"

@@ -21,7 +21,7 @@ NO_WORDS = "this model has no logits of words: it is measured by the relative ch
 
 @dataclass(frozen=True)
 class Taken:
-    """What was chosen."""
+    """The choice that was made."""
 
     measure: Measure | None
 

@@ -25,7 +25,7 @@ DOES = {
     "copy": "repeats letters",
     "story": "writes very short stories",
 }
-"""What each trained model does."""
+"""Purpose of each trained model."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Choice:
 
 
 def at_once(recent: Sequence[str], sentences: Sequence[str] = ()) -> tuple[Choice, ...]:
-    """What is known without looking: trained models, tours, what was used lately, models of random weights."""
+    """Choices known without a search: trained models, tours, what was used lately, models of random weights."""
     trained = [Choice(name, "trained", _known(name)) for name in trained_models()]
     told = [Choice(name, "tour", tour_question(name) or "a guided tour", "tour") for name in _told()]
     built_in = [Choice(name, "random weights", "sizes of your own with ,") for name in BUILT_IN]

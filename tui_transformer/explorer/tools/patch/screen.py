@@ -72,7 +72,7 @@ def open_from(port: Port) -> None:
 
 
 def draft(session: Session, position: Position, text: str, part: str) -> Draft:
-    """What is patched where.
+    """Draft of a patch of a step from another sentence.
 
     Args:
         session: What is explored.

@@ -144,7 +144,7 @@ class PatchingScreen(Overview):
     # What is said
 
     def heading(self) -> str:
-        """What is patched."""
+        """The kind of places that are patched, and the sentence that values come from."""
         if self.table is None:
             return "Tables of patches"
         return f"Patch · each {self.table.kind} from “{self.table.other.text or self.table.other.encoding.text}”"

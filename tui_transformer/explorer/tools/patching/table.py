@@ -69,7 +69,7 @@ class PatchTable:
 
     @property
     def said(self) -> str:
-        """What is measured, and where."""
+        """The metric, and the position that it is read at."""
         metric = metric_said(self.session) or USUAL.said()
         return metric if on_targets(self.session.measure) else f"{metric} at position {self.positions.start}"
 

@@ -15,7 +15,7 @@ from tui_transformer.views.step_view import Place
 
 
 def session_of(session: Session, model: Model, sample: Sample) -> Session:
-    """What is explored, with this model on the sample.
+    """The session to explore, with this model on the sample.
 
     Raises:
         InputError: The model cannot read it.

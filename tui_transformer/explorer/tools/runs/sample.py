@@ -92,7 +92,7 @@ def _copied(model: Model, array: Any) -> Host:
 
 @dataclass(frozen=True)
 class Output:
-    """What the model made of an example after so many steps; `right` is None where nothing says what is."""
+    """A model's answer to an example after so many steps; `right` is None where nothing says what is."""
 
     step: int
     given: str
@@ -124,7 +124,7 @@ class Examples:
         return Sample(_whole(row.ids[:LONGEST]), decoder)
 
     def outputs(self, model: Model, step: Callable[[], int]) -> Iterator[Output]:
-        """What the model makes of one example after another, without end; each is made when it is asked for."""
+        """The model's answers to one example after another, without end; each is made when it is asked for."""
         make = _MAKERS.get(self.data.task.name, _written_on)
         while True:
             for row in self.rows:
@@ -154,7 +154,7 @@ def _written_on(model: Model, row: Row, step: int) -> Output:
 
 
 def _translated(model: Model, row: Row, step: int) -> Output:
-    """What is written for a source, and what is right."""
+    """Output for a source: the text that is written for it, and the right one."""
     assert row.decoder_ids is not None  # noqa: S101 - pairs have two sequences
     right = _whole(row.decoder_ids[1:])
     made = written(model, (), _whole(row.ids), len(right) + 2)

@@ -37,7 +37,7 @@ SMOOTHING = 0.1
 """ε of the label smoothing that the cross-entropy is shown with too, as in the paper (Vaswani et al. 2017, §5.4)."""
 
 TEMPERATURES = (0.1, 0.2, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0)
-"""What the logits may be divided by."""
+"""Temperatures that the logits may be divided by."""
 
 UNLIKELY = 0.1
 """Below this share a token is underlined too."""

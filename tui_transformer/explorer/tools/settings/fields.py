@@ -65,7 +65,7 @@ _FREE = frozenset({"vocabulary", "file", "dtype", "device", "budget"})
 
 @dataclass(frozen=True)
 class Memory:
-    """What a trace may keep, what it holds now, and the tokens that it is of (and those of a decoder beside)."""
+    """Memory that a trace may keep and holds now, and its tokens (with those of a decoder, if there is one)."""
 
     budget: int
     held: int
@@ -91,7 +91,7 @@ class Memory:
         return readable(self.budget)
 
     def describe(self, model: Model) -> str:
-        """What a model's values would take and what of them would be kept; nothing is computed for that."""
+        """Memory that a model's values would take, and how much would be kept; nothing is computed for that."""
         length = min(self.length, model.config.max_length)
         plan = keep_plan(model.program(length, self.decoder_length), model.backend.dtype.itemsize, self.budget)
         kept = "all kept" if plan.everything else f"{readable(plan.bytes)} kept"
@@ -191,7 +191,7 @@ def _parsed(key: str, value: str) -> int | bool | str:
 
 
 def describe(model: Model) -> str:
-    """What a model is, how many weights it has and how much memory they take, in a line."""
+    """Kind of a model, the number of its weights and their memory, in a line."""
     count = model.program(1).weight_count()
     size = readable(count * model.backend.dtype.itemsize)
     return visible(f"{model.config.summary} · {count:,} weights · {size}")

@@ -18,7 +18,7 @@ PATIENCE = 0.15
 KIND = "settings"
 
 Checked = tuple[Model, Memory | None] | str
-"""What the settings give, or what is wrong."""
+"""Outcome of the settings, or the mistake in them."""
 
 
 def open_from(port: Port) -> None:

@@ -129,7 +129,7 @@ def _sums(computed: Softmaxes) -> str:
 
 
 def _said(computed: Softmaxes, raised: float) -> str:
-    """What is to be seen in both."""
+    """The lesson of both, in words."""
     if computed.breaks:
         what = "overflows: ∞ ÷ ∞" if np.isinf(computed.powers).any() else "is 0 everywhere: 0 ÷ 0"
         return f"The naive softmax is broken: e^s {what} is no number. The safe one gives the same shares as before."

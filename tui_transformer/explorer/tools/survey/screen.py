@@ -137,7 +137,7 @@ class SurveyScreen(Overview):
         return first, f"strongest: {said(examples[0])}" if examples else "no examples are kept of it"
 
     def left_out(self) -> Collection[str]:
-        """What there is nothing for."""
+        """The actions that there is nothing for."""
         parts, tables = {table.part for table in self.survey.tables}, self.survey.tables
         there = {"kind": len(parts) > 1, "order": len(tables) > 1, "find": len(tables) > 1}
         return [name for name, useful in there.items() if not useful]
@@ -226,7 +226,7 @@ class ExamplesScreen(Overview):
         return self.before.about()
 
     def heading(self) -> str:
-        """What they are examples of."""
+        """The row that they are examples of."""
         return f"strongest of {name(self.examples[0])} · {self.before.table.title}"
 
     def note(self) -> str:

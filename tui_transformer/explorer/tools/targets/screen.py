@@ -78,7 +78,7 @@ class TargetsScreen(PromptScreen):
         return [action for action in PROMPT if action.short != "lately"]
 
     def _completions(self, typed: str) -> list[str]:
-        """What is typed with its last word completed from the vocabulary."""
+        """The typed text with its last word completed from the vocabulary."""
         before, space, last = typed.rpartition(" ")
         words = self._model.target_vocabulary
         if words is None or not last or last.lstrip("-−").isdecimal():
@@ -87,7 +87,7 @@ class TargetsScreen(PromptScreen):
         return [f"{before}{space}{word}" for word in islice(fitting, MOST_WORDS)]
 
     def _suggest(self, typed: str) -> None:
-        """What every position is to become, or what is wrong; the words that what is typed last may become."""
+        """Show the target of every position, or the mistake, and the words that the last typed one may become."""
         line = self.query_one(LineInput)
         line.suggestions = self._completions(typed)
         try:
@@ -104,7 +104,7 @@ class TargetsScreen(PromptScreen):
 
 
 def _default(session: Session) -> str:
-    """What the targets are unless a person says otherwise."""
+    """The usual targets."""
     if session.answers_once:
         return OWN
     return NEXT if predicts_next(session.base.program) else SAME

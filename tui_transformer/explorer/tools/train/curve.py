@@ -67,7 +67,7 @@ class Curves:
     of: Mapping[str, Curve] = field(default_factory=lambda: {name: Curve() for name in COLUMNS})
 
     def add(self, record: Record, measured: Measured | None) -> None:
-        """What a step was, and what was measured after it."""
+        """Take the loss of a step, and the measures after it."""
         self._add(record.step, {name: getattr(record, name) for name in LEARNED})
         if measured is not None:
             self._add(record.step, {f"validation_{name}": getattr(measured, name) for name in ("loss", "accuracy")})
@@ -77,7 +77,7 @@ class Curves:
             self.of[name].add(step, value)
 
     def read(self, folder: Path, step: int) -> None:
-        """What the log of a run says up to a step; nothing where there is no log, or one that cannot be read."""
+        """Take the log of a run up to a step; nothing where there is no log, or one that cannot be read."""
         for row in logged(folder):
             if row["step"] <= step:
                 self._add(int(row["step"]), {name: row[name] for name in COLUMNS if name in row})

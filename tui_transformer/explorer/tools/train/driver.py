@@ -141,7 +141,7 @@ class Training:
 
     @property
     def lost(self) -> str | None:
-        """What to say where steps could not be saved; None where nothing is lost."""
+        """Message where steps could not be saved; None where nothing is lost."""
         run = self.run
         return self.status.problem if run is not None and run.saved != run.trainer.step else None
 
@@ -162,7 +162,7 @@ class Training:
             self._close()
 
     def _pending(self) -> Iterator[Callable[[], None]]:
-        """What is asked for; waits where there is nothing else to do."""
+        """The commands that came in; waits for one where there is nothing else to do."""
         if not self._allowed:
             yield self._commands.get()
         with contextlib.suppress(queue.Empty):

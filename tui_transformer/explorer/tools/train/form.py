@@ -77,7 +77,7 @@ class TrainForm(Form[Training]):
         self._plan()
 
     def _plan(self) -> Plan | None:
-        """What would be opened, and says so; None where nothing can be."""
+        """The plan of the fields, which is also shown; None where they make none."""
         try:
             wanted = plan(self.values)
         except InputError as error:

@@ -79,7 +79,7 @@ def _time(status: Status) -> Mapping[str, str]:
 
 
 def _details(status: Status) -> Mapping[str, str]:
-    """What is left out first where there is little room."""
+    """Numbers that are left out first where there is little room, by name."""
     record = status.record
     if record is None:
         return {"perplexity": "–", "epoch": "0", "tokens": "–"}
@@ -116,7 +116,7 @@ def _epoch(status: Status) -> str:
 
 
 def outputs(made: Iterable[Output], width: int, lines: int, inks: Inks) -> Text:
-    """What the model made of examples, the newest first, as many as there is room for."""
+    """The model's answers to examples, the newest first, as many as there is room for."""
     text = Text(overflow="fold")
     for output in made:
         entry = _output(output, inks)

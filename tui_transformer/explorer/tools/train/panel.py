@@ -26,7 +26,7 @@ from tui_transformer.views.view import Scale
 CURVES = {"loss": "loss", "accuracy": "accuracy", "rate": "learning rate", "norm": "gradient"}
 PARTS = (*CURVES, "now", "norms", "head", "outputs")
 TABS = {"norms": "layers"}
-"""What parts are called where one is shown at a time, if it is not their name."""
+"""Names of parts where one is shown at a time, if other than their own."""
 
 TITLES = {"now": "Now", "outputs": "Outputs for validation examples"}
 LAYOUTS = {"wide": (140, 42), "medium": (96, 26), "narrow": (0, 0)}
