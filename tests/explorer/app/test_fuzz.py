@@ -12,7 +12,7 @@ from driving import Explorer, exploring
 from hostile_words import ESCAPES, MARKUP, STRANGE, check_screen
 from reference import REFERENCES
 
-from tui_transformer.explorer.shell.actions import ACTIONS
+from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.pick import PickScreen
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.plain.keys import COMMANDS, Typed, key_name, meanings, read
 from tui_transformer.explorer.plain.reader import DOING, TELLING, WITHOUT_A_SCREEN, Reader
 from tui_transformer.explorer.plain.run import run_plain
-from tui_transformer.explorer.shell.actions import ACTIONS
+from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.keys import KEYS
 from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.opened import open_session

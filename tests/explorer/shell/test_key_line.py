@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
-from tui_transformer.explorer.shell.actions import ACTIONS, ALWAYS, KEY_LINE
+from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, KEY_LINE
 
 
 def test_every_key_of_the_line_has_a_word():

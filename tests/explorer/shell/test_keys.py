@@ -15,7 +15,9 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 
 from tui_transformer import explorer as package
-from tui_transformer.explorer.shell.actions import ACTIONS, FOCUSED, OVERVIEW, SCREENS
+from tui_transformer.explorer.shell.actions import SCREENS
+from tui_transformer.explorer.shell.actions.main import ACTIONS, FOCUSED
+from tui_transformer.explorer.shell.actions.tools import OVERVIEW
 from tui_transformer.explorer.shell.key_table import key_table, spelled
 from tui_transformer.explorer.shell.keys import KEYS, UNBOUND, Action
 from tui_transformer.explorer.shell.preferences import RENAMED, Preferences, read_preferences

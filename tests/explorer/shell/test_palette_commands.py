@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from driving import NARROW, exploring
 
-from tui_transformer.explorer.shell.actions import ACTIONS, GENERATE
+from tui_transformer.explorer.shell.actions.main import ACTIONS
+from tui_transformer.explorer.shell.actions.tools import GENERATE
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import TEXT
 

@@ -9,7 +9,7 @@ from tui_transformer.explorer.main.panes import texts
 from tui_transformer.explorer.main.panes.sentence import Sentence, SentencePane
 from tui_transformer.explorer.main.panes.text import WORDS
 from tui_transformer.explorer.main.usable import refused
-from tui_transformer.explorer.shell.actions import ACTIONS, ALWAYS, FOCUSED, KEY_LINE
+from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, FOCUSED, KEY_LINE
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keymap import in_use
 from tui_transformer.explorer.shell.requests import Requests

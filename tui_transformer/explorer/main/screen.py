@@ -15,7 +15,7 @@ from tui_transformer.engine.program import Grain
 from tui_transformer.explorer.main.layout import compose_panes
 from tui_transformer.explorer.main.parts import assemble
 from tui_transformer.explorer.main.replies import REPLIES
-from tui_transformer.explorer.shell.actions import ACTIONS
+from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.worker import Background, Worker

@@ -18,7 +18,7 @@ from tui_transformer.explorer.main.cell import cell_of
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.plain.keys import COMMANDS, Typed
 from tui_transformer.explorer.plain.sentences import DIGITS, model_said, said, view_at, words_of
-from tui_transformer.explorer.shell.actions import ACTIONS
+from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.state.answer import answer, answers
 from tui_transformer.explorer.state.going import destination
 from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING, Shown

@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from tui_transformer.explorer.shell.actions import DIALOG
+from tui_transformer.explorer.shell.actions.dialogs import DIALOG
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import Action, bindings

@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.events import DescendantFocus
 from textual.widgets import Button, Input, Label, Static
 
-from tui_transformer.explorer.shell.actions import FORM
+from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.choice import Choice
 from tui_transformer.explorer.shell.dialog import Dialog, plain
 from tui_transformer.explorer.shell.keys import Action, bindings

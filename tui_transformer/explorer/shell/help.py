@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from tui_transformer.explorer.shell.actions import HELP_PAGE
+from tui_transformer.explorer.shell.actions.dialogs import HELP_PAGE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.reader import Reader
 from tui_transformer.text.display import visible

@@ -13,7 +13,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui_transformer.analysis.token_kinds import NOTHING, Hidden
-from tui_transformer.explorer.shell.actions import HIDING, OVERVIEW
+from tui_transformer.explorer.shell.actions.common import HIDING
+from tui_transformer.explorer.shell.actions.tools import OVERVIEW
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import Action, bindings

@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Static
 
-from tui_transformer.explorer.shell.actions import PICK
+from tui_transformer.explorer.shell.actions.dialogs import PICK
 from tui_transformer.explorer.shell.dialog import Dialog, plain
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.text.display import visible

@@ -10,7 +10,7 @@ from textual.events import Key
 from textual.widgets import Input, Static
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions import PROMPT
+from tui_transformer.explorer.shell.actions.dialogs import PROMPT
 from tui_transformer.explorer.shell.dialog import Dialog, plain
 from tui_transformer.explorer.shell.keys import Action
 from tui_transformer.explorer.shell.line_input import LineInput, completes

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 
-from tui_transformer.explorer.shell.actions import PAGE, READER
+from tui_transformer.explorer.shell.actions.dialogs import PAGE, READER
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.keys import Action, bindings
 

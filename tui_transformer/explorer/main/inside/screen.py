@@ -16,7 +16,7 @@ from tui_transformer.engine.explanation import Operand
 from tui_transformer.explorer.main.inside.drawing import lines_of
 from tui_transformer.explorer.main.inside.paint import Drawn, Paint
 from tui_transformer.explorer.main.inside.spot import Spot
-from tui_transformer.explorer.shell.actions import INSIDE
+from tui_transformer.explorer.shell.actions.main import INSIDE
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import bindings

@@ -16,7 +16,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.explorer.main.panes.cell_lines import CellLines, Inks
 from tui_transformer.explorer.main.panes.texts import about
 from tui_transformer.explorer.main.scene import Scene
-from tui_transformer.explorer.shell.actions import CELL
+from tui_transformer.explorer.shell.actions.main import CELL
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.state.near import Near
 from tui_transformer.explorer.state.session import Session

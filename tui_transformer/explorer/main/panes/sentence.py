@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.events import Click, MouseDown
 from textual.message import Message
 
-from tui_transformer.explorer.shell.actions import SENTENCE
+from tui_transformer.explorer.shell.actions.main import SENTENCE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.widgets.careful import CarefulWidget
 from tui_transformer.text.display import token_label, visible

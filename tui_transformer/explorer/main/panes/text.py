@@ -17,7 +17,7 @@ from textual.widgets import Static
 from tui_transformer.analysis.answer import Likely, likely_at
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients
 from tui_transformer.engine.trace import Trace
-from tui_transformer.explorer.shell.actions import TEMPERATURE
+from tui_transformer.explorer.shell.actions.main import TEMPERATURE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.state.session import LOSS, PROBABILITIES, TEXT, Session

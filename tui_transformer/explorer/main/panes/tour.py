@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from tui_transformer.explorer.shell.actions import TOUR
+from tui_transformer.explorer.shell.actions.main import TOUR
 from tui_transformer.explorer.shell.dialog import CORNERS, plain
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import bindings

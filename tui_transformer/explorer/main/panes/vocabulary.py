@@ -16,7 +16,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from tui_transformer.explorer.shell.actions import VOCABULARY
+from tui_transformer.explorer.shell.actions.main import VOCABULARY
 from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput

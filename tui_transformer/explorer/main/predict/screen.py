@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 
 from tui_transformer.explorer.main.predict.answers import chosen
 from tui_transformer.explorer.main.predict.question import Question
-from tui_transformer.explorer.shell.actions import PREDICT
+from tui_transformer.explorer.shell.actions.main import PREDICT
 from tui_transformer.explorer.shell.dialog import Dialog, plain
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput

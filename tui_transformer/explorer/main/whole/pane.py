@@ -21,7 +21,7 @@ from tui_transformer.explorer.main.whole.bands import Placement
 from tui_transformer.explorer.main.whole.pictures import MOST_KEPT, Line, Picture
 from tui_transformer.explorer.main.whole.placing import Placed
 from tui_transformer.explorer.main.whole.rungs import Ladder
-from tui_transformer.explorer.shell.actions import WHOLE
+from tui_transformer.explorer.shell.actions.main import WHOLE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.widgets import small_picture
 from tui_transformer.explorer.widgets.careful import CarefulWidget

@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from tui_transformer.analysis.effects import answer_positions, counted_positions
 from tui_transformer.engine.targets import Target
-from tui_transformer.explorer.shell.actions import ABLATION
+from tui_transformer.explorer.shell.actions.tools import ABLATION
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port

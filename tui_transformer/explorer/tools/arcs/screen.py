@@ -12,7 +12,7 @@ from textual.binding import BindingType
 
 from tui_transformer.analysis.attentions import Attention, attentions
 from tui_transformer.engine.backend import Host
-from tui_transformer.explorer.shell.actions import ARCS
+from tui_transformer.explorer.shell.actions.tools import ARCS
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview, leave_to
 from tui_transformer.explorer.shell.port import Port

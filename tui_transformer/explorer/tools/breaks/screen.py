@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from tui_transformer.diagnosis.breaking import BREAKS, Break, fitting
-from tui_transformer.explorer.shell.actions import BREAKING
+from tui_transformer.explorer.shell.actions.tools import BREAKING
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pieces import Pieces

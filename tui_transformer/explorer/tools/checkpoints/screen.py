@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions import CHECKPOINTS
+from tui_transformer.explorer.shell.actions.tools import CHECKPOINTS
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pieces import Pieces

@@ -15,7 +15,7 @@ from textual.binding import BindingType
 from tui_transformer.analysis.circuits import Circuit, Words, circuits, words_of
 from tui_transformer.analysis.composition import READS, Path, chance, compositions
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions import CIRCUITS
+from tui_transformer.explorer.shell.actions.tools import CIRCUITS
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview, leave_to
 from tui_transformer.explorer.shell.port import Port

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from tui_transformer.engine.backend import DTYPES
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions import COMPARE
+from tui_transformer.explorer.shell.actions.dialogs import COMPARE
 from tui_transformer.explorer.shell.dialog import Dialog, plain
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions import CUTS
+from tui_transformer.explorer.shell.actions.dialogs import CUTS
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen

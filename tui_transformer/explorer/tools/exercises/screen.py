@@ -15,7 +15,7 @@ from tui_transformer.course.exercise import Exercise
 from tui_transformer.course.folder import Course, open_course
 from tui_transformer.course.progress import Progress, progress_path, read_progress
 from tui_transformer.course.sources import step_of
-from tui_transformer.explorer.shell.actions import EXERCISES
+from tui_transformer.explorer.shell.actions.tools import EXERCISES
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port

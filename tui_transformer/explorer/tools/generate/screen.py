@@ -17,7 +17,7 @@ from textual.widgets import Static
 from tui_transformer.engine.changes import of_pass, standing
 from tui_transformer.engine.edits import Change
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions import GENERATE
+from tui_transformer.explorer.shell.actions.tools import GENERATE
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import bindings

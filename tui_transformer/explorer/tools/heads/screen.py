@@ -14,7 +14,7 @@ from tui_transformer.analysis.attentions import Attention, attentions, chosen_gr
 from tui_transformer.analysis.head_measures import LayerMeasures, left_out
 from tui_transformer.analysis.head_pictures import SIDE
 from tui_transformer.analysis.heads import MEASURES, Measure
-from tui_transformer.explorer.shell.actions import HEADS
+from tui_transformer.explorer.shell.actions.tools import HEADS
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Hiding, joined, leave_to
 from tui_transformer.explorer.shell.pieces import Pieces

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 
 from tui_transformer.analysis.logit_lens import Lens, Spelled, lens_of, words_at
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions import LENS
+from tui_transformer.explorer.shell.actions.tools import LENS
 from tui_transformer.explorer.shell.overview import Overview, leave_to, part_shown
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import Attention, attentions
 from tui_transformer.analysis.links import Link, Wanted, links_of, strongest
-from tui_transformer.explorer.shell.actions import LINKS
+from tui_transformer.explorer.shell.actions.tools import LINKS
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Hiding, leave_to
 from tui_transformer.explorer.shell.pieces import Pieces

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.events import Key
 from textual.widgets import Input
 
-from tui_transformer.explorer.shell.actions import OPEN
+from tui_transformer.explorer.shell.actions.dialogs import OPEN
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.shell.port import Port

@@ -12,7 +12,7 @@ from tui_transformer.engine.axis import Region, cells, shape_text, within
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions import PATCH
+from tui_transformer.explorer.shell.actions.dialogs import PATCH
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port

@@ -13,7 +13,7 @@ from textual.binding import BindingType
 
 from tui_transformer.analysis.patching import KINDS, Measured, Place
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions import PATCHING
+from tui_transformer.explorer.shell.actions.tools import PATCHING
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pieces import Pieces

@@ -14,7 +14,7 @@ from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import SELF, attentions, groups
 from tui_transformer.analysis.rollout import Rollout
 from tui_transformer.engine.backend import Host
-from tui_transformer.explorer.shell.actions import ROLLOUT
+from tui_transformer.explorer.shell.actions.tools import ROLLOUT
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port

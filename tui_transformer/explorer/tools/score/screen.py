@@ -17,7 +17,8 @@ from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.program import LABEL
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions import SCORE, TEMPERATURE
+from tui_transformer.explorer.shell.actions.dialogs import SCORE
+from tui_transformer.explorer.shell.actions.main import TEMPERATURE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.reader import Reader

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from tui_transformer.analysis.sentence_vectors import POOLED, Together, sentence_vector, together
-from tui_transformer.explorer.shell.actions import SIMILAR
+from tui_transformer.explorer.shell.actions.tools import SIMILAR
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview, leave_to, part_shown
 from tui_transformer.explorer.shell.port import Port

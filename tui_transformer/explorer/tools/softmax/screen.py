@@ -15,7 +15,7 @@ from tui_transformer.analysis.naive_softmax import Softmaxes, breaking_point, so
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.program import Program, Step
-from tui_transformer.explorer.shell.actions import SOFTMAX
+from tui_transformer.explorer.shell.actions.dialogs import SOFTMAX
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.reader import Reader

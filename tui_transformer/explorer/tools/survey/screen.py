@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from tui_transformer.analysis.survey.table import Example, Row
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions import EXAMPLES, SURVEY
+from tui_transformer.explorer.shell.actions.tools import EXAMPLES, SURVEY
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port

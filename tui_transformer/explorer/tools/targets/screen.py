@@ -9,7 +9,7 @@ from textual.content import Content
 
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions import PROMPT
+from tui_transformer.explorer.shell.actions.dialogs import PROMPT
 from tui_transformer.explorer.shell.dialog import plain
 from tui_transformer.explorer.shell.keys import Action
 from tui_transformer.explorer.shell.line_input import LineInput, completes

@@ -12,7 +12,7 @@ from textual.events import Resize
 from textual.widgets import Static
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions import TRAIN
+from tui_transformer.explorer.shell.actions.tools import TRAIN
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import bindings

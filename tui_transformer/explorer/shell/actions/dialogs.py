@@ -1,0 +1,70 @@
+"""Actions of dialogs, forms and pages that are read."""
+
+from __future__ import annotations
+
+from tui_transformer.explorer.shell.actions.common import LEAVE
+from tui_transformer.explorer.shell.keys import Action
+
+CLOSE = Action("back", "leave", "Close the text", "close", "esc")
+SCROLL_SHOWN = Action("", "", "Scroll", "scroll", "↑↓")
+DIALOG = (LEAVE,)
+PROMPT = (
+    Action("", "", "Complete the word", "complete", "tab"),
+    Action("", "", "What was given before", "lately", "↑↓"),
+    Action("", "", "Take what is typed", "ok", "enter"),
+    LEAVE,
+)
+PICK = (
+    Action("", "", "Move", "move", "↑↓"),
+    Action("", "", "Pick what is under the cursor", "pick", "enter"),
+    Action("back", "leave", "Leave without a change", "stay", "esc"),
+)
+COMPARE = (Action("", "", "Compare with what is under the cursor", "compare", "enter"), LEAVE)
+OPEN = (
+    Action("", "", "Choose in the list", "choose", "↑↓"),
+    Action("", "", "Open what is chosen, or the path that is typed", "open", "enter"),
+    LEAVE,
+)
+FORM = (
+    Action("cursor.up", "app.focus_previous", "The field before", "field", "↑↓"),
+    Action("cursor.down", "app.focus_next", "The next field"),
+    Action("", "", "Choose a value", "choose", "←→"),
+    Action("save", "submit", "Take over what is in the form", "apply", "ctrl+s"),
+    Action("cursor.choose", "submit", "Take over what is in the form"),
+    LEAVE,
+)
+PATCH = (
+    Action("", "", "Choose the part", "part", "tab ←→"),
+    Action("help", "app.help", "What is shown here", "help", "F1"),
+    Action("cursor.choose", "submit", "Patch", "patch", "enter"),
+    LEAVE,
+)
+READER = (
+    SCROLL_SHOWN,
+    Action("quit", "leave", "Close the text"),
+    Action("cursor.choose", "leave", "Close the text"),
+    CLOSE,
+)
+CUTS = (Action("vocabulary.open", "add", "Add another vocabulary", "add a vocabulary", "v"), CLOSE)
+HELP_PAGE = (Action("help", "leave", "Close the help"), SCROLL_SHOWN, CLOSE)
+SOFTMAX = (
+    Action("cursor.wider", "raise(1)", "Raise all scores by 10", "raise, lower the scores", "+ -"),
+    Action("cursor.narrower", "raise(-1)", "Lower all scores by 10"),
+    Action("breaks", "break", "Raise the scores until the naive softmax breaks, and back", "break it, mend it", "!"),
+    LEAVE,
+)
+SCORE = (Action("", "", "Higher or lower temperature", "temperature", "+ -"), *READER)
+PAGE = (
+    Action("cursor.up", "scroll('up')", "A line up"),
+    Action("cursor.down", "scroll('down')", "A line down"),
+    Action("cursor.page-up", "scroll('page_up')", "A page up"),
+    Action("cursor.page-down", "scroll('page_down')", "A page down"),
+    Action("step.next", "scroll('page_down')", "The next page"),
+    Action("cursor.top", "scroll('home')", "To the top"),
+    Action("cursor.bottom", "scroll('end')", "To the bottom"),
+)
+CHOICE = (
+    Action("cursor.right", "turn(1)", "The next value"),
+    Action("cursor.left", "turn(-1)", "The value before"),
+    Action("step.next", "turn(1)", "The next value"),
+)
