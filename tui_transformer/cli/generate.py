@@ -13,8 +13,9 @@ import typer
 
 from tui_transformer.cli.commands.generate import Request
 from tui_transformer.cli.edits import changes
-from tui_transformer.cli.options import Flags, parse_ids, written
+from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit, note
+from tui_transformer.cli.parsing import parse_ids, written
 from tui_transformer.cli.session import loaded, read
 from tui_transformer.engine.keep import readable
 from tui_transformer.errors import InputError, UsageError

@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from tui_transformer.cli.bare import BareCommand
 from tui_transformer.cli.once import App, OnceGroup
-from tui_transformer.cli.options import takes_request
+from tui_transformer.cli.requests import takes_request
 
 PLACE = Path(__file__).parent / "commands"
 

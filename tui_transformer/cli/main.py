@@ -10,7 +10,6 @@ import io
 import os
 import signal
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -19,8 +18,9 @@ import typer
 from typer._click.exceptions import ClickException
 
 from tui_transformer import __version__
+from tui_transformer.cli.explored import Explored, of_survey, surveyed
 from tui_transformer.cli.lazy import Commands
-from tui_transformer.cli.options import Flags, takes_request
+from tui_transformer.cli.requests import takes_request
 from tui_transformer.cli.terminal import check_terminal
 from tui_transformer.cli.themes import check_theme
 from tui_transformer.errors import InputError, UsageError
@@ -117,23 +117,7 @@ def explore(
     version: Annotated[  # noqa: ARG001 - its callback does the work
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Show the version and exit.")
     ] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="Glyphs instead of colours.")] = False,
-    theme: Annotated[str | None, typer.Option("--theme", metavar="NAME", help="Colours of the explorer.")] = None,
-    tour: Annotated[
-        str | None,
-        typer.Option("--tour", metavar="FILE|NAME", help="Begin with a tour of the program, or with your own lecture."),
-    ] = None,
-    survey: Annotated[
-        Path | None,
-        typer.Option("--survey", metavar="FILE", help="Begin with what `tui-transformer survey` wrote, on its model."),
-    ] = None,
-    plain: Annotated[
-        bool,
-        typer.Option(
-            "--plain", help="No screen: a key or a command a line, each answered by a sentence; also in a pipe."
-        ),
-    ] = False,
-    flags: Flags,
+    request: Explored,
 ) -> None:
     """See every number inside a transformer, in a terminal.
 
@@ -141,32 +125,25 @@ def explore(
     its own, the same ones.
     """
     if context.invoked_subcommand is not None:
-        _refuse_misplaced(flags, context.invoked_subcommand)
+        _refuse_misplaced(request, context.invoked_subcommand)
         return
-    reading = flags.reading()
-    results = None
-    if survey is not None:
-        from tui_transformer.survey.results import read_results
-
-        if plain:
-            raise UsageError("--survey is a screen: leave out --plain")
-        results = read_results(survey)
-        flags = flags if flags.model is not None else replace(flags, model=results.rows[0].model)
-    options = flags.options()
-    if not plain:
+    reading = request.reading()
+    results = surveyed(request)
+    options = request.options() if results is None else of_survey(request, results).options()
+    if not request.plain:
         check_terminal()
-    if no_color:
+    if request.no_color:
         os.environ["NO_COLOR"] = "1"
-    if theme is not None:
-        check_theme(theme)
+    if request.theme is not None:
+        check_theme(request.theme)
     gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
     from tui_transformer.explorer.run import run
 
-    raise typer.Exit(run(options, reading, theme, plain=plain, tour=tour, survey=results))
+    raise typer.Exit(run(options, reading, request.theme, plain=request.plain, tour=request.tour, survey=results))
 
 
-def _refuse_misplaced(flags: Flags, command: str) -> None:
+def _refuse_misplaced(request: Explored, command: str) -> None:
     """Options before a command would be lost."""
-    if flags.given():
-        option = flags.given()[0]
+    if request.given():
+        option = request.given()[0]
         raise UsageError(f"{option} belongs after the command: {NAME} {command} {option} …")

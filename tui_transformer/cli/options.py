@@ -6,19 +6,17 @@ Only the standard library and typer are imported here: `--help` and `--version` 
 from __future__ import annotations
 
 import dataclasses
-import inspect
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
 from tui_transformer.cli import completion
 from tui_transformer.cli.completion import USUAL
-from tui_transformer.cli.once import together
+from tui_transformer.cli.parsing import parse_budget, parse_ids, parse_mask, written
+from tui_transformer.cli.requests import SEVERAL
 from tui_transformer.errors import UsageError
-from tui_transformer.sizes import parse_size
 
 if TYPE_CHECKING:
     from tui_transformer.model.options import ModelOptions
@@ -43,9 +41,6 @@ SIZES = (
 
 OF_SIZES = "encoder"
 """The model where none is named: a trained one; with sizes, a vocabulary or a seed, a new one of random weights."""
-
-SEVERAL = "several"
-"""Stands in the annotation of an option that takes a list: given several times, the lists are put together."""
 
 OF_RANDOM_WEIGHTS = (*SIZES, "vocab", "seed", "embedding", "vectors")
 """The options that only a built-in model of random weights has: what the model reads is not among them."""
@@ -268,8 +263,8 @@ class Flags:
         return ModelOptions(model, self.vocab, self.device, self.dtype, self.seed, sizes, budget, self.cut, *own)
 
     def given(self) -> tuple[str, ...]:
-        """The options that are not at their defaults, as they are written."""
-        changed = (field.name for field in dataclasses.fields(self) if getattr(self, field.name) != field.default)
+        """The options of a model and its text that are not at their defaults, as they are written."""
+        changed = (field.name for field in dataclasses.fields(Flags) if getattr(self, field.name) != field.default)
         return tuple(map(written, changed))
 
 
@@ -286,121 +281,3 @@ class Edited(Flags):
             "0.output[2:4] *= 0.5, 0.output += 4*'love' - 4*'hate', … = mean, = mean(texts.txt). May be given again.",
         ),
     ] = None
-
-
-def written(name: str) -> str:
-    """An option as it is written on the command line."""
-    return f"--{name.replace('_', '-')}"
-
-
-def parse_ids(text: str, option: str = "--ids") -> tuple[int, ...]:
-    """Token IDs between commas or spaces.
-
-    Raises:
-        UsageError: A piece is not a whole number, or there is none.
-    """
-    pieces = [piece for piece in re.split(r"[,\s]+", text) if piece]
-    for piece in pieces:
-        if not re.fullmatch(r"-?[0-9]{1,18}", piece):
-            raise UsageError(f"{option}: {piece[:40]!r} is not a token ID: write whole numbers, as 4,5,6")
-    if not pieces:
-        raise UsageError(f"{option}: there is no token ID: write whole numbers, as 4,5,6")
-    return tuple(map(int, pieces))
-
-
-def parse_mask(text: str, option: str = "--mask") -> tuple[int, ...]:
-    """Ones and zeros between commas or spaces.
-
-    Raises:
-        UsageError: A piece is neither, or there is none.
-    """
-    pieces = [piece for piece in re.split(r"[,\s]+", text) if piece]
-    wrong = next((piece for piece in pieces if piece not in ("0", "1")), "" if pieces else text)
-    if wrong or not pieces:
-        raise UsageError(f"{option}: {wrong[:40]!r} is neither 1 nor 0: write one for every token, as 0,0,1,1,1")
-    return tuple(map(int, pieces))
-
-
-def parse_budget(text: str) -> int:
-    """Bytes from a number and a unit: `512MiB`, `2 GiB`, `0`.
-
-    Raises:
-        UsageError: It is not an amount of memory.
-    """
-    size = parse_size(text)
-    if size is None:
-        raise UsageError(f"--budget: {text[:40]!r} is not an amount of memory: write 512MiB, 2GiB or 0")
-    return size
-
-
-def takes_request(function: Callable[..., None], request: type | None = None) -> Callable[..., None]:
-    """A command one of whose parameters is a dataclass, each field of it an option; those of a base come last.
-
-    Args:
-        function: What the command does.
-        request: The dataclass of the parameter `request`; by default the first that annotates a parameter.
-    """
-    parameters = inspect.signature(function, eval_str=True).parameters.values()
-    annotated = {each.annotation: each.name for each in parameters if dataclasses.is_dataclass(each.annotation)}
-    kind: Any = request or next(iter(annotated))
-    hints = get_type_hints(kind, include_extras=True)
-    shared = {field.name for base in kind.__bases__ if dataclasses.is_dataclass(base) for field in _fields(base)}
-    fields = sorted(_fields(kind), key=lambda field: field.name in shared)
-    lists = {field.name for field in fields if SEVERAL in get_args(hints[field.name])}
-    options = {
-        field.name: (_several(hints[field.name]), None) if field.name in lists else (hints[field.name], _default(field))
-        for field in fields
-    }
-
-    def gathered(given: dict[str, Any]) -> Any:
-        return kind(**given | {name: together(given[name]) for name in lists})
-
-    return takes_options(function, options, annotated.get(kind, "request"), gathered)
-
-
-def _fields(kind: Any) -> tuple[dataclasses.Field[Any], ...]:
-    return dataclasses.fields(kind)
-
-
-def _default(field: dataclasses.Field[Any]) -> Any:
-    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
-
-
-def _several(annotation: Any) -> Any:
-    """The same option, which may be given several times."""
-    return Annotated[list[str] | None, get_args(annotation)[1]]
-
-
-def takes_options(
-    function: Callable[..., None],
-    options: Mapping[str, tuple[Any, Any]],
-    parameter: str,
-    gathered: Callable[[dict[str, Any]], Any],
-) -> Callable[..., None]:
-    """A command one of whose parameters is gathered from options.
-
-    Args:
-        function: What the command does.
-        options: The annotation and default of each.
-        parameter: The parameter of `function` that is no option.
-        gathered: Makes it from what was given.
-    """
-    shared = [_parameter(name, *option) for name, option in options.items()]
-    own = [
-        _parameter(each.name, each.annotation, each.default)
-        for each in inspect.signature(function, eval_str=True).parameters.values()
-        if each.name != parameter
-    ]
-
-    def command(**given: Any) -> None:
-        together = gathered({each.name: given.pop(each.name) for each in shared})
-        function(**given, **{parameter: together})
-
-    command.__name__, command.__doc__ = function.__name__, function.__doc__
-    command.__annotations__ = {each.name: each.annotation for each in (*own, *shared)}
-    command.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
-    return command
-
-
-def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)

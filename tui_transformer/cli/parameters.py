@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli.options import SEVERAL
+from tui_transformer.cli.requests import SEVERAL
 
 Position = Annotated[
     str | None,

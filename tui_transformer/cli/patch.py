@@ -9,8 +9,8 @@ from tui_transformer.cli import experiment
 from tui_transformer.cli.answers import parse_positions
 from tui_transformer.cli.commands.patch import Request
 from tui_transformer.cli.metrics import chosen
-from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import emit
+from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import open_session, read
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.names import find

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from tui_transformer.analysis.score import Score, TokenScore, score, text_targets
 from tui_transformer.cli.commands.score import Request
-from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import emit
+from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.engine.gradient import LOGITS

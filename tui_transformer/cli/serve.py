@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from tui_transformer.cli.commands.serve import Request
-from tui_transformer.cli.options import Flags, written
+from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import note
+from tui_transformer.cli.parsing import written
 from tui_transformer.cli.themes import check_theme
 from tui_transformer.errors import InputError, UsageError
 

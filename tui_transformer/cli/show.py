@@ -16,8 +16,8 @@ from tui_transformer.analysis.metrics import Metric
 from tui_transformer.cli.answers import parse_positions, where
 from tui_transformer.cli.commands.show import Request
 from tui_transformer.cli.metrics import chosen
-from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import deliver, note, page
+from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.trace import backward
 from tui_transformer.engine.axis import Axes, shape_text

@@ -11,8 +11,8 @@ import numpy as np
 
 from tui_transformer.analysis.sentence_vectors import BIAS, SentenceVector, Together, sentence_vector, together
 from tui_transformer.cli.commands.similar import Request
-from tui_transformer.cli.options import written
 from tui_transformer.cli.output import emit, note
+from tui_transformer.cli.parsing import written
 from tui_transformer.cli.session import loaded, read
 from tui_transformer.cli.tables import Table, Value
 from tui_transformer.cli.tables import written as table

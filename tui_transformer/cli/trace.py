@@ -12,8 +12,8 @@ import numpy.random
 from tui_transformer.analysis.real_tokens import VISIBLE
 from tui_transformer.cli.blocks import cells, full_shape
 from tui_transformer.cli.commands.trace import Request
-from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import note
+from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import trace_of_all
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients, gradients

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import emit, note
+from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.errors import InputError
 from tui_transformer.files import is_file
 from tui_transformer.text.cuts import cut_by, joined

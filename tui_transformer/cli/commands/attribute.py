@@ -14,8 +14,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli.options import SEVERAL, Edited
+from tui_transformer.cli.options import Edited
 from tui_transformer.cli.parameters import LossTargets, Metric, Position, TableFormat
+from tui_transformer.cli.requests import SEVERAL
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ import typer
 
 from tui_transformer.cli.exercise_options import Begun, Checked, Named, Place
 from tui_transformer.cli.once import App, OnceGroup
-from tui_transformer.cli.options import takes_request
+from tui_transformer.cli.requests import takes_request
 
 app = App(cls=OnceGroup, rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 

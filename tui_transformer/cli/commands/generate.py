@@ -14,7 +14,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli.options import SEVERAL, Edited
+from tui_transformer.cli.options import Edited
+from tui_transformer.cli.requests import SEVERAL
 from tui_transformer.cli.threads import choose_threads
 
 prepare = choose_threads

@@ -11,8 +11,9 @@ from typing import Annotated, Literal
 import typer
 
 from tui_transformer.cli import completion
-from tui_transformer.cli.options import SEVERAL, Flags
+from tui_transformer.cli.options import Flags
 from tui_transformer.cli.parameters import LossTargets, Metric, Position, Tokens
+from tui_transformer.cli.requests import SEVERAL
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,9 @@ from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.options import SEVERAL, Edited
+from tui_transformer.cli.options import Edited
 from tui_transformer.cli.parameters import Targets
+from tui_transformer.cli.requests import SEVERAL
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ import typer
 
 from tui_transformer.cli import completion
 from tui_transformer.cli.once import App
-from tui_transformer.cli.options import takes_request
+from tui_transformer.cli.requests import takes_request
 from tui_transformer.cli.vocab_options import BuildRequest
 
 app = App(

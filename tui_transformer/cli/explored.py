@@ -1,0 +1,57 @@
+"""The options of the explorer, and the survey that it may begin with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tui_transformer.cli.options import Flags
+from tui_transformer.errors import UsageError
+
+if TYPE_CHECKING:
+    from tui_transformer.survey.results import Results
+
+
+@dataclass(frozen=True)
+class Explored(Flags):
+    """How the explorer is opened, and what it explores."""
+
+    no_color: Annotated[bool, typer.Option("--no-color", help="Glyphs instead of colours.")] = False
+    theme: Annotated[str | None, typer.Option("--theme", metavar="NAME", help="Colours of the explorer.")] = None
+    tour: Annotated[
+        str | None,
+        typer.Option("--tour", metavar="FILE|NAME", help="Begin with a tour of the program, or with your own lecture."),
+    ] = None
+    survey: Annotated[
+        Path | None,
+        typer.Option("--survey", metavar="FILE", help="Begin with what `tui-transformer survey` wrote, on its model."),
+    ] = None
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain", help="No screen: a key or a command a line, each answered by a sentence; also in a pipe."
+        ),
+    ] = False
+
+
+def surveyed(request: Explored) -> Results | None:
+    """The results of the survey that is named; None where none is.
+
+    Raises:
+        InputError: They cannot be read, or there is no screen to show them.
+    """
+    if request.survey is None:
+        return None
+    if request.plain:
+        raise UsageError("--survey is a screen: leave out --plain")
+    from tui_transformer.survey.results import read_results
+
+    return read_results(request.survey)
+
+
+def of_survey(request: Explored, results: Results) -> Explored:
+    """The request on the model of a survey, where none is named."""
+    return request if request.model is not None else replace(request, model=results.rows[0].model)

@@ -1,0 +1,53 @@
+"""Numbers and amounts as they are written on the command line."""
+
+from __future__ import annotations
+
+import re
+
+from tui_transformer.errors import UsageError
+from tui_transformer.sizes import parse_size
+
+
+def written(name: str) -> str:
+    """An option as it is written on the command line."""
+    return f"--{name.replace('_', '-')}"
+
+
+def parse_ids(text: str, option: str = "--ids") -> tuple[int, ...]:
+    """Token IDs between commas or spaces.
+
+    Raises:
+        UsageError: A piece is not a whole number, or there is none.
+    """
+    pieces = [piece for piece in re.split(r"[,\s]+", text) if piece]
+    for piece in pieces:
+        if not re.fullmatch(r"-?[0-9]{1,18}", piece):
+            raise UsageError(f"{option}: {piece[:40]!r} is not a token ID: write whole numbers, as 4,5,6")
+    if not pieces:
+        raise UsageError(f"{option}: there is no token ID: write whole numbers, as 4,5,6")
+    return tuple(map(int, pieces))
+
+
+def parse_mask(text: str, option: str = "--mask") -> tuple[int, ...]:
+    """Ones and zeros between commas or spaces.
+
+    Raises:
+        UsageError: A piece is neither, or there is none.
+    """
+    pieces = [piece for piece in re.split(r"[,\s]+", text) if piece]
+    wrong = next((piece for piece in pieces if piece not in ("0", "1")), "" if pieces else text)
+    if wrong or not pieces:
+        raise UsageError(f"{option}: {wrong[:40]!r} is neither 1 nor 0: write one for every token, as 0,0,1,1,1")
+    return tuple(map(int, pieces))
+
+
+def parse_budget(text: str) -> int:
+    """Bytes from a number and a unit: `512MiB`, `2 GiB`, `0`.
+
+    Raises:
+        UsageError: It is not an amount of memory.
+    """
+    size = parse_size(text)
+    if size is None:
+        raise UsageError(f"--budget: {text[:40]!r} is not an amount of memory: write 512MiB, 2GiB or 0")
+    return size
