@@ -62,8 +62,8 @@ def wave_dimensions(sinusoid: Sinusoid, column: int) -> tuple[int, ...]:
         half = (width + 1) // 2
         pair = {column % half, column % half + half} & set(range(width))
         return tuple(sorted({*pair, *(half * i // SPACED_WAVES for i in range(SPACED_WAVES))}))
-    pair = range(column - column % 2, min(column - column % 2 + 2, width))
-    return tuple(sorted({*pair, *(2 * (width * i // (2 * SPACED_WAVES)) for i in range(SPACED_WAVES))}))
+    neighbours = range(column - column % 2, min(column - column % 2 + 2, width))
+    return tuple(sorted({*neighbours, *(2 * (width * i // (2 * SPACED_WAVES)) for i in range(SPACED_WAVES))}))
 
 
 def first_dimensions(sinusoid: Sinusoid, *, cosines: bool) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ def embedded(cell: Cell) -> Iterator[Part]:
     op = cast(Embed, cell.op)
     ids, table = cell.sources
     token, columns = int(ids.cell(cell.index[0])), cell.around(cell.own[-1].size)
-    rows, place = around(token, table.shape[0], ROWS), cell.column - columns.start
+    shown, place = around(token, table.shape[0], ROWS), cell.column - columns.start
     words = cell.axes[1][0]
     rows = tuple(
         NumberRow(
@@ -34,9 +34,9 @@ def embedded(cell: Cell) -> Iterator[Part]:
             place if row == token else None,
             table.operand(row, cell.column) if row == token else None,
         )
-        for row in rows
+        for row in shown
     )
-    signs = tuple("▸" if row == token else "" for row in rows)
+    signs = tuple("▸" if row == token else "" for row in shown)
     yield Note(f"The {op.ids} {token} is the number of a row of the table: the row is copied, nothing is computed.")
     yield NumberRows("The table around that row", rows, signs)
     yield from map(number, cell.values)
