@@ -56,7 +56,9 @@ async def test_what_is_no_model_is_said_in_one_line_and_nothing_changes():
 
 
 def test_found_models_are_listed_once(tmp_path):
-    choices = with_models(at_once(["a/b"]), [LocalModel("a/b", "cache", tmp_path), LocalModel("new", "package", tmp_path)])
+    choices = with_models(
+        at_once(["a/b"]), [LocalModel("a/b", "cache", tmp_path), LocalModel("new", "package", tmp_path)]
+    )
     names = [each.name for each in choices]
     assert names.count("a/b") == 1
     assert "new" in names
