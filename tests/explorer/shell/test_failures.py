@@ -19,11 +19,11 @@ from textual.widgets import Static
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.whole.pane import WholePane
-from tui_transformer.explorer.shell.asking import AT_ONCE, Requests
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.failures import MOST_TOLD
 from tui_transformer.explorer.shell.help import HelpScreen
 from tui_transformer.explorer.shell.message import MessageScreen
+from tui_transformer.explorer.shell.requests import AT_ONCE, Requests
 from tui_transformer.explorer.widgets.careful import CarefulWidget
 from tui_transformer.explorer.widgets.drawn import DrawnWidget
 from tui_transformer.explorer.widgets.heat_map import HeatMap
