@@ -14,7 +14,7 @@ from tui_transformer.course.running import Limits
 from tui_transformer.errors import InputError
 
 SCORES = open_course().find("scores")
-QUICK = Limits(seconds=3.0)
+PATIENT = Limits(seconds=60.0)
 SIGNATURE = "import numpy as np\n\n\ndef scores(query, key):\n"
 
 SAID = {
@@ -42,7 +42,7 @@ SAID = {
 def test_what_is_wrong_is_said(tmp_path: Path, body: str) -> None:
     file = tmp_path / "scores.py"
     file.write_text(SIGNATURE + body + "\n", encoding="utf-8")
-    verdict = check(SCORES, file, QUICK)
+    verdict = check(SCORES, file, PATIENT)
     assert not verdict.passed
     assert SAID[body] in verdict.says
     assert len(verdict.says.splitlines()) == 1
@@ -55,16 +55,16 @@ def test_a_right_answer_may_be_returned_in_many_ways(tmp_path: Path, answer: str
     file = tmp_path / "scores.py"
     right = "query @ key.swapaxes(-1, -2) / np.sqrt(8)"
     file.write_text(SIGNATURE + f"    return {answer % right}\n", encoding="utf-8")
-    verdict = check(SCORES, file, QUICK)
+    verdict = check(SCORES, file, PATIENT)
     assert verdict.passed, verdict.says
 
 
 def test_keys_before_queries_are_named_and_so_is_an_answer_that_is_left_out(tmp_path: Path) -> None:
     file = tmp_path / "scores.py"
     file.write_text(SIGNATURE + "    return key @ query.swapaxes(-1, -2) / np.sqrt(8)\n", encoding="utf-8")
-    assert check(SCORES, file, QUICK).cause == "scores-transposed"
+    assert check(SCORES, file, PATIENT).cause == "scores-transposed"
     file.write_text(SIGNATURE + '    return {"scores": query}\n', encoding="utf-8")
-    assert "returns no scaled: return scaled" in check(SCORES, file, QUICK).says
+    assert "returns no scaled: return scaled" in check(SCORES, file, PATIENT).says
 
 
 def test_an_endless_loop_is_ended(tmp_path: Path) -> None:
@@ -77,13 +77,13 @@ def test_an_endless_loop_is_ended(tmp_path: Path) -> None:
 def test_a_missing_function_is_said_with_its_signature(tmp_path: Path) -> None:
     file = tmp_path / "scores.py"
     file.write_text("x = 1\n", encoding="utf-8")
-    assert "begin it with `def scores(query, key):`" in check(SCORES, file, QUICK).says
+    assert "begin it with `def scores(query, key):`" in check(SCORES, file, PATIENT).says
 
 
 def test_what_is_printed_is_kept_and_not_taken_for_the_answer(tmp_path: Path) -> None:
     file = tmp_path / "scores.py"
     file.write_text("print('\\x1b[31mred')\n" + SCORES.solution.read_text(encoding="utf-8"), encoding="utf-8")
-    verdict = check(SCORES, file, QUICK)
+    verdict = check(SCORES, file, PATIENT)
     assert verdict.passed
     assert verdict.printed == "\x1b[31mred\n"
 
@@ -91,7 +91,7 @@ def test_what_is_printed_is_kept_and_not_taken_for_the_answer(tmp_path: Path) ->
 def test_a_file_beside_the_answer_can_be_imported(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(SCORES.solution.read_text(encoding="utf-8"), encoding="utf-8")
     (tmp_path / "scores.py").write_text("from mine import scores\n", encoding="utf-8")
-    assert check(SCORES, tmp_path / "scores.py", QUICK).passed
+    assert check(SCORES, tmp_path / "scores.py", PATIENT).passed
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_no_process_that_was_started_outlives_the_check(tmp_path: Path) -> None:
     later = f"import time; time.sleep(2); open({str(mark)!r}, 'w').close()"
     body = f"    import subprocess, sys\n    subprocess.Popen([sys.executable, '-c', {later!r}])\n    return query\n"
     file.write_text(SIGNATURE + body, encoding="utf-8")
-    check(SCORES, file, QUICK)
+    check(SCORES, file, PATIENT)
     subprocess.run([sys.executable, "-c", "import time; time.sleep(3)"], check=True)
     assert not mark.exists()
 
@@ -120,13 +120,13 @@ COMMANDS = {
 
 @pytest.mark.parametrize("program", COMMANDS)
 def test_what_is_wrong_with_a_program_is_said(program: str) -> None:
-    verdict = check_command(SCORES, [sys.executable, "-c", program], QUICK)
+    verdict = check_command(SCORES, [sys.executable, "-c", program], PATIENT)
     assert not verdict.passed
     assert COMMANDS[program] in verdict.says
 
 
 def test_a_program_that_is_not_there_is_said() -> None:
-    assert "cannot be run: No such file" in check_command(SCORES, ["./no-such-program"], QUICK).says
+    assert "cannot be run: No such file" in check_command(SCORES, ["./no-such-program"], PATIENT).says
 
 
 C = r"""
@@ -170,6 +170,6 @@ def test_a_program_in_c_is_told_what_it_divides_by(tmp_path: Path, by: str, caus
     subprocess.run(
         [compiler, f"-DDIVIDED_BY={by}", "-o", program, str(tmp_path / "scores.c"), "-lm"], check=True, timeout=60
     )
-    verdict = check_command(SCORES, [program], QUICK)
+    verdict = check_command(SCORES, [program], PATIENT)
     assert verdict.passed == (cause is None), verdict.says
     assert verdict.cause == cause

@@ -47,16 +47,16 @@ def test_idle_memory_is_let_go_past_the_limit():
     pool = Pool(limit=2 * size)
     arrays = [pool.empty(SHAPE, DTYPE) for _ in range(5)]
     arrays.clear()
-    assert sum(len(blocks) for blocks in pool._free.values()) * size <= 2 * size
+    assert 0 < sum(pool.idle.values()) <= 2
 
 
 def test_memory_in_use_does_not_count_as_idle():
     pool = Pool()
     for _ in range(3):
         pool.empty(SHAPE, DTYPE)
-    assert pool._idle == sum(block.nbytes for blocks in pool._free.values() for block in blocks) > 0
+    assert pool.idle_bytes == sum(size * count for size, count in pool.idle.items()) > 0
     array = pool.empty(SHAPE, DTYPE)
-    assert pool._idle == 0
+    assert pool.idle_bytes == 0
     del array
 
 
@@ -64,7 +64,7 @@ def test_a_block_over_the_limit_is_let_go():
     pool = Pool(limit=math.prod(SHAPE) * DTYPE.itemsize - 1)
     array = pool.empty(SHAPE, DTYPE)
     del array
-    assert not any(pool._free.values())
+    assert not pool.idle
 
 
 def test_memory_that_nobody_asks_for_is_let_go_after_a_while():
@@ -76,8 +76,8 @@ def test_memory_that_nobody_asks_for_is_let_go_after_a_while():
         pool.empty(kept, DTYPE)
         for _ in range(100):
             pool.empty((1,), DTYPE)
-    assert [size for size, blocks in pool._free.items() if blocks] == [math.prod(kept) * DTYPE.itemsize]
-    assert pool._idle == math.prod(kept) * DTYPE.itemsize
+    assert pool.idle == {math.prod(kept) * DTYPE.itemsize: 1}
+    assert pool.idle_bytes == math.prod(kept) * DTYPE.itemsize
 
 
 def test_of_many_idle_blocks_of_a_size_only_those_are_kept_that_were_used_lately():
@@ -89,5 +89,5 @@ def test_of_many_idle_blocks_of_a_size_only_those_are_kept_that_were_used_lately
         del two
         for _ in range(100):
             pool.empty((1,), DTYPE)
-    assert [len(blocks) for blocks in pool._free.values()] == [2]
-    assert pool._idle == 2 * math.prod(SHAPE) * DTYPE.itemsize
+    assert pool.idle == {math.prod(SHAPE) * DTYPE.itemsize: 2}
+    assert pool.idle_bytes == 2 * math.prod(SHAPE) * DTYPE.itemsize

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
 from reference import REFERENCES
 
 from tui_transformer.generation.streaming import TextStream
 from tui_transformer.model import Model
+from tui_transformer.text.words import WordTokenizer
 
 
 def pieces(model: Model, text: str) -> list[str]:
@@ -57,15 +61,26 @@ def test_ends_of_lines_stay_and_control_characters_do_not() -> None:
     assert "".join(pieces(Model.load(REFERENCES / "gpt2"), "a\nb\x1b[31mc\x9b")) == "a\nb␛[31mc\\x9b"
 
 
+@dataclass(frozen=True)
+class Recording(WordTokenizer):
+    """A tokenizer that notes how many tokens it decodes at a time."""
+
+    lengths: list[int] = field(default_factory=list)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        self.lengths.append(len(ids))
+        return super().decode(ids)
+
+
 def test_a_token_is_decoded_with_the_last_ones_only() -> None:
     """However long the text is, a token takes the same time."""
     model = Model.load("decoder")
-    stream, lengths = TextStream(model), []
-    decode = stream._text
-    stream._text = lambda start, stop: lengths.append(stop - start) or decode(start, stop)
+    assert model.tokenizer is not None
+    tokenizer = Recording(model.tokenizer.vocabulary)
+    stream = TextStream(replace(model, tokenizer=tokenizer))
     for token in [1, 2, 3, 4] * 50:
         stream.add(token)
-    assert max(lengths) == 2
+    assert max(tokenizer.lengths) == 2
 
 
 def test_a_prompt_that_ends_in_half_a_character_is_completed() -> None:

@@ -100,7 +100,7 @@ def test_only_matrices_decay(tmp_path):
     made = trainer(tmp_path, weight_decay=0.5, warm_up=0, schedule="constant")
     for weight in made.weights.values():
         weight[...] = 1.0
-    made._update({name: np.zeros_like(weight) for name, weight in made.weights.items()}, 0.1)
+    made.update({name: np.zeros_like(weight) for name, weight in made.weights.items()}, 0.1)
     for name, weight in made.weights.items():
         assert weight.flat[0] == pytest.approx(0.95 if weight.ndim > 1 else 1.0), name
 

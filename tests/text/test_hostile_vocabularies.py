@@ -172,7 +172,7 @@ def test_broken_sentence_pieces(tmp_path, name, count):
     path = tmp_path / name
 
     def check(data: bytes) -> None:
-        sentence_pieces._processor.cache_clear()
+        sentence_pieces.processor.cache_clear()
         path.write_bytes(data)
         use(path)
 

@@ -247,7 +247,7 @@ def test_without_the_extra_the_file_and_the_way_to_install_it_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
-    sentence_pieces._processor.cache_clear()
+    sentence_pieces.processor.cache_clear()
     (tmp_path / "tokenizer.model").write_bytes(b"")
     with pytest.raises(InputError, match=r"tokenizer.model needs the extra .* pip install 'sentencepiece>=0.2.3'") as e:
         load_vocabulary(tmp_path / "tokenizer.model")
@@ -256,7 +256,7 @@ def test_without_the_extra_the_file_and_the_way_to_install_it_are_named(
 
 def test_marian_opens_without_the_extra_for_token_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
-    sentence_pieces._processor.cache_clear()
+    sentence_pieces.processor.cache_clear()
     for name in ("config.json", "model.safetensors"):
         shutil.copy(REFERENCES / "marian" / name, tmp_path / name)
     (tmp_path / "source.spm").write_bytes(b"")

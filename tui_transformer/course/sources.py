@@ -74,7 +74,7 @@ class Facts:
 
     @cached_property
     def model(self) -> Model:
-        """The model."""
+        """The model that the exercise names."""
         return Model.load(self.exercise.model)
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,16 @@ class Pool:
         if size < SMALLEST:
             return np.empty(shape, dtype)
         return np.asarray(Lease(self, self._take(size), shape, dtype))
+
+    @property
+    def idle(self) -> Mapping[int, int]:
+        """How many blocks of each size, in bytes, lie idle."""
+        return {size: len(blocks) for size, blocks in self._free.items() if blocks}
+
+    @property
+    def idle_bytes(self) -> int:
+        """Bytes of all of them together."""
+        return self._idle
 
     def clear(self) -> None:
         """Give the system all blocks that lie idle."""

@@ -162,7 +162,7 @@ class Trainer:
         if self.settings.clip:
             clipping.clip(gradients, length, self.settings.clip)
         rate = self.rate(self.step + 1)
-        self._update(gradients, rate)
+        self.update(gradients, rate)
         self.step += 1
         return Record(
             step=self.step,
@@ -204,7 +204,7 @@ class Trainer:
         """The same without dropout; it keeps nothing."""
         return self.model.trace(ids=cast("Any", batch.ids), decoder_ids=cast("Any", batch.decoder_ids), budget=0)
 
-    def _update(self, gradients: Mapping[str, Array], rate: float) -> None:
+    def update(self, gradients: Mapping[str, Array], rate: float) -> None:
         """Change the weights; only matrices and embeddings decay."""
         for name, gradient in gradients.items():
             weight, decay = self.weights[name], self.settings.decay if self.weights[name].ndim > 1 else 0.0

@@ -37,7 +37,7 @@ def learn(lines: Iterator[str], size: int, min_frequency: int, specials: Special
         show_progress=False,
     )
     parts = (part for line in lines for part in _parts(line))
-    _interruptible(lambda wanted: rust.train_from_iterator(takewhile(wanted, parts), trainer))
+    interruptible(lambda wanted: rust.train_from_iterator(takewhile(wanted, parts), trainer))
     return built_vocabulary(rust, "built", specials)
 
 
@@ -51,7 +51,7 @@ def _parts(line: str) -> Iterator[str]:
     yield line[start:]
 
 
-def _interruptible(work: Callable[[Callable[[object], bool]], None]) -> None:
+def interruptible(work: Callable[[Callable[[object], bool]], None]) -> None:
     """Do work on another thread: the library hears no signals, this thread does.
 
     Args:

@@ -38,11 +38,12 @@ class WordCounts:
 
     Attributes:
         most: Distinct words that are kept in memory.
+        runs: Sorted tables of words and counts that are in files.
     """
 
     most: int = MOST_IN_MEMORY
     _table: Counter[str] = field(default_factory=Counter, init=False)
-    _runs: list[IO[str]] = field(default_factory=list, init=False)
+    runs: list[IO[str]] = field(default_factory=list, init=False)
     _files: ExitStack = field(default_factory=ExitStack, init=False)
     _before: int = field(default=0, init=False)
 
@@ -69,7 +70,7 @@ class WordCounts:
             run.seek(0)
         except OSError as error:
             raise InputError(f"{tempfile.gettempdir()}: counts cannot be written there: {error.strerror}") from error
-        self._runs.append(run)
+        self.runs.append(run)
         self._before += len(self._table)
         self._table.clear()
 
@@ -92,7 +93,7 @@ class WordCounts:
         return Counted(tuple((word, -less) for less, _, word in best), tokens, distinct)
 
     def _merged(self) -> Iterator[Row]:
-        rows = heapq.merge(*map(_rows, self._runs), self._sorted_table())
+        rows = heapq.merge(*map(_rows, self.runs), self._sorted_table())
         for word, same in groupby(rows, itemgetter(0)):
             counts, places = zip(*(row[1:] for row in same), strict=True)
             yield word, sum(counts), min(places)

@@ -163,7 +163,7 @@ def _written(piece: str) -> bytes:
 
 
 @lru_cache(maxsize=8)
-def _processor(path: Path) -> Any:
+def processor(path: Path) -> Any:
     """The library's model; `Any` as the library has no types."""
     try:
         from sentencepiece import SentencePieceProcessor
@@ -187,7 +187,7 @@ def _damaged(path: Path, error: Exception) -> InputError:
 def _cut_by(path: Path, text: str) -> list[tuple[str, tuple[int, int]]]:
     """Pieces with their places; the bytes of a character all have its place."""
     try:
-        cut = _processor(path).encode(text, return_type="offset_mapping")
+        cut = processor(path).encode(text, return_type="offset_mapping")
     except UnicodeDecodeError as error:
         raise _damaged(path, error) from error
     except (TypeError, ValueError) as error:
@@ -267,7 +267,7 @@ def _opened(
     """With the tokens that the files beside the model add."""
     added = sibling_tokens(path)
     whole = _by_id({**{word: i for i, word in enumerate((*words, *more))}, **added.ids}, path)
-    control = (words[i] for i in range(len(words)) if _processor(path).is_control(i))
+    control = (words[i] for i in range(len(words)) if processor(path).is_control(i))
     special = frozenset((*more, *control, *(each.content for each in added.special if each.content in whole)))
     return SentencePieceVocabulary(
         path.name,
@@ -285,9 +285,9 @@ def _opened(
 
 
 def _pieces(path: Path) -> tuple[str, ...]:
-    processor = _processor(path)
+    model = processor(path)
     try:
-        return tuple(processor.id_to_piece(i) for i in range(processor.get_piece_size()))
+        return tuple(model.id_to_piece(i) for i in range(model.get_piece_size()))
     except UnicodeDecodeError as error:
         raise _damaged(path, error) from error
 
