@@ -56,9 +56,9 @@ def test_broken_headers_of_gguf_files(tmp_path, count):
     def check(data: bytes) -> None:
         path.unlink()
         path.write_bytes(data)
-        found = read_or_refused(lambda: read_gguf(path), path)
-        if found is not None:
-            assert found.size == len(data)
+        file = read_or_refused(lambda: read_gguf(path), path)
+        if file is not None:
+            assert file.size == len(data)
             read_or_refused(lambda: Model.load(path, device="cpu"), path)
 
     hold(count, check, data=st.one_of(damaged(GGUF), with_another_number(GGUF)))
@@ -87,10 +87,10 @@ def test_broken_word_vectors(tmp_path, whole, count):
 
     def check(data: bytes) -> None:
         path.write_bytes(data)
-        found = read_or_refused(lambda: read_vectors(path, WORDS), path)
-        if found is not None:
-            assert np.isfinite(found.rows).all()
-            found.said(WORDS)
+        vectors = read_or_refused(lambda: read_vectors(path, WORDS), path)
+        if vectors is not None:
+            assert np.isfinite(vectors.rows).all()
+            vectors.said(WORDS)
 
     hold(count, check, data=damaged(whole))
 

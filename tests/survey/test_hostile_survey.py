@@ -29,12 +29,12 @@ RESULTS = Results(
 
 def use(path: Path) -> None:
     """Read results; what is read can be shown."""
-    found = read_or_refused(lambda: read_results(path), path)
-    if found is None:
+    results = read_or_refused(lambda: read_results(path), path)
+    if results is None:
         return
-    for row in found.rows:
+    for row in results.rows:
         assert row.mean is None or math.isfinite(row.mean)
-    survey = Survey(found)
+    survey = Survey(results)
     for table in survey.tables:
         table.order(reverse=False)
         for row in table.rows:
@@ -84,7 +84,7 @@ def test_broken_states(tmp_path, count):
 
     def check(data: bytes) -> None:
         path.write_bytes(data)
-        found = read_or_refused(lambda: load_state(path, job.settings), path)
-        assert (found is not None) == (data == whole)
+        state = read_or_refused(lambda: load_state(path, job.settings), path)
+        assert (state is not None) == (data == whole)
 
     hold(count, check, data=damaged(whole))

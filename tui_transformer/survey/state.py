@@ -75,7 +75,7 @@ def load_state(path: Path, settings: Mapping[str, Any]) -> State | None:
 
 
 def _whole(data: bytes) -> bytes:
-    """What stands behind its digest.
+    """The content behind its digest.
 
     Raises:
         ValueError: It was cut or changed.
