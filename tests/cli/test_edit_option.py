@@ -10,9 +10,10 @@ import pytest
 from command_line import Run
 from safetensors.numpy import load_file
 
-from tui_transformer.cli.edits import changes
+from tui_transformer.analysis.metrics import Metric
 from tui_transformer.engine.changes import OPEN, Add, Scale, Set
-from tui_transformer.engine.edits import Ablate
+from tui_transformer.engine.edits import Ablate, Patch
+from tui_transformer.explorer.state.written_edits import changes
 from tui_transformer.model import Model
 
 GIVEN = ("--model", "copy", "--ids", "5,6,7,8,5")
@@ -79,6 +80,35 @@ def test_commands_compute_with_the_edits(run: Run) -> None:
     assert heads[0] != heads[1]
 
 
+def test_both_sentences_of_a_patch_are_computed_with_the_edits(run: Run) -> None:
+    edit = Scale("0.self_attention.context", 0.5, heads=range(1))
+    model, name = Model.load("copy"), "decoder.1.self_attention.value"
+    own, other = (model.trace(ids=ids).edited([edit]) for ids in ([5, 6, 7, 8, 5], [5, 10, 7, 8, 5]))
+    metric = Metric("difference", (6, 10))
+    wanted = metric.measure(own.edited([Patch.between(own, other, name)]), own, range(4, 5))
+    given = ("--from-ids", "5,10,7,8,5", "--tokens", "6,10", "--edit", "0.self_attention.context[0] *= 0.5")
+    found = json.loads(run("patch", name, *GIVEN, *given, "--format", "json").out)
+    assert found["value"] == pytest.approx(wanted, abs=1e-4)
+    assert found["steps"][0]["name"] == name
+    each = json.loads(run("patch", "--each", "layer", *GIVEN, *given, "--format", "json").out)
+    plain = json.loads(run("patch", "--each", "layer", *GIVEN, *given[:4], "--format", "json").out)
+    assert each != plain
+
+
+def test_the_explorer_begins_with_the_edits(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = []
+    monkeypatch.setattr("tui_transformer.explorer.run._on_screen", lambda start, *_: begun.append(start.session) or 0)
+    monkeypatch.setattr("tui_transformer.cli.main.check_terminal", lambda: None)
+    assert run(*GIVEN, "--edit", "0.output[2] += 1", "--edit", "0.output[2] += 1").code == 0
+    session = begun[0]
+    name = session.base.program.named("0.output")
+    np.testing.assert_allclose(session.trace[name][2], session.base[name][2] + 2, atol=1e-6)
+    ended = run(*GIVEN, "--edit", "0.output")
+    assert (ended.code, "--edit: '0.output' is no edit: write STEP = 0" in ended.err) == (2, True)
+    said = run("--plain", *GIVEN, "--edit", "0.output[2] += 1").out
+    assert "1 edit" in said or "edit" in said
+
+
 def test_a_text_is_written_under_edits(run: Run) -> None:
     given = ("generate", "--model", "story", "--text", "Once there was", "--greedy", "--max-new-tokens", "6")
     edit = ("--edit", "1.output += 3*'sea' - 3*'fox'")
@@ -108,6 +138,8 @@ def test_heads_are_set_to_the_mean_of_a_file(run: Run) -> None:
         ("0.output[9] = 0", 1, "has no rows 9 to 9: use 0 to 4"),
         ("0.output += mean", 2, "with =, and not +="),
         ("tokens = 3", 1, "holds whole numbers"),
+        ("0.output /= 0", 2, "cannot be divided by 0"),
+        ("0.output = 1.2.3*2", 2, "'1.2.3' is no factor"),
         ("0.output = mean(none.txt)", 1, "none.txt"),
     ],
 )

@@ -10,8 +10,8 @@ from hostile import COUNTS, damaged, hold, read_or_refused
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from tui_transformer.cli.edits import changes
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.state.written_edits import changes
 from tui_transformer.model import Model
 
 STEP = "encoder.0.output"

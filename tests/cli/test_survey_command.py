@@ -200,13 +200,18 @@ def test_the_explorer_begins_with_a_survey_on_its_model(run: Run, corpus: str, m
     begun = []
 
     def explore(options, *_, survey, **__) -> int:
-        begun.append((options.model, survey.rows[0].measure))
+        begun.append((options.model, survey.rows[0].measure, options.seed, options.dtype, options.vocab))
         return 0
 
     monkeypatch.setattr("tui_transformer.explorer.run.run", explore)
     monkeypatch.setattr("tui_transformer.cli.main.check_terminal", lambda: None)
     assert run("--survey", "a.json").code == 0
     assert run("--survey", "a.json", "--model", "story").code == 0
-    assert begun == [("copy", "first"), ("story", "first")]
+    given = ("--seed", "3", "--dtype", "float64", "--vocab", "dog")
+    assert run("survey", corpus, "--model", "encoder", *given, "--measure", "first", "--out", "b.csv").code == 0
+    assert run("--survey", "b.csv").code == 0
+    assert run("--survey", "b.csv", "--dtype", "float64").code == 0
+    copy, random = ("first", None, "float32", None), ("first", 3, "float64", "dog")
+    assert begun == [("copy", *copy), ("story", *copy), ("encoder", *random), ("encoder", *random)]
     assert "--survey is a screen" in run("--survey", "a.json", "--plain").err
     assert "no such file" in run("--survey", "missing.json").err

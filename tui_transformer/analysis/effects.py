@@ -21,14 +21,13 @@ from pathlib import Path
 import numpy as np
 
 from tui_transformer.analysis.log_shares import log_shares
-from tui_transformer.analysis.metrics import Metric
+from tui_transformer.analysis.metrics import Metric, Positions, positions_in
 from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.axis import Axis, Region, cells
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.targets import Target
 from tui_transformer.engine.trace import Trace
-from tui_transformer.errors import InputError
 from tui_transformer.learning.answering import answers_first
 
 LOGITS = "output.logits"
@@ -65,7 +64,7 @@ def effects(
     *,
     mean: bool = False,
     means: Mapping[str, Host] | None = None,
-    positions: range | None = None,
+    positions: Positions | None = None,
     item: int = 0,
     metric: Metric | None = None,
     before: Watch | None = None,
@@ -103,7 +102,7 @@ def effects(
 
 
 def effect(
-    trace: Trace, edited: Trace, positions: range | None = None, item: int = 0, metric: Metric | None = None
+    trace: Trace, edited: Trace, positions: Positions | None = None, item: int = 0, metric: Metric | None = None
 ) -> Effect:
     """Effect of any edits of a trace on its answer; with a metric, on that.
 
@@ -125,7 +124,7 @@ def answer_step(trace: Trace) -> str:
 
 
 def answer_positions(
-    trace: Trace, positions: range | None = None, item: int = 0, *, folder: Path | None = None
+    trace: Trace, positions: Positions | None = None, item: int = 0, *, folder: Path | None = None
 ) -> range:
     """The positions that are asked for; by default the last real token, or all of them where there are no logits.
 
@@ -141,9 +140,7 @@ def answer_positions(
         if name != trace.program.logits:
             return real
         return real[:1] if answers_first(folder) else real[-1:]
-    if not 0 <= positions.start < positions.stop <= axis.size:
-        raise InputError(f"there is no position {positions.stop - 1}: use 0 to {axis.size - 1}")
-    return positions
+    return positions_in(axis.size, positions)
 
 
 def counted_positions(trace: Trace, item: int = 0) -> range:

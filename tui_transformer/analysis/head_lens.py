@@ -65,42 +65,78 @@ def head_lens(
         InputError: The model has no logits of words, no such token or layer, or something on the way is not linear.
     """
     program = trace.program
-    step = program.by_name.get(LOGITS)
-    if step is None or step.axes[-1].name != "vocabulary":
-        raise InputError("the model has no logits of words: no head spells any")
-    if not 0 <= row < step.shape[0]:
-        raise InputError(f"there is no token {row}: tokens are 0 to {step.shape[0] - 1}")
-    writing = [each for each in attentions(program) if each.queries.sequence == step.axes[0].sequence]
+    writing = writing_attentions(program)
+    if not 0 <= row < program.shape(LOGITS)[0]:
+        raise InputError(f"there is no token {row}: tokens are 0 to {program.shape(LOGITS)[0] - 1}")
     if layer is not None and all(each.layer != layer for each in writing):
         raise InputError(f"there is no layer {layer}")
     for attention in writing:
         if layer in (None, attention.layer):
-            yield from _of(trace, attention, row, item, less_mean=less_mean)
+            logits = words_of_heads(trace, attention, range(row, row + 1), less_mean=less_mean, item=item)
+            yield from (HeadWords(attention, head, words) for head, words in enumerate(logits[:, 0]))
 
 
-def _of(trace: Trace, attention: Attention, row: int, item: int, *, less_mean: bool) -> Iterator[HeadWords]:
+def writing_attentions(program: Program) -> tuple[Attention, ...]:
+    """The attentions whose heads write into the stream that the logits are read from, in order.
+
+    Raises:
+        InputError: The model has no logits of words or no attention, or something on the way to them is not linear.
+    """
+    step = program.by_name.get(LOGITS)
+    if step is None or step.axes[-1].name != "vocabulary":
+        raise InputError("the model has no logits of words: no head spells any")
+    writing = tuple(each for each in attentions(program) if each.queries.sequence == step.axes[0].sequence)
+    if not writing:
+        raise InputError("the model has no attention: no head spells any words")
+    for each in writing:
+        output, _ = _writing(program, each)
+        for source, step in _way(program, output.name):
+            _check_linear(step, source)
+    return writing
+
+
+def words_of_heads(trace: Trace, attention: Attention, rows: range, *, less_mean: bool = False, item: int = 0) -> Host:
+    """The logits of every word that the heads of one attention raise at tokens: heads × tokens × words, float64.
+
+    From those of every head and token their mean over the words is taken.
+
+    Args:
+        trace: The sentence.
+        attention: One of `writing_attentions`.
+        rows: The tokens.
+        less_mean: As in `head_lens`.
+        item: Which sentence of a batch.
+
+    Raises:
+        InputError: Something on the way to the logits is not linear.
+    """
     program = trace.program
+    output, heads = _writing(program, attention)
+    context = np.asarray(trace.window(heads, whole(program.shape(heads)), item), np.float64)
+    values = context[:, rows.start : rows.stop]
+    if less_mean:
+        values = values - context[:, real_tokens(trace, attention.queries, item)].mean(axis=1, keepdims=True)
+    matrix = _weight(trace, output.inputs[1]).reshape(len(values), values.shape[-1], -1)
+    logits = _carried(trace, output.name, values @ matrix, rows, item)
+    centred: Host = logits - logits.mean(axis=-1, keepdims=True)
+    return centred
+
+
+def _writing(program: Program, attention: Attention) -> tuple[Step, str]:
+    """The step in which the heads write, and that of their contexts."""
     output = program.by_name.get(f"{attention.name.rpartition('.')[0]}.output")
     if output is None or not isinstance(output.op, Linear):
         raise InputError(f"{attention.name}: the heads write through no matrix")
     merge = program.by_name.get(output.inputs[0])
     if merge is None or not isinstance(merge.op, MergeHeads):
         raise InputError(f"{attention.name}: the heads are not side by side before they are written")
-    context = np.asarray(trace.window(merge.inputs[0], whole(program.shape(merge.inputs[0])), item), np.float64)
-    values = context[:, row]
-    if less_mean:
-        values = values - context[:, real_tokens(trace, attention.queries, item)].mean(axis=1)
-    matrix = _weight(trace, output.inputs[1]).reshape(*values.shape, -1)
-    vectors = np.einsum("hk,hkd->hd", values, matrix)
-    logits = _carried(trace, output.name, vectors, row, item)
-    for head, words in enumerate(logits - logits.mean(axis=-1, keepdims=True)):
-        yield HeadWords(attention, head, words)
+    return output, merge.inputs[0]
 
 
-def _carried(trace: Trace, name: str, vectors: Host, row: int, item: int) -> Host:
-    """Vectors that are added to a step, as they arrive at the logits."""
+def _carried(trace: Trace, name: str, vectors: Host, rows: range, item: int) -> Host:
+    """Vectors (heads × tokens × d) that are added to a step, as they arrive at the logits."""
     for source, step in _way(trace.program, name):
-        vectors = _through(trace, step, source, vectors, row, item)
+        vectors = _through(trace, step, source, vectors, rows, item)
     return vectors
 
 
@@ -118,33 +154,43 @@ def _way(program: Program, name: str) -> Iterator[tuple[str, Step]]:
         name = step.name
 
 
-def _through(trace: Trace, step: Step, source: str, vectors: Host, row: int, item: int) -> Host:
+def _through(trace: Trace, step: Step, source: str, vectors: Host, rows: range, item: int) -> Host:
     """Vectors behind one step, its norm frozen."""
     op = step.op
+    _check_linear(step, source)
     if isinstance(op, Add):
         return vectors
     if isinstance(op, Scale):
         scaled: Host = vectors * op.factor
         return scaled
     if isinstance(op, LayerNorm | RmsNorm | NormOfSum):
-        return _normed(trace, step, vectors, row, item)
+        return _normed(trace, step, vectors, rows, item)
     if isinstance(op, Unembed):
         return (vectors * op.scale) @ _weight(trace, step.inputs[1]).T
-    if isinstance(op, Linear):
-        product: Host = vectors @ _weight(trace, step.inputs[1])
-        return product
-    raise InputError(f"{step.name}, which reads {source}, is not linear: no head spells words through it")
+    product: Host = vectors @ _weight(trace, step.inputs[1])
+    return product
 
 
-def _normed(trace: Trace, step: Step, vectors: Host, row: int, item: int) -> Host:
+def _check_linear(step: Step, source: str) -> None:
+    if not isinstance(step.op, Add | Scale | LayerNorm | RmsNorm | NormOfSum | Unembed | Linear):
+        raise InputError(f"{step.name}, which reads {source}, is not linear: no head spells words through it")
+
+
+def _normed(trace: Trace, step: Step, vectors: Host, rows: range, item: int) -> Host:
     op, parts = step.op, step.op.parts if isinstance(step.op, NormOfSum) else 1
-    rows = (trace.window(name, (range(row, row + 1), range(vectors.shape[-1])), item) for name in step.inputs[:parts])
-    x = sum((np.asarray(each[0], np.float64) for each in rows), np.zeros(1))
+    added = (trace.window(name, (rows, range(vectors.shape[-1])), item) for name in step.inputs[:parts])
+    x = sum((np.asarray(each, np.float64) for each in added), np.zeros(1))
     centred = not isinstance(op, RmsNorm)
     epsilon = op.epsilon if isinstance(op, LayerNorm | RmsNorm | NormOfSum) else 0.0
-    spread, moved = (x - x.mean(), vectors - vectors.mean(axis=-1, keepdims=True)) if centred else (x, vectors)
-    normed: Host = moved / np.sqrt(np.mean(spread * spread) + epsilon) * _weight(trace, step.inputs[parts])
+    spread, moved = (_centred(x), _centred(vectors)) if centred else (x, vectors)
+    deviation = np.sqrt(np.mean(spread * spread, axis=-1, keepdims=True) + epsilon)
+    normed: Host = moved / deviation * _weight(trace, step.inputs[parts])
     return normed
+
+
+def _centred(vectors: Host) -> Host:
+    centred: Host = vectors - vectors.mean(axis=-1, keepdims=True)
+    return centred
 
 
 def _weight(trace: Trace, name: str) -> Host:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.metrics import METRICS, Metric
+from tui_transformer.analysis.metrics import METRICS, Metric, Positions
 from tui_transformer.analysis.residual_norm import START
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import Set
@@ -64,7 +64,7 @@ class InputAttribution:
 
 
 def start_of(
-    trace: Trace, metric: Metric, positions: range, item: int = 0, before: Trace | None = None
+    trace: Trace, metric: Metric, positions: Positions = -1, item: int = 0, before: Trace | None = None
 ) -> tuple[float, Start]:
     """A metric, and where the way back from it begins: at the logits. `before` is what a distance is from.
 
@@ -76,13 +76,13 @@ def start_of(
     return value, Start(trace.program.logits, slope, METRICS[metric.name].formula, metric.said(trace.word))
 
 
-def gradients_of(trace: Trace, metric: Metric, positions: range, item: int = 0) -> Gradients:
+def gradients_of(trace: Trace, metric: Metric, positions: Positions = -1, item: int = 0) -> Gradients:
     """The gradient of a metric at every step and weight.
 
     Args:
         trace: Its forward pass; the divergence is from this trace itself, so that its gradient is 0.
         metric: A logit, a difference of two, ln p, the loss.
-        positions: Where the answer is read; several add up.
+        positions: Where the answer is read, by default at the last token; several add up.
         item: Which sentence of a batch.
 
     Raises:
@@ -107,13 +107,15 @@ def gradients_of_cell(trace: Trace, name: str, index: tuple[int, ...], item: int
     return gradients_from(trace, value, Start(own, slope, "1 at the cell", f"{own}{list(index)}"), item)
 
 
-def gradient_times_input(trace: Trace, metric: Metric, positions: range, step: str = START) -> InputAttribution:
+def gradient_times_input(
+    trace: Trace, metric: Metric, positions: Positions = -1, step: str = START
+) -> InputAttribution:
     """The products x ∂f/∂x of every cell of the input, of one sentence.
 
     Args:
         trace: The sentence.
         metric: f.
-        positions: Where it is read.
+        positions: Where it is read; by default at the last token.
         step: The input x: a step with a row for each token.
 
     Raises:
@@ -127,7 +129,7 @@ def gradient_times_input(trace: Trace, metric: Metric, positions: range, step: s
 def integrated_gradients(
     trace: Trace,
     metric: Metric,
-    positions: range,
+    positions: Positions = -1,
     step: str = START,
     *,
     baseline: float | Host = 0.0,
@@ -139,7 +141,7 @@ def integrated_gradients(
     Args:
         trace: The sentence.
         metric: f.
-        positions: Where it is read.
+        positions: Where it is read; by default at the last token.
         step: The input x: a step with a row for each token.
         baseline: x′: a number, a vector for every row, or rows × columns.
         points: At how many places between the two the gradient is taken.
@@ -180,7 +182,7 @@ def _whole(trace: Trace, name: str) -> tuple[range, ...]:
 
 
 def _slope(
-    trace: Trace, metric: Metric, positions: range, step: str, before: Trace | None = None
+    trace: Trace, metric: Metric, positions: Positions, step: str, before: Trace | None = None
 ) -> tuple[float, Host]:
     """The metric, and its gradient by a step."""
     value, start = start_of(trace, metric, positions, before=before)

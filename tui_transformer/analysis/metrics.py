@@ -27,6 +27,9 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 
 Tokens = tuple[int, ...]
+Positions = range | int
+"""Where an answer is read: a position, from 0 or from the end, or several."""
+
 Rows = Callable[[Host, Host, Host], Host]
 """From logits and those before the edit (rows × words, float64), and the tokens of every row (rows × how many)."""
 
@@ -167,26 +170,32 @@ class Metric:
         return METRICS[self.name].said.format(*map(word, self.tokens))
 
     def measure(
-        self, trace: Trace, before: Trace, positions: range, item: int = 0, watch: Watch | None = None
+        self,
+        trace: Trace,
+        before: Trace | None = None,
+        positions: Positions = -1,
+        item: int = 0,
+        watch: Watch | None = None,
     ) -> float:
         """The number of a trace, beside that without its edits.
 
         Args:
             trace: With edits.
             before: Without them: a distance is from its answer.
-            positions: Where the answer is read.
+            positions: Where the answer is read; by default at the last token.
             item: Which sentence of a batch.
             watch: As in `Trace.compute`.
 
         Raises:
-            InputError: The model has no logits, or no such token, or not as many positions as there are targets.
+            InputError: The model has no logits, or no such token or position, or not as many positions as there are
+                targets.
         """
         kind = METRICS[self.name]
-        rows = self._rows(trace, before, positions, item, watch)
+        rows = self._rows(trace, before or trace, positions, item, watch)
         values = ((kind.value(now, old, tokens), share) for _, now, old, tokens, share in rows)
         return float(sum((value[share > 0] * share[share > 0]).sum() for value, share in values))
 
-    def slope(self, trace: Trace, before: Trace, positions: range, item: int = 0) -> Host:
+    def slope(self, trace: Trace, before: Trace | None = None, positions: Positions = -1, item: int = 0) -> Host:
         """Its gradient by the logits of one sentence: rows × words, float64.
 
         Raises:
@@ -194,20 +203,20 @@ class Metric:
         """
         kind, name = METRICS[self.name], trace.program.logits
         slopes: Host | None = None
-        for rows, now, old, tokens, share in self._rows(trace, before, positions, item, None):
+        for rows, now, old, tokens, share in self._rows(trace, before or trace, positions, item, None):
             slopes = np.zeros(trace.program.shape(name)) if slopes is None else slopes
             slopes[rows.start : rows.stop] = kind.slope(now, old, tokens) * share[:, None]
         return np.zeros(0) if slopes is None else slopes
 
     def _rows(
-        self, trace: Trace, before: Trace, positions: range, item: int, watch: Watch | None
+        self, trace: Trace, before: Trace, positions: Positions, item: int, watch: Watch | None
     ) -> Iterator[tuple[range, Host, Host, Host, Host]]:
         """Rows a block at a time: which, their logits and those before, their tokens, and what each counts."""
         name = trace.program.logits
         self._check(trace, name)
-        if self.targets:
-            positions = range(len(self.targets))
-        region = positions, range(trace.program.shape(name)[1])
+        length, words = trace.program.shape(name)
+        positions = range(len(self.targets)) if self.targets else positions_in(length, positions)
+        region = positions, range(words)
         distance = METRICS[self.name].distance and before is not trace
         now = trace.blocks(name, region, item, watch)
         old = before.blocks(name, region, item, watch) if distance else repeat(None)
@@ -234,3 +243,20 @@ class Metric:
             raise InputError(f"there is no token {outside[0]}: IDs go from 0 to {words - 1}")
         if self.targets and len(self.targets) != length:
             raise InputError(f"{len(self.targets)} targets for {length} positions: write one for each, -1 for none")
+
+
+def positions_in(length: int, positions: Positions) -> range:
+    """Positions of an answer of so many tokens, counted from 0.
+
+    Raises:
+        InputError: There is no such position.
+    """
+    if isinstance(positions, range):
+        first, stop = positions.start, positions.stop
+    else:
+        first = positions + length if positions < 0 else positions
+        stop = first + 1
+    if not 0 <= first < stop <= length:
+        wrong = positions if isinstance(positions, int) else first if first < 0 else stop - 1
+        raise InputError(f"there is no position {wrong}: use 0 to {length - 1}")
+    return range(first, stop)

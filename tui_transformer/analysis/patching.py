@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tui_transformer.analysis.attentions import attentions
-from tui_transformer.analysis.metrics import Metric
+from tui_transformer.analysis.metrics import Metric, Positions
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.keep import layer_outputs
@@ -116,7 +116,7 @@ def table_of(program: Program, kind: str) -> Table:
 
 
 def sweep(
-    trace: Trace, other: Trace, table: Table, metric: Metric, positions: range, before: Watch | None = None
+    trace: Trace, other: Trace, table: Table, metric: Metric, positions: Positions = -1, before: Watch | None = None
 ) -> Iterator[Measured]:
     """The metric with every place patched alone, one at a time as it is found.
 
@@ -125,7 +125,7 @@ def sweep(
         other: The one that values come from, with as many tokens.
         table: The places.
         metric: What is measured.
-        positions: Where the answer is read.
+        positions: Where the answer is read; by default at the last token.
         before: As in `Trace.compute`.
 
     Raises:
@@ -138,7 +138,7 @@ def sweep(
 
 
 def patched(
-    trace: Trace, other: Trace, place: Place, metric: Metric, positions: range, before: Watch | None = None
+    trace: Trace, other: Trace, place: Place, metric: Metric, positions: Positions = -1, before: Watch | None = None
 ) -> Measured:
     """The metric with one place patched; arguments as of `sweep`.
 

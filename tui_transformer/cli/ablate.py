@@ -10,7 +10,6 @@ from tui_transformer.analysis.effects import Effect, answer_positions, effects
 from tui_transformer.cli import experiment
 from tui_transformer.cli.answers import Answer, answers, effect_data, has_answers, parse_positions, where
 from tui_transformer.cli.commands.ablate import Request
-from tui_transformer.cli.edits import of_texts
 from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import counted
@@ -19,6 +18,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.errors import UsageError
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.written_edits import of_texts
 from tui_transformer.report.table import aligned
 from tui_transformer.text.display import visible
 

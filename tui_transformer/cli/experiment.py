@@ -59,7 +59,7 @@ def run(
     positions = answer_positions(trace, positions, folder=session.model.folder)
     for each in (trace, edited):
         each.compute(before=lambda step: show(step.name))
-    reached = trace.program.downstream(edit.name for edit in edited.edits)
+    reached = trace.program.downstream(edit.name for edit in edited.edits[len(trace.edits) :])
     steps = [step for step in trace.program.steps if step.name in reached]
     differing = counted((_compared(trace, edited, step) for step in steps), (step.name for step in steps))
     both = (answers(session, each, positions) for each in (trace, edited) if has_answers(trace))

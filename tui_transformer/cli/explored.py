@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Edited
 from tui_transformer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Explored(Flags):
+class Explored(Edited):
     """How the explorer is opened, and what it explores."""
 
     no_color: Annotated[bool, typer.Option("--no-color", help="Glyphs instead of colours.")] = False
@@ -54,4 +54,9 @@ def surveyed(request: Explored) -> Results | None:
 
 def of_survey(request: Explored, results: Results) -> Explored:
     """The request on the model of a survey, where none is named."""
-    return request if request.model is not None else replace(request, model=results.rows[0].model)
+    if request.model is not None:
+        return request
+    row = results.rows[0]
+    measured: dict[str, Any] = {"model": row.model, "vocab": row.vocab or None, "seed": row.seed, "dtype": row.dtype}
+    usual = {field.name: field.default for field in fields(request)}
+    return replace(request, **{name: new for name, new in measured.items() if getattr(request, name) == usual[name]})

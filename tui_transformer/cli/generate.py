@@ -12,11 +12,10 @@ import numpy.random  # noqa: F401 - its import loses an interrupt: do it before 
 import typer
 
 from tui_transformer.cli.commands.generate import Request
-from tui_transformer.cli.edits import changes
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.parsing import parse_ids, written
-from tui_transformer.cli.session import loaded, read
+from tui_transformer.cli.session import edits_of, loaded, read
 from tui_transformer.engine.keep import readable
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.state.opened import EXAMPLE_IDS
@@ -91,8 +90,8 @@ def _writer(model: Model, settings: Settings, defaults: Defaults, flags: Request
     source: Ids = ()
     if model.has_decoder:
         source = _ids(flags, model, lambda text: model.encode(text, cut=flags.cut, pair=flags.text_pair))
+    edits = edits_of(flags, model, model.program(1, 1)) if flags.edit else ()
     try:
-        edits = changes(model, model.program(1, 1), flags.edit)
         return Writer(model, settings, defaults.rules, source, flags.token_mask(), edits)
     except InputError as error:
         raise InputError(

@@ -10,6 +10,7 @@ import io
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -139,7 +140,8 @@ def explore(
     gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
     from tui_transformer.explorer.run import run
 
-    raise typer.Exit(run(options, reading, request.theme, plain=request.plain, tour=request.tour, survey=results))
+    begin = partial(run, tour=request.tour, survey=results, edits=request.edit or ())
+    raise typer.Exit(begin(options, reading, request.theme, plain=request.plain))
 
 
 def _refuse_misplaced(request: Explored, command: str) -> None:

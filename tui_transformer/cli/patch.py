@@ -11,7 +11,7 @@ from tui_transformer.cli.commands.patch import Request
 from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.parsing import parse_ids
-from tui_transformer.cli.session import open_session, read
+from tui_transformer.cli.session import edits_of, open_session, read
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.names import find
 from tui_transformer.engine.trace import Trace
@@ -51,14 +51,15 @@ def run(request: Request) -> None:
 
 
 def _other(session: Session, request: Request) -> Trace:
-    """The trace of the other sentence; a decoder beside an encoder has written the same."""
+    """The trace of the other sentence, with the same edits; a decoder beside an encoder has written the same."""
     givens, budget = session.trace.givens, session.trace.budget
     decoder_ids = givens[DECODER_IDS].tolist() if DECODER_IDS in givens else None
     model, ids = session.model, None if request.from_ids is None else parse_ids(request.from_ids, "--from-ids")
     if request.from_text is not None and model.vocabulary is not None:
         read(model, model.encode(request.from_text, cut=request.cut), "the other sentence")
     text, mask = request.from_text, request.token_mask()
-    return model.trace(text, ids=ids, mask=mask, decoder_ids=decoder_ids, budget=budget, cut=request.cut)
+    other = model.trace(text, ids=ids, mask=mask, decoder_ids=decoder_ids, budget=budget, cut=request.cut)
+    return other.edited(edits_of(request, model, other.program))
 
 
 def _patches(trace: Trace, other: Trace, name: str, request: Request) -> Iterator[Patch]:

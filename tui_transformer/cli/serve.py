@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tui_transformer.cli.commands.serve import Request
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Edited
 from tui_transformer.cli.output import note
 from tui_transformer.cli.parsing import written
 from tui_transformer.cli.themes import check_theme
@@ -55,7 +55,9 @@ def _arguments(request: Request) -> Iterator[str]:
     for field in dataclasses.fields(request):
         value = getattr(request, field.name)
         if field.name not in OWN and value != field.default:
-            yield from _option(field.name, value, known=field.name in {each.name for each in dataclasses.fields(Flags)})
+            yield from _option(
+                field.name, value, known=field.name in {each.name for each in dataclasses.fields(Edited)}
+            )
 
 
 def _option(name: str, value: Any, *, known: bool) -> Iterator[str]:
@@ -63,7 +65,7 @@ def _option(name: str, value: Any, *, known: bool) -> Iterator[str]:
     if isinstance(value, bool):
         yield option if value else option.replace("--", "--no-", 1)
     else:
-        for each in value if isinstance(value, tuple) else (value,):
+        for each in value if isinstance(value, list | tuple) else (value,):
             yield f"{option}={each}"
 
 

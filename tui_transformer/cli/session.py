@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from tui_transformer.cli.options import Edited, Flags
 from tui_transformer.cli.output import note
 from tui_transformer.engine.edits import Change
+from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import UsageError
 from tui_transformer.explorer.state.opened import session_of
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.model import Model
@@ -46,7 +48,7 @@ def open_session(flags: Flags, otherwise: Inputs | None = None) -> Session:
         read(model, encoding, "the sentence")
     if session.decoder_encoding is not None:
         read(model, session.decoder_encoding, "the decoder's text")
-    edits = _edits(flags, model, session.trace)
+    edits = edits_of(flags, model, session.trace.program)
     return session.with_edits(*edits) if edits else session
 
 
@@ -84,13 +86,16 @@ def loaded(options: ModelOptions) -> Model:
     return model
 
 
-def _edits(flags: Flags, model: Model, trace: Trace) -> Sequence[Change]:
-    """The edits that were given."""
+def edits_of(flags: Flags, model: Model, program: Program) -> Sequence[Change]:
+    """The edits that were given, as they are in a program."""
     if not isinstance(flags, Edited) or flags.edit is None:
         return ()
-    from tui_transformer.cli.edits import changes
+    from tui_transformer.explorer.state.written_edits import changes
 
-    return changes(model, trace.program, flags.edit)
+    try:
+        return changes(model, program, flags.edit)
+    except UsageError as error:
+        raise UsageError(f"--edit: {error}") from error
 
 
 def read(model: Model, encoding: Encoding, what: str) -> Encoding:

@@ -14,7 +14,7 @@ import typer
 from tui_transformer.analysis.survey.batch import Asked, check_asked
 from tui_transformer.analysis.survey.measures import USUAL, chosen
 from tui_transformer.analysis.survey.sums import Counts, Sums
-from tui_transformer.analysis.survey.table import examples, rows
+from tui_transformer.analysis.survey.table import Origin, examples, rows
 from tui_transformer.cli import progress
 from tui_transformer.cli.commands.survey import Request
 from tui_transformer.cli.output import note
@@ -30,6 +30,7 @@ from tui_transformer.survey.texts import STDIN, check_files
 from tui_transformer.survey.work import Work
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
+from tui_transformer.text.vocabulary import built_in_vocabularies
 
 LAYERS = re.compile(r"\s*([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?\s*")
 SECONDS = 0.2
@@ -64,7 +65,8 @@ def run(request: Request) -> None:
 def _job(request: Request) -> Job:
     measures = USUAL if request.measure is None else chosen([name.strip() for name in request.measure.split(",")])
     asked = Asked(measures, parse_layers(request.layers), request.top, request.length)
-    options = ModelOptions(_everywhere(request.model), request.vocab, request.device, request.dtype, request.seed)
+    vocab = None if request.vocab is None else _anywhere(request.vocab)
+    options = ModelOptions(_everywhere(request.model), vocab, request.device, request.dtype, request.seed)
     job = Job(Work(options, asked), tuple(request.files), request.out)
     check_asked(job.work.model, asked)
     return job
@@ -74,6 +76,12 @@ def _everywhere(model: str) -> str:
     """The name of a model, which other folders and machines understand: a path from the root."""
     path = Path(model).expanduser()
     return str(path.resolve()) if ("/" in model or model in (".", "..")) and path.exists() else model
+
+
+def _anywhere(vocab: str) -> str:
+    """The same of a vocabulary, whose built-in names come before files."""
+    path = Path(vocab).expanduser()
+    return str(path.resolve()) if vocab not in built_in_vocabularies() and path.exists() else vocab
 
 
 def _spread(request: Request) -> Spread:
@@ -114,9 +122,10 @@ def _about(job: Job) -> str:
 
 def _finish(job: Job, sums: Sums, *, whole: bool) -> None:
     """Write the results, and say what they are of."""
-    path, model = state_path(job.out), job.work.options.model
+    path, options = state_path(job.out), job.work.options
     if sums.counts.texts:
-        results = Results(tuple(rows(sums, model)), tuple(examples(sums, model)))
+        of = Origin(options.model, options.vocab or "", options.seed, options.dtype)
+        results = Results(tuple(rows(sums, of)), tuple(examples(sums, of)))
         written = write_results(job.out, results)
         note(f"{_counted(sums.counts)}; wrote {' and '.join(map(shown_path, written))}")
     elif whole:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.text.display import visible
-
-BEFORE = ("", "Ġ", "▁")
-"""Prefixes of a word in a vocabulary: nothing, or its sign for a space."""
 
 
 def token_ids(model: Model, text: str) -> tuple[int, ...]:
@@ -20,10 +19,8 @@ def token_ids(model: Model, text: str) -> tuple[int, ...]:
 
 
 def _token_id(model: Model, word: str) -> int:
-    ids = {} if model.target_vocabulary is None else model.target_vocabulary.ids
-    for spelled in (word, *(f"{before}{word.strip()}" for before in BEFORE)):
-        if spelled in ids:
-            return ids[spelled]
+    with suppress(InputError):
+        return model.token_id(word)
     if word.strip().isdecimal() and len(word) < 10 and int(word) < model.target_size:
         return int(word)
     hint = "" if model.vocabulary is None else ": `tui-transformer vocab search` finds one"

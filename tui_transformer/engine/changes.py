@@ -114,7 +114,7 @@ class _Part:
         Raises:
             InputError: The values have a row for each position, and no rows are named: they fit no longer text.
         """
-        rows = np.shape(self.values)[-2] if np.ndim(self.values) > 1 else 1
+        rows = _rows(self)
         if self.rows is None:
             if rows > 1:
                 raise InputError(f"{self.name}: values of {rows} rows do not say where they go in a text that grows")
@@ -249,6 +249,19 @@ def standing(program: Program, change: Change) -> Change:
     if isinstance(change, Patch):
         return Set(name, change.read(change.region)[0], heads, change.region[-2], columns)
     return Set(name, 0.0, heads, rows, columns)
+
+
+def is_of_any_text(program: Program, change: Change) -> bool:
+    """Whether a change of a step is meant for texts of every length: it names no token, and has no value for each."""
+    if not isinstance(change, _Part) or change.rows is not None or _rows(change) > 1:
+        return False
+    of_tokens = program.axes(change.name)[-1].sequence
+    return not of_tokens or (change.columns is None and np.ndim(change.values) == 0)
+
+
+def _rows(change: _Part) -> int:
+    """How many rows its values have."""
+    return int(np.shape(change.values)[-2]) if np.ndim(change.values) > 1 else 1
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_transformer.engine.program import Program
+from tui_transformer.errors import UsageError
 from tui_transformer.explorer.state.dumped import of_dump
 from tui_transformer.explorer.state.opened import open_session
 from tui_transformer.explorer.state.position import Position
@@ -46,6 +47,7 @@ def run(
     tour: str | None = None,
     stop: Callable[[Program], str | None] = lambda _: None,
     survey: Results | None = None,
+    edits: Sequence[str] = (),
 ) -> int:
     """Explore a model until the user leaves; with a dump beside it, from the first cell of that which is wrong.
 
@@ -60,6 +62,7 @@ def run(
         tour: The tour to begin with: a name, or the path of a lecture.
         stop: The step to begin at; None for the first, or that of the dump.
         survey: The results of a survey, which are shown first.
+        edits: Steps and weights that are changed at once, as they are written; undo takes them back.
 
     Returns:
         The exit code.
@@ -67,7 +70,7 @@ def run(
     Raises:
         InputError: The model or the sentence cannot be used; nothing was shown.
     """
-    session = open_session(options, **vars(reading or Reading()))
+    session = _edited(open_session(options, **vars(reading or Reading())), edits)
     first, says = stop(session.trace.program), visible(session.model.unread_said or "")
     at = None if first is None else Position(first)
     if dump is not None:
@@ -75,6 +78,18 @@ def run(
         session, at, says = session.with_overlay(dumped.overlay), dumped.at, visible(dumped.says)
     start = Start(session, at, says, None if tour is None else suitable(session, tour))
     return _without_screen(start) if plain else _on_screen(start, theme, survey)
+
+
+def _edited(session: Session, edits: Sequence[str]) -> Session:
+    """The session with the edits that were given."""
+    if not edits:
+        return session
+    from tui_transformer.explorer.state.written_edits import changes
+
+    try:
+        return session.with_edits(*changes(session.model, session.trace.program, edits))
+    except UsageError as error:
+        raise UsageError(f"--edit: {error}") from error
 
 
 def _without_screen(start: Start) -> int:

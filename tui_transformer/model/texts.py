@@ -56,6 +56,17 @@ class Texts(Parts):
         """The word of an ID that the model writes; the ID itself where the vocabulary has none."""
         return _word(self.target_vocabulary, token_id)
 
+    def token_id(self, word: str) -> int:
+        """The ID of a word that the model writes: as `Vocabulary.token_id`.
+
+        Raises:
+            InputError: It is no word of the vocabulary.
+        """
+        check_text(word)
+        if self.target_vocabulary is None:
+            raise InputError(f"{self.name} has no vocabulary: its tokens are IDs")
+        return self.target_vocabulary.token_id(word)
+
     def label(self, word: str) -> str:
         """A word, or a token as it was written, as it stands beside a row; safe to show."""
         return token_label(word) if self.vocabulary is None else self.vocabulary.label(word)

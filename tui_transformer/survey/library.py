@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from tui_transformer.analysis.survey.batch import LENGTH, TOP, Asked, Item, check_asked, survey
 from tui_transformer.analysis.survey.measures import USUAL, chosen
 from tui_transformer.analysis.survey.sums import Source, Sums
-from tui_transformer.analysis.survey.table import examples, rows
+from tui_transformer.analysis.survey.table import Origin, examples, rows
 from tui_transformer.model import Model
 from tui_transformer.survey.results import Results
 from tui_transformer.survey.texts import batches
@@ -41,4 +41,5 @@ def measure_texts(
     items = (Item(number, Source("", number + 1, text)) for number, text in enumerate(texts))
     for batch in batches(items):
         sums += survey(model, batch, asked)
-    return Results(tuple(rows(sums, model.name)), tuple(examples(sums, model.name)))
+    of = Origin(model.name, seed=model.seed, dtype=model.backend.dtype.name)
+    return Results(tuple(rows(sums, of)), tuple(examples(sums, of)))

@@ -122,9 +122,10 @@ def _read_csv(path: Path, kind: type[Kind]) -> list[Kind]:
 
 
 def _made(kind: type[Kind], line: Mapping[str, Any]) -> Kind:
-    """A line from its cells, which are text or values; what is empty is none."""
-    hints = get_type_hints(kind)
-    return kind(**{name: _value(hints[name], line[name]) for name in columns(kind)})
+    """A line from its cells, which are text or values; what is empty is none, and what has a default may be missing."""
+    hints, usual = get_type_hints(kind), {each.name: each.default for each in dataclasses.fields(kind)}
+    there = (name for name in columns(kind) if name in line or usual[name] is dataclasses.MISSING)
+    return kind(**{name: _value(hints[name], line[name]) for name in there})
 
 
 def _value(hint: Any, given: Any) -> Any:

@@ -159,6 +159,18 @@ class Vocabulary:
             raise InputError(f"ID {token_id} is not in the vocabulary {visible(self.name)}: use 0 to {self.size - 1}")
         return self.words[token_id]
 
+    def token_id(self, word: str) -> int:
+        """Give the ID of a word, with or without the sign for a space before it; " word" is the one with it first.
+
+        Raises:
+            InputError: If there is no such word.
+        """
+        behind = [f"{sign}{word.strip()}" for sign in SPACES]
+        for spelled in (*behind, word, word.strip()) if word.startswith(" ") else (word, word.strip(), *behind):
+            if spelled in self.ids:
+                return self.ids[spelled]
+        raise InputError(f"{visible(word.strip()[:40])!r} is no word of the vocabulary {visible(self.name)}")
+
     def search(self, query: str) -> tuple[int, ...]:
         """Give the IDs of the words that contain the query, whatever the case: the word itself, beginnings, the rest.
 
@@ -174,6 +186,10 @@ class Vocabulary:
     @cached_property
     def _search_keys(self) -> list[str]:
         return normal_form("\n".join(word.replace("\n", " ") for word in self.words)).split("\n")
+
+
+SPACES = ("Ġ", "▁")
+"""Signs for a space before a word."""
 
 
 def _rank(key: str, wanted: str) -> int:

@@ -18,7 +18,7 @@ from tui_transformer.analysis.survey.batch import Asked, Item, check_asked, read
 from tui_transformer.analysis.survey.measures import MEASURES, USUAL, chosen, unit_of
 from tui_transformer.analysis.survey.reading import Reading, Text
 from tui_transformer.analysis.survey.sums import Source
-from tui_transformer.analysis.survey.table import examples, rows
+from tui_transformer.analysis.survey.table import Origin, examples, rows
 from tui_transformer.engine.targets import every
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
@@ -137,7 +137,9 @@ def test_a_batch_gives_what_its_parts_give_together(story: Model):
 
 def test_rows_hold_mean_interval_and_count(story: Model):
     texts = items(TEXT, "A crow", "The fox found a shell . The fox found a stone .")
-    table = [row for row in rows(survey(story, texts, Asked(("induction", "first"))), "story") if row.layer == 1]
+    table = [
+        row for row in rows(survey(story, texts, Asked(("induction", "first"))), Origin("story")) if row.layer == 1
+    ]
     induction = next(row for row in table if row.measure == "induction" and row.head == 0)
     values = [read(story, "induction", text=each.source.text) for each in texts]
     numbers = [each["decoder self-attention", 1, "induction"].values[0] for each in values]
@@ -162,7 +164,7 @@ def test_examples_name_the_text_the_line_and_the_token(story: Model):
 def test_a_long_text_is_cut(story: Model):
     sums = survey(story, items(TEXT), Asked(("first",), length=3))
     assert (sums.counts.texts, sums.counts.tokens, sums.counts.cut) == (1, 3, 1)
-    text = next(examples(sums, "story")).text
+    text = next(examples(sums, Origin("story"))).text
     assert TEXT.startswith(text)
     assert story.encode(text).ids == story.encode(TEXT).ids[:3]
 

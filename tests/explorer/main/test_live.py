@@ -134,12 +134,15 @@ async def test_what_is_no_number_is_refused():
         assert explorer.session is before
 
 
-async def test_token_ids_are_not_edited_by_e():
+async def test_where_there_is_no_number_a_step_has_to_be_named():
     async with exploring(NARROW) as explorer:
         await explorer.go("tokens")
         await explorer.press("e")
-        assert explorer.app.screen is explorer.main
-        assert "there is no number to edit here" in explorer.messages
+        await explorer.answer("3")
+        assert explorer.app.screen is not explorer.main
+        assert "there is no number here: name a step or a weight" in explorer.text
+        await explorer.answer("embedding.output[1] = 0")
+        assert not explorer.session.trace["embedding.output"][1].any()
 
 
 async def test_values_that_overflow_are_shown():

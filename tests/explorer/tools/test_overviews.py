@@ -7,6 +7,7 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from reference import REFERENCES
 
+from tui_transformer.analysis.head_lens import head_lens
 from tui_transformer.explorer.shell.help import HelpScreen
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.state.answer import percent
@@ -26,7 +27,7 @@ DONE = {
     "H": lambda screen: not screen.measured.missing(),
     "K": lambda screen: not screen.waiting and screen.links,
     "R": lambda screen: screen.view is not None,
-    "L": lambda screen: screen.words and screen.missing() is None,
+    "L": lambda screen: screen.sheet.words and screen.missing() is None,
 }
 
 
@@ -236,3 +237,34 @@ async def test_another_order_begins_at_its_first_head() -> None:
         assert screen.selected in range(8)
         await explorer.press("m", "plus")
         assert "up to its own largest" in explorer.text
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+async def test_the_lens_by_head_spells_what_every_head_raises(name: str) -> None:
+    async with exploring(WIDE, model=str(REFERENCES / name), ids=IDS) as explorer:
+        await opened(explorer, "L")
+        await explorer.press("f")
+        await filled(explorer, "L")
+        assert "Logit lens by head · what a head writes, norms frozen" in explorer.text
+        await explorer.press("g", "down", "right", "right")
+        word = explorer.session.labels.word
+        heads = list(head_lens(explorer.session.trace, 2))
+        first, value = heads[1].highest(1)[0]
+        assert f"{word(first)} {value:+.2f}" in explorer.text
+        assert "layer 0 · head 1 · token" in explorer.text
+        await explorer.press("M")
+        await filled(explorer, "L")
+        first, value = list(head_lens(explorer.session.trace, 2, less_mean=True))[1].highest(1)[0]
+        assert f"{word(first)} {value:+.2f}" in explorer.text
+        assert "less its mean over the tokens" in explorer.text
+        await explorer.press("enter")
+        assert explorer.stop == "decoder.0.self_attention.weights"
+        assert (explorer.position.place.head, explorer.position.place.row) == (1, 2)
+
+
+async def test_a_head_that_spells_no_words_leaves_the_lens_by_layer() -> None:
+    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
+        await opened(explorer, "L")
+        await explorer.press("f")
+        assert any("no head spells" in said for said in explorer.messages)
+        assert "all words on screen" in explorer.text

@@ -18,6 +18,23 @@ from tui_transformer.analysis.survey.sums import Sums
 
 
 @dataclass(frozen=True)
+class Origin:
+    """The model of a survey, as it is loaded again.
+
+    Attributes:
+        model: As it was named.
+        vocab: Its vocabulary, where another than its own was named.
+        seed: Of random weights; None for the usual one, and where the weights were read.
+        dtype: "float32" or "float64".
+    """
+
+    model: str
+    vocab: str = ""
+    seed: int | None = None
+    dtype: str = "float32"
+
+
+@dataclass(frozen=True)
 class Row:
     """A measure of a head, a neuron, a layer or the whole model, over texts.
 
@@ -34,6 +51,7 @@ class Row:
         high: The upper end.
         deviation: The standard deviation of the texts' numbers.
         count: How many texts have the measure.
+        vocab: As in `Origin`, as are `seed` and `dtype`.
     """
 
     model: str
@@ -48,6 +66,9 @@ class Row:
     high: float | None
     deviation: float | None
     count: int
+    vocab: str = ""
+    seed: int | None = None
+    dtype: str = "float32"
 
 
 @dataclass(frozen=True)
@@ -60,7 +81,8 @@ class Example:
         file: Where the text is from.
         line: Counted from 1.
         position: The token, from 0.
-        text: The text.
+        text: The text, as far as it was read.
+        vocab: As in `Origin`, as are `seed` and `dtype`.
     """
 
     model: str
@@ -75,29 +97,34 @@ class Example:
     line: int
     position: int
     text: str
+    vocab: str = ""
+    seed: int | None = None
+    dtype: str = "float32"
 
 
-def rows(sums: Sums, model: str) -> Iterator[Row]:
+def rows(sums: Sums, of: Origin) -> Iterator[Row]:
     """A row for every unit of every measure; measures that no text has have none."""
     for unit, place, number in _units(sums):
         count = int(sums.moments.count[unit])
         if count:
             mean, deviation = sums.moments.mean(unit), sums.moments.deviation(unit)
             half = half_width(deviation, count)
-            where = model, place.part, *_numbers(place, number), place.measure, unit_of(place.measure)
-            yield Row(*where, mean, _known(mean - half), _known(mean + half), _known(deviation), count)
+            where = of.model, place.part, *_numbers(place, number), place.measure, unit_of(place.measure)
+            numbers = mean, _known(mean - half), _known(mean + half), _known(deviation), count
+            yield Row(*where, *numbers, of.vocab, of.seed, of.dtype)
 
 
-def examples(sums: Sums, model: str) -> Iterator[Example]:
+def examples(sums: Sums, of: Origin) -> Iterator[Example]:
     """The strongest texts of every unit, the strongest first."""
     strongest = sums.examples
     for unit, place, number in _units(sums):
-        where = model, place.part, *_numbers(place, number), place.measure
+        where = of.model, place.part, *_numbers(place, number), place.measure
         for rank, text in enumerate(strongest.texts[unit].tolist()):
             if text != NONE:
                 source = sums.sources[text]
                 value, position = float(strongest.values[unit, rank]), int(strongest.positions[unit, rank])
-                yield Example(*where, rank + 1, value, source.file, source.line, position, source.text)
+                cells = value, source.file, source.line, position, source.text
+                yield Example(*where, rank + 1, *cells, of.vocab, of.seed, of.dtype)
 
 
 def columns(kind: type[Row] | type[Example]) -> tuple[str, ...]:

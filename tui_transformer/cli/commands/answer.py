@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Edited
 from tui_transformer.cli.parameters import TableFormat
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Flags):
+class Request(Edited):
     """How many tokens of which positions, and at which temperature."""
 
     top: Annotated[int, typer.Option("--top", min=1, help="How many tokens of each position.")] = 5

@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Edited
 from tui_transformer.cli.parameters import OneLayer, TableFormat
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Flags):
+class Request(Edited):
     """Which layer, and whether tokens are listed."""
 
     layer: OneLayer = None

@@ -11,13 +11,13 @@ from typing import Annotated, Literal
 import typer
 
 from tui_transformer.cli import completion
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Edited
 from tui_transformer.cli.parameters import LossTargets, Metric, Position, Tokens
 from tui_transformer.cli.requests import SEVERAL
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Flags):
+class Request(Edited):
     """The step that is patched, and from where."""
 
     step: Annotated[

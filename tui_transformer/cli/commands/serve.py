@@ -10,11 +10,11 @@ from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Edited
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Flags):
+class Request(Edited):
     """The explorer that is served, and where."""
 
     host: Annotated[

@@ -8,16 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from tui_transformer.engine.edits import Edit
+from tui_transformer.engine.edits import Change, Edit
+from tui_transformer.engine.explanation import Index
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.recent import recent, remember
+from tui_transformer.explorer.shell.requests import AT_ONCE
+from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.written_edits import written
 from tui_transformer.views.step_view import index_of
+
+HINT = "STEP[2:4] *= 0.5, = 0, = mean or += 4*'one text' - 4*'another'; u takes it back"
+"""How edits are written."""
 
 
 class Editing:
@@ -105,24 +112,73 @@ class Editing:
     # A number
 
     def cell(self) -> None:
-        """Ask for the value of the cell under the cursor."""
-        scene, session = self._explored.scene, self._explored.session
-        if scene is None or scene.view.integer or scene.view.name in session.trace.program.givens:
-            self._port.say("there is no number to edit here")
-            return
-        name = scene.view.name
-        index = index_of(session.trace.program.axes(name), scene.place)
-        changed: list[Session] = []
+        """Ask for the value of the cell under the cursor, or for an edit of any step or weight."""
+        session, here = self._explored.session, self._cell()
+        asked: list[Callable[[], None]] = []
 
         def check(text: str) -> None:
-            value = read_number(text, session.model.backend.dtype)
-            changed[:] = [session.with_edits(Edit(name, index, value))]
+            asked[:] = [self._by_notation(text, here) if "=" in text else self._by_hand(text, here)]
 
-        stored = repr(float(session.trace.window(name, tuple(range(i, i + 1) for i in index)).reshape(())))
-        title = f"Set {name}[{', '.join(map(str, index))}]"
-        hint = "what depends on it is computed again; u takes it back"
-        prompt = PromptScreen(title, value=stored, hint=hint, check=check)
-        self._port.open(prompt, lambda text: self._port.change(changed[0]) if text is not None else None)
+        def finish(text: str | None) -> None:
+            if text is not None:
+                asked[0]()
+
+        title = "Edit" if here is None else f"Set {here[0]}[{', '.join(map(str, here[1]))}]"
+        hint = f"a number, += 0.5 or *= 2 of this cell; {HINT}" if here is not None else HINT
+        prompt = PromptScreen(title, value=_stored(session, here), hint=hint, check=check, lately=recent("edits"))
+        self._port.open(prompt, finish)
+
+    def _cell(self) -> tuple[str, Index] | None:
+        """The step and the cell under the cursor, where there is a number that can be edited."""
+        scene, program = self._explored.scene, self._explored.session.trace.program
+        if scene is None or scene.view.integer or scene.view.name in program.givens:
+            return None
+        return scene.view.name, index_of(program.axes(scene.view.name), scene.place)
+
+    def _by_hand(self, text: str, here: tuple[str, Index] | None) -> Callable[[], None]:
+        """A number in the cell under the cursor."""
+        session = self._explored.session
+        if here is None:
+            raise InputError("there is no number here: name a step or a weight")
+        changed = session.with_edits(Edit(*here, read_number(text, session.model.backend.dtype)))
+        return lambda: self._port.change(changed)
+
+    def _by_notation(self, text: str, here: tuple[str, Index] | None) -> Callable[[], None]:
+        """An edit as `--edit` takes it; texts whose means are asked for are read by the worker."""
+        from tui_transformer.explorer.tools.ablation.perform import perform
+
+        model, base, port = self._explored.session.model, self._explored.session.base, self._port
+        typed = written(base.program, text, here)
+        typed.place.placed(base.program, base.givens)
+        given = None if typed.runs else typed.change(model).placed(base.program, base.givens)
+
+        def make(change: Change) -> None:
+            now = port.session.base
+            try:
+                perform(port, (change.placed(now.program, now.givens),))
+            except InputError as error:  # the sentence became another meanwhile
+                port.say(str(error))
+
+        def work(task: Task) -> Change:
+            task.report("the mean of a text")
+            return typed.change(model)
+
+        def do() -> None:
+            remember("edits", text)
+            if given is None:
+                port.ask("edit", AT_ONCE + 1, work, make)
+            else:
+                make(given)
+
+        return do
+
+
+def _stored(session: Session, here: tuple[str, Index] | None) -> str:
+    """What a cell holds, as Python writes it."""
+    if here is None:
+        return ""
+    name, index = here
+    return repr(float(session.trace.window(name, tuple(range(i, i + 1) for i in index)).reshape(())))
 
 
 def read_number(text: str, dtype: np.dtype[Any]) -> float:

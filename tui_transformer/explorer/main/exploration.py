@@ -31,6 +31,12 @@ class Exploration:
     trail: list[Position] = field(default_factory=list)
     scene: Scene | None = None
 
+    @classmethod
+    def begun(cls, session: Session, at: Position | None = None, view: ViewState | None = None) -> Exploration:
+        """Of a session, at its first stop if nothing else is said; edits that it begins with can be undone."""
+        past = [session.unedited] if session.edits else []
+        return cls(History(session, past), at or Position(session.stops[0]), view or ViewState())
+
     @property
     def session(self) -> Session:
         """The session that is explored."""

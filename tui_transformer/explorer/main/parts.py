@@ -20,7 +20,6 @@ from tui_transformer.explorer.main.view_changes import ViewChanges
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Background, Worker
-from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.view_state import ViewState
@@ -55,7 +54,7 @@ def assemble(
     at: Position | None = None,
 ) -> Parts:
     """The parts of a screen that explores a session from a position, by default its first stop."""
-    explored = Exploration(History(session), at or Position(session.stops[0]), view)
+    explored = Exploration.begun(session, at, view)
     requests = Requests(
         screen, worker, lambda: presenter.lines.show(), lambda: explored.session.model.backend.device == "cpu"
     )

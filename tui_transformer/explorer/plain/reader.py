@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from tui_transformer.engine.edits import Edit
+from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.program import Grain
 from tui_transformer.engine.spoken import spoken
@@ -20,12 +21,14 @@ from tui_transformer.explorer.plain.keys import COMMANDS, Typed
 from tui_transformer.explorer.plain.sentences import DIGITS, model_said, said, view_at, words_of
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.state.answer import answer, answers
+from tui_transformer.explorer.state.edited import words
 from tui_transformer.explorer.state.going import destination
 from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING, Shown
 from tui_transformer.explorer.state.position import Position, next_stop
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.explorer.state.tour_stop import backwards, has_outcome, outcome, scenery
 from tui_transformer.explorer.state.tours import BACKWARD, tour_of
+from tui_transformer.explorer.state.written_edits import EXAMPLES, written
 from tui_transformer.guide.lecture import Lecture, lecture
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import index_of
@@ -162,16 +165,26 @@ class Reader:
         return self._change(self.explored.session.with_decoder_text(typed.words), f"target to {visible(typed.words)}")
 
     def edit(self, typed: Typed) -> str:
-        """The cell, set by hand."""
+        """The cell set by hand, or an edit as `--edit` takes it."""
         from tui_transformer.explorer.main.editing import read_number
 
+        session, here = self.explored.session, self._cell()
+        if "=" in typed.words:
+            change = written(session.trace.program, typed.words, here).change(session.model)
+            edited = session.with_edits(change)
+            return self._change(edited, words(edited.edits[-1], edited.base.program))
+        if here is None:
+            raise InputError(f"there is no number to edit here: {EXAMPLES}")
+        value = read_number(typed.words, session.model.backend.dtype)
+        return self._change(session.with_edits(Edit(*here, value)), "cell set by hand")
+
+    def _cell(self) -> tuple[str, Index] | None:
+        """The step and the cell, where there is a number that can be edited."""
         session, position = self.explored.session, self.explored.position
         view = view_at(self.explored) if position.stop not in (VOCABULARY, TEXT, LOSS) else None
         if view is None or view.integer or view.name in session.trace.program.givens:
-            raise InputError("there is no number to edit here")
-        value = read_number(typed.words, session.model.backend.dtype)
-        index = index_of(session.trace.program.axes(view.name), self.explored.position.place)
-        return self._change(session.with_edits(Edit(view.name, index, value)), "cell set by hand")
+            return None
+        return view.name, index_of(session.trace.program.axes(view.name), position.place)
 
     def ablate(self, _: Typed) -> str:
         """This head, set to 0."""

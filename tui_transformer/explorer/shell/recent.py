@@ -10,7 +10,7 @@ from typing import Literal
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json, write_whole
 
-Kind = Literal["models", "sentences", "surveys", "vocabularies"]
+Kind = Literal["edits", "models", "sentences", "surveys", "vocabularies"]
 FILE = "recent.json"
 MOST = 20
 """Entries of a kind that are kept."""

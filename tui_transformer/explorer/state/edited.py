@@ -38,6 +38,7 @@ def words(change: Change, program: Program) -> str:
     """`encoder.0.self_attention head 3 → 0`."""
     if isinstance(change, Edit):
         return f"{change.name}[{', '.join(map(str, change.index))}] → {change.value:g}"
+    change = change.placed(program, {})  # its cells may be those of another sentence
     part = _part(change.region, program.shape(change.name))
     name = change.name.removesuffix(HEADS_OF) if part.startswith(KINDS[0]) else change.name
     return " ".join(filter(None, (name, part, _value(change))))

@@ -11,6 +11,7 @@ from tui_transformer.analysis.gradient_norms import norm
 from tui_transformer.analysis.input_attribution import start_of
 from tui_transformer.analysis.metrics import METRICS, Metric
 from tui_transformer.engine.backend import Array, Host
+from tui_transformer.engine.changes import Add, Apply, Scale, is_of_any_text
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.gradient import Gradients, backward, backward_from
 from tui_transformer.engine.gradient_explanation import has_gradient
@@ -35,6 +36,9 @@ VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"
 OF_TOKENS = frozenset(name for name, kind in METRICS.items() if kind.tokens)
 """Metrics that have a gradient by the logits of the sentence itself."""
 
+
+ADDING_UP = (Add, Scale, Apply)
+"""Edits that go on from what was there."""
 
 PROBABILITIES = "output.probabilities"
 """The step that the text at the end is made from; a model without a head has none."""
@@ -185,12 +189,13 @@ class Session(Sentences):
     def with_text(self, text: str) -> Session:
         """The same model on another sentence, or on token IDs where it has no words.
 
-        Edits of weights stay, and the mask for as many tokens; edits of steps belong to the old sentence.
+        Edits of weights stay, and those that name no rows, and the mask for as many tokens; other edits of steps belong
+        to the old sentence.
 
         Raises:
             InputError: The sentence cannot be read; this session is as it was.
         """
-        same = replace(self, edits=self._weight_edits(), targets=None)
+        same = replace(self, edits=self._lasting_edits(), targets=None)
         if self.model.vocabulary is None:
             ids = _ids(text)
             return self._checked(replace(same, text="", ids=ids, batch=self._batch_with(ids)))
@@ -206,7 +211,7 @@ class Session(Sentences):
             raise InputError(f"there is no sentence {item}: there are {len(batch)}, from 0")
         own = batch[item]
         text, ids = (own, None) if isinstance(own, str) else ("", own)
-        same = replace(self, edits=self._weight_edits(), targets=None, mask=None, batch=batch, item=item)
+        same = replace(self, edits=self._lasting_edits(), targets=None, mask=None, batch=batch, item=item)
         return self._checked(replace(same, text=text, ids=ids))
 
     def _batch_with(self, own: str | Ids) -> tuple[str | Ids, ...]:
@@ -219,7 +224,7 @@ class Session(Sentences):
         Raises:
             InputError: The text cannot be read; this session is as it was.
         """
-        same = replace(self, edits=self._weight_edits(), targets=None)
+        same = replace(self, edits=self._lasting_edits(), targets=None)
         if self.model.vocabulary is None:
             return self._checked(replace(same, decoder_text="", decoder_ids=_ids(text)))
         return self._checked(replace(same, decoder_text=text, decoder_ids=None))
@@ -279,19 +284,29 @@ class Session(Sentences):
         return self._checked(replace(same, text=text, ids=None, mask=None, decoder_text=target, decoder_ids=None))
 
     def with_edits(self, *edits: Change) -> Session:
-        """More cells set, in place of earlier edits of the same cells.
+        """More edits: what sets cells takes the place of earlier edits of the same cells; what adds or scales adds up.
 
         Raises:
             InputError: There are no such cells, or they cannot hold the values.
         """
-        cells = {(edit.name, edit.region) for edit in edits}
-        others = tuple(old for old in self.edits if (old.name, old.region) not in cells)
-        changed = replace(self, edits=(*others, *edits), given=self.cache.for_edits())
+        program, givens = self.base.program, self.base.givens
+        placed = tuple(edit.placed(program, givens) for edit in edits)
+        cells = {(edit.name, edit.region) for edit in placed if not isinstance(edit, ADDING_UP)}
+        before = ((old, old.placed(program, givens)) for old in self.edits)
+        others = tuple(old for old, there in before if (there.name, there.region) not in cells)
+        changed = replace(self, edits=(*others, *placed), given=self.cache.for_edits())
         _ = changed.trace
         return changed
 
-    def _weight_edits(self) -> tuple[Change, ...]:
-        return tuple(edit for edit in self.edits if edit.name in self.base.program.weights)
+    @property
+    def unedited(self) -> Session:
+        """The same without edits."""
+        return replace(self, edits=(), given=self.cache.for_edits())
+
+    def _lasting_edits(self) -> tuple[Change, ...]:
+        """Edits that are meant for other sentences too."""
+        known = self.base.program
+        return tuple(edit for edit in self.edits if edit.name in known.weights or is_of_any_text(known, edit))
 
     def _checked(self, session: Session) -> Session:
         """The session, once its sentence was read; without gradients where it has no loss, or a mask of others."""

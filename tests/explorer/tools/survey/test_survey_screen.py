@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,13 @@ from driving import NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.analysis.survey.batch import Asked, Item, survey
 from tui_transformer.analysis.survey.sums import Source
-from tui_transformer.analysis.survey.table import examples, rows
-from tui_transformer.explorer.tools.survey.opening import is_of, position_of
+from tui_transformer.analysis.survey.table import Origin, examples, rows
+from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.tools.survey.opening import is_of, position_of, session_of
 from tui_transformer.explorer.tools.survey.screen import ExamplesScreen, SurveyScreen, open_file
 from tui_transformer.explorer.tools.survey.tables import Survey
 from tui_transformer.model import Model
+from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey.results import Results, write_results
 
 TEXTS = (
@@ -29,7 +32,7 @@ def results() -> Results:
     model = Model.load("story", device="cpu")
     items = [Item(number, Source("corpus.txt", number + 1, text)) for number, text in enumerate(TEXTS)]
     sums = survey(model, items, Asked(("previous", "first", "neurons", "lens", "context"), top=2))
-    return Results(list(rows(sums, "story")), list(examples(sums, "story")))
+    return Results(list(rows(sums, Origin("story"))), list(examples(sums, Origin("story"))))
 
 
 @pytest.fixture
@@ -120,13 +123,29 @@ def test_every_kind_of_example_has_a_cell(results: Results):
             assert length == pytest.approx(example.value)
 
 
-def test_the_model_of_a_survey_is_known_again(tmp_path: Path):
+def test_the_model_of_a_survey_is_known_again(results: Results, tmp_path: Path):
     story = Model.load("story", device="cpu")
-    assert is_of(story, "story")
-    assert is_of(story, str(story.folder))
-    assert not is_of(story, "question")
-    assert not is_of(story, str(tmp_path))
-    assert is_of(Model.load("encoder", device="cpu"), "encoder")
+    example = results.examples[0]
+    assert is_of(story, example)
+    assert is_of(story, replace(example, model=str(story.folder)))
+    for other in ({"model": "question"}, {"model": str(tmp_path)}, {"dtype": "float64"}, {"vocab": "dog"}):
+        assert not is_of(story, replace(example, **other))
+
+
+def test_random_weights_are_drawn_again_from_the_seed_in_the_precision_and_with_the_words():
+    origin = Origin("encoder", "dog", 3, "float64")
+    model = Model.load("encoder", vocabulary="dog", seed=3, dtype="float64", device="cpu")
+    items = [
+        Item(number, Source("a.txt", number + 1, text))
+        for number, text in enumerate(("a dog bites man", "man bites a dog"))
+    ]
+    example = next(examples(survey(model, items, Asked(("previous",), top=1)), origin))
+    before = open_session(ModelOptions("encoder", device="cpu"))
+    session = session_of(before, example)
+    assert (session.model.seed, session.model.backend.dtype.name) == (3, "float64")
+    place = position_of(session.trace, example)
+    row = session.trace[place.stop][place.place.head, place.place.row]
+    assert row[place.place.row - 1] == example.value
 
 
 def test_tables_are_those_of_the_file(results: Results):

@@ -48,7 +48,13 @@ SIMILAR = (
     CELL_SHOWN,
     WIDTH_SHOWN,
 )
-LENS = (CELL_SHOWN, CHOOSE_SHOWN, WIDTH_SHOWN)
+LENS = (
+    Action("kind", "kind", "By layer, or what every head raises", "by layer, head", "f"),
+    Action("mean", "mean", "By head: less its mean over the tokens, or not", "less mean", "M"),
+    CELL_SHOWN,
+    CHOOSE_SHOWN,
+    WIDTH_SHOWN,
+)
 ABLATION = (
     Action("", "", "Make the ablation in the main screen", "ablate", "enter"),
     Action("step.on", "go_on", "Go on where it was ended", "go on", "N"),

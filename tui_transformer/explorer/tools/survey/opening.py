@@ -57,9 +57,9 @@ def session_of(before: Session, example: Example) -> Session:
     Raises:
         InputError: There is no such model any more.
     """
-    if not is_of(before.model, example.model):
-        options = ModelOptions(model=example.model, budget=before.budget, cut=True)
-        return open_session(options, example.text, None)
+    if not is_of(before.model, example):
+        named = example.model, example.vocab or None, before.model.backend.device, example.dtype, example.seed
+        return open_session(ModelOptions(*named, budget=before.budget, cut=True), example.text, None)
     alone = replace(
         before,
         edits=(),
@@ -78,11 +78,13 @@ def session_of(before: Session, example: Example) -> Session:
     return alone.with_text(example.text)
 
 
-def is_of(model: Model, named: str) -> bool:
-    """Whether a model is the one that a survey names."""
-    if model.folder is None:
-        return model.name == named
-    other = find_model(named)
+def is_of(model: Model, example: Example) -> bool:
+    """Whether a model is certainly the one of a survey: random weights and another vocabulary are loaded again."""
+    words = model.vocabulary
+    own = words is None or words.path is None or words.path.parent == model.folder
+    if model.folder is None or example.vocab or not own or example.dtype != model.backend.dtype.name:
+        return False
+    other = find_model(example.model)
     return other is not None and other.folder.resolve() == model.folder.resolve()
 
 

@@ -1,0 +1,252 @@
+"""Edits as they are written: a step or weight changed, in one line such as `0.output[:, 3] += 2*vector.npy`.
+
+The place is as in NumPy: heads (where the step has them), rows, columns; a number, `2:5`, or `:` for all; what is left
+out at the end is all. The operations are =, +=, -=, *= and /=. The value is a sum of terms, each with a factor where it
+has one:
+
+- a number;
+- a file of an array: `vector.npy`, `arrays.npz:name`, `arrays.safetensors:name`;
+- `'a text'`: the mean of the step over the tokens of the text, as it is without edits; the difference of two such is a
+  direction to steer in;
+- `mean(FILE)`: the mean of the step over the tokens of all lines of a text file.
+
+`= mean` alone sets every column to its mean over the positions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tui_transformer.analysis.means import means
+from tui_transformer.engine.axis import Shape
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.changes import OPEN, Add, Scale, Set
+from tui_transformer.engine.edits import KINDS, Ablate, Change, array_of_numbers
+from tui_transformer.engine.explanation import Index
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model import Model
+from tui_transformer.text.corpus import read_lines
+from tui_transformer.text.display import visible
+
+EDIT = re.compile(r"\s*(?P<name>[^\s\[\]=+*/-]+)\s*(?:\[(?P<place>[^\]]*)\])?\s*(?P<op>[-+*/]?=)\s*(?P<value>.+?)\s*")
+HERE = re.compile(r"\s*[-+*/]?=")
+"""The beginning of an edit that names no step: that of a cell which is known."""
+TERM = re.compile(
+    r"\s*(?P<sign>[-+]?)\s*(?:(?P<factor>[0-9.]+(?:e[-+]?[0-9]+)?)\s*\*\s*)?"
+    r"(?:(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf)(?![\w./])|mean\((?P<texts>[^)]+)\)"
+    r"|'(?P<text>[^']*)'|\"(?P<other>[^\"]*)\"|(?P<file>[^\s+*'\"]+))\s*"
+)
+EXAMPLES = "write STEP = 0, STEP[3] *= 0.5, STEP += 2*vector.npy or STEP += 'one text' - 'another'"
+MEAN = "mean"
+
+
+@dataclass(frozen=True)
+class Term:
+    """A summand of a value.
+
+    Attributes:
+        factor: With its sign.
+        name: The step whose mean it is, where it is one.
+        number: A number or an array; None where the model says it.
+        text: The text whose mean it is.
+        path: The text file whose mean it is.
+    """
+
+    factor: float
+    name: str
+    number: Host | None = None
+    text: str | None = None
+    path: Path | None = None
+
+    def value(self, model: Model) -> Host:
+        """Number or array, times the factor.
+
+        Raises:
+            InputError: The text or the file cannot be read.
+        """
+        if self.number is not None:
+            return self.factor * self.number
+        if self.path is not None:
+            return self.factor * of_texts(model, self.path, [self.name])[self.name]
+        return self.factor * means([model.trace(self.text, cut=True)], [self.name])[self.name]
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """An edit that was read, and whose step and cells are there.
+
+    Attributes:
+        place: Set to 0 where it will be changed.
+        operation: As in `_OPERATIONS`.
+        terms: Whose sum is the value; none for the mean over the positions.
+        shape: Of the whole step or weight.
+    """
+
+    place: Set
+    operation: str
+    terms: tuple[Term, ...]
+    shape: Shape
+
+    @property
+    def runs(self) -> bool:
+        """Whether the model has to read something for it."""
+        return any(term.number is None for term in self.terms)
+
+    def change(self, model: Model) -> Change:
+        """The edit itself.
+
+        Args:
+            model: Computes the means of texts.
+
+        Raises:
+            InputError: A text cannot be read.
+        """
+        place = self.place
+        if not self.terms:
+            return Ablate(place.name, place.region, mean=True)
+        values = sum((term.value(model) for term in self.terms), np.zeros(()))
+        return _OPERATIONS[self.operation](place.name, self._cut(values), place.heads, place.rows, place.columns)
+
+    def _cut(self, values: Host) -> Host:
+        """Of values for all heads and columns, those of the ones that are named."""
+        heads, columns = self.place.heads, self.place.columns
+        if np.ndim(values) == 3 and heads is not None and np.shape(values)[0] == self.shape[0]:
+            values = values[heads.start : heads.stop]
+        if np.ndim(values) and columns is not None and np.shape(values)[-1] == self.shape[-1]:
+            values = values[..., columns.start : columns.stop]
+        return values
+
+
+def changes(model: Model, program: Program, texts: Sequence[str] | None) -> tuple[Change, ...]:
+    """The edits that were given, in order.
+
+    Args:
+        model: Computes the means of texts.
+        program: Says which axes a step has; its length matters only for a mean over the positions.
+        texts: As they were written.
+
+    Raises:
+        InputError: One cannot be read, or names no step.
+    """
+    return tuple(written(program, text).change(model) for text in texts or ())
+
+
+def written(program: Program, text: str, here: tuple[str, Index] | None = None) -> Written:
+    """An edit read, without the values that only the model knows.
+
+    Args:
+        program: Says which axes a step has.
+        text: As it was written.
+        here: The step and the cell that are meant where none is named.
+
+    Raises:
+        InputError: It cannot be read, or names no step or cell that is there.
+    """
+    if here is not None and HERE.match(text):
+        text = f"{here[0]}[{','.join(map(str, here[1]))}] {text}"
+    match = EDIT.fullmatch(text)
+    if match is None:
+        raise UsageError(f"{visible(text[:60])!r} is no edit: {EXAMPLES}")
+    name, shape = array_of_numbers(program, match["name"])
+    heads, rows, columns = _place(name, shape, match["place"])
+    place = Set(name, 0.0, heads, rows, columns)
+    mean = match["value"] == MEAN
+    if mean and match["op"] != "=":
+        raise UsageError(f"{name} can be set to its mean with =, and not {match['op']}")
+    terms = () if mean else tuple(_terms(name, match["value"]))
+    return Written(place.placed(program, {}) if mean else place, match["op"], terms, shape)
+
+
+_OPERATIONS: dict[str, Callable[..., Change]] = {
+    "=": Set,
+    "+=": Add,
+    "-=": lambda name, values, *place: Add(name, -values, *place),
+    "*=": Scale,
+    "/=": lambda name, values, *place: Scale(name, _inverse(name, values), *place),
+}
+
+
+def _inverse(name: str, values: Host) -> Host:
+    if not np.all(values):
+        raise UsageError(f"{name} cannot be divided by 0")
+    return 1 / values
+
+
+def _place(name: str, shape: Shape, text: str | None) -> list[range | None]:
+    """Heads, rows and columns; None for all of them, or where there are none."""
+    kinds, pieces = KINDS[-len(shape) :], [] if text is None else text.split(",")
+    if len(pieces) > len(kinds):
+        axes = ", ".join(f"{kind}s" for kind in kinds)
+        raise UsageError(f"{name} has {axes}: [{visible(text or '')}] names more")
+    parts = [_part(name, kind, piece, size) for kind, piece, size in zip(kinds, pieces, shape, strict=False)]
+    return [None] * (3 - len(kinds)) + parts + [None] * (len(kinds) - len(parts))
+
+
+def _part(name: str, kind: str, text: str, size: int) -> range | None:
+    match = re.fullmatch(r"\s*(?:([0-9]{1,9})|([0-9]{0,9})\s*:\s*([0-9]{0,9}))\s*", text)
+    if match is None:
+        raise UsageError(f"{visible(text[:40])!r} is no {kind} of {name}: write 3, 2:5 or :")
+    if match[1] is not None:
+        return range(int(match[1]), int(match[1]) + 1)
+    if not match[2] and not match[3]:
+        return None
+    return range(int(match[2] or 0), int(match[3]) if match[3] else OPEN if kind == "row" else size)
+
+
+def _terms(name: str, text: str) -> Iterator[Term]:
+    """The terms of a sum, each with its sign and factor."""
+    at = 0
+    while at < len(text):
+        match = TERM.match(text, at)
+        if match is None or (at and not match["sign"]):
+            raise UsageError(f"{visible(text[at : at + 40])!r} is no value: {EXAMPLES}")
+        sign, at = -1.0 if match["sign"] == "-" else 1.0, match.end()
+        yield _term(name, sign * _factor(match["factor"]), match)
+
+
+def _factor(text: str | None) -> float:
+    try:
+        return 1.0 if text is None else float(text)
+    except ValueError as error:
+        raise UsageError(f"{visible(text or '')!r} is no factor: {EXAMPLES}") from error
+
+
+def _term(name: str, factor: float, match: re.Match[str]) -> Term:
+    if match["number"] is not None:
+        return Term(factor, name, np.asarray(float(match["number"])))
+    if match["file"] is not None:
+        return Term(factor, name, _array(match["file"]))
+    if match["texts"] is not None:
+        return Term(factor, name, path=Path(match["texts"].strip()))
+    return Term(factor, name, text=match["text"] if match["text"] is not None else match["other"])
+
+
+def of_texts(model: Model, path: Path, names: Sequence[str]) -> dict[str, Host]:
+    """The means of steps over the tokens of all lines of a text file, one line at a time.
+
+    Raises:
+        InputError: The file cannot be read, or has no line with a token.
+    """
+    lines = (line.rstrip("\r\n") for line in read_lines([path]) if line.strip())
+    return means((model.trace(line, budget=0, cut=True) for line in lines), names)
+
+
+def _array(text: str) -> Host:
+    from tui_transformer.diagnosis.dumps import open_dump
+
+    path, _, name = text.rpartition(":") if ":" in text else (text, "", "")
+    tensors = open_dump(Path(path)).tensors
+    if not name and len(tensors) != 1:
+        raise InputError(f"{visible(text)} holds {len(tensors)} arrays: write {visible(text)}:NAME")
+    name = name or next(iter(tensors))
+    if name not in tensors:
+        raise InputError(
+            f"{visible(path)} has no array {visible(name)!r}: it has {', '.join(map(visible, [*tensors][:6]))}"
+        )
+    return np.asarray(tensors[name].values.array, np.float64)

@@ -1,0 +1,57 @@
+"""The words that the residual stream spells behind every layer."""
+
+from __future__ import annotations
+
+from tui_transformer.analysis.logit_lens import Lens, words_at
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.state.answer import percent
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.tools.lens.sheet import TOP, Words
+from tui_transformer.views.view import Scale
+
+Piece = tuple[int, range]
+"""A depth, and tokens."""
+
+
+class ByLayer:
+    """Layers × tokens."""
+
+    scale = Scale("sequential", 0.0, 1.0)
+    legend = "probability of the most probable word"
+
+    def __init__(self, session: Session, lens: Lens) -> None:
+        """Nothing is known yet."""
+        self._session, self._lens = session, lens
+        self.words: dict[tuple[int, int], Words] = {}
+        self.rows = tuple(depth.title for depth in lens.depths)
+        self.row = len(self.rows) - 1
+        self.heading = f"Logit lens · {' → '.join(step.name for step in lens.steps)}"
+        self.number = percent
+
+    def missing(self, rows: range, columns: range) -> Piece | None:
+        """The next row that has cells on screen without a word, and the columns on screen."""
+        ready = (row for row in rows if any((row, column) not in self.words for column in columns))
+        row = next(ready, None)
+        return None if row is None else (row, columns)
+
+    def cost(self, piece: Piece) -> int:
+        """The stream up to there, and the head."""
+        row, columns = piece
+        trace = self._session.trace
+        head = trace.program.flops(self._lens.steps[-1]) // self._lens.tokens * len(columns)
+        return trace.pending([self._lens.depths[row].step]) + head
+
+    def spell(self, piece: Piece, task: Task) -> dict[tuple[int, int], Words]:
+        """The most probable words of some tokens."""
+        row, columns = piece
+        spelled = self._lens.spell(self._session.trace, self._lens.depths[row], columns, TOP, report=task.report)
+        return {(row, column): tuple(words_at(spelled, column)) for column in spelled.rows}
+
+    def about(self, row: int) -> tuple[str, str]:
+        """The layer; behind the last the words are the model's own."""
+        last = " · the model's own probabilities" if row == len(self.rows) - 1 else ""
+        return self.rows[row], f"{self._lens.depths[row].step}{last}"
+
+    def place(self, row: int) -> tuple[str, int]:
+        """What leaves the layer."""
+        return self._lens.depths[row].step, 0
