@@ -153,7 +153,7 @@ def test_rows_hold_mean_interval_and_count(story: Model):
 
 def test_examples_name_the_text_the_line_and_the_token(story: Model):
     texts = items("A crow", TEXT)
-    strongest = list(examples(survey(story, texts, Asked(("neurons",), top=1, layers=frozenset({1}))), "story"))
+    strongest = list(examples(survey(story, texts, Asked(("neurons",), top=1, layers=frozenset({1}))), Origin("story")))
     assert len(strongest) == story.program(2).shape("decoder.1.feed_forward.activation")[-1]
     for example in strongest[:20]:
         neurons = story.trace(example.text)["decoder.1.feed_forward.activation"]

@@ -9,6 +9,7 @@ from tui_transformer.engine.spoken import spoken
 from tui_transformer.explorer.main.cell import cell_of
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.state.answer import answer, answers, guesses
+from tui_transformer.explorer.state.edited import active
 from tui_transformer.explorer.state.hiding import without_hidden
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
@@ -89,7 +90,9 @@ def model_said(session: Session) -> str:
     """The model, its sentence and its answer."""
     written = "; ".join(f"{name}: {visible(encoding.text)}" for name, encoding in session.sequences.items())
     told = f"; it answers {answer(session)}" if answers(session) else ""
-    return f"Model {visible(session.model.name)}, {written or 'Q, K and V are given'}{told}."
+    edits = active(session.edits, session.base.program)
+    edited = f"; edited: {visible(edits)}" if edits else ""
+    return f"Model {visible(session.model.name)}, {written or 'Q, K and V are given'}{edited}{told}."
 
 
 def _step(session: Session, stop: str) -> str:

@@ -195,7 +195,7 @@ class Session(Sentences):
         Raises:
             InputError: The sentence cannot be read; this session is as it was.
         """
-        same = replace(self, edits=self._lasting_edits(), targets=None)
+        same = replace(self, edits=_lasting_edits(self), targets=None)
         if self.model.vocabulary is None:
             ids = _ids(text)
             return self._checked(replace(same, text="", ids=ids, batch=self._batch_with(ids)))
@@ -211,7 +211,7 @@ class Session(Sentences):
             raise InputError(f"there is no sentence {item}: there are {len(batch)}, from 0")
         own = batch[item]
         text, ids = (own, None) if isinstance(own, str) else ("", own)
-        same = replace(self, edits=self._lasting_edits(), targets=None, mask=None, batch=batch, item=item)
+        same = replace(self, edits=_lasting_edits(self), targets=None, mask=None, batch=batch, item=item)
         return self._checked(replace(same, text=text, ids=ids))
 
     def _batch_with(self, own: str | Ids) -> tuple[str | Ids, ...]:
@@ -224,7 +224,7 @@ class Session(Sentences):
         Raises:
             InputError: The text cannot be read; this session is as it was.
         """
-        same = replace(self, edits=self._lasting_edits(), targets=None)
+        same = replace(self, edits=_lasting_edits(self), targets=None)
         if self.model.vocabulary is None:
             return self._checked(replace(same, decoder_text="", decoder_ids=_ids(text)))
         return self._checked(replace(same, decoder_text=text, decoder_ids=None))
@@ -303,11 +303,6 @@ class Session(Sentences):
         """The same without edits."""
         return replace(self, edits=(), given=self.cache.for_edits())
 
-    def _lasting_edits(self) -> tuple[Change, ...]:
-        """Edits that are meant for other sentences too."""
-        known = self.base.program
-        return tuple(edit for edit in self.edits if edit.name in known.weights or is_of_any_text(known, edit))
-
     def _checked(self, session: Session) -> Session:
         """The session, once its sentence was read; without gradients where it has no loss, or a mask of others."""
         if session.mask is not None and len(session.mask) != len(session.encoding.ids):
@@ -322,6 +317,12 @@ class Session(Sentences):
             return not session.has_loss
         before_edits = overlay.kind == "trace" and not overlay.edits and not session.edits
         return before_edits or (bool(overlay.values) and _ids_of(session) != _ids_of(self))
+
+
+def _lasting_edits(session: Session) -> tuple[Change, ...]:
+    """Edits that are meant for other sentences too."""
+    known = session.base.program
+    return tuple(edit for edit in session.edits if edit.name in known.weights or is_of_any_text(known, edit))
 
 
 def _ids_of(session: Session) -> list[Ids]:
