@@ -61,13 +61,13 @@ def bert_in_numpy(weights: Mapping[str, np.ndarray], ids: tuple[int, ...]) -> di
 
     def attention(x: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
         q, k, v = (linear(x, f"{name}.self.{part}") for part in ("query", "key", "value"))
-        heads, looks = [], []
+        heads, shares = [], []
         for columns in np.split(np.arange(WIDTH), HEADS):
             raised = np.exp(q[:, columns] @ k[:, columns].T / math.sqrt(len(columns)))
-            looks.append(raised / raised.sum(-1, keepdims=True))
-            heads.append(looks[-1] @ v[:, columns])
+            shares.append(raised / raised.sum(-1, keepdims=True))
+            heads.append(shares[-1] @ v[:, columns])
         mixed = linear(np.concatenate(heads, axis=1), f"{name}.output.dense")
-        return norm(x + mixed, f"{name}.output.LayerNorm"), np.array(looks)
+        return norm(x + mixed, f"{name}.output.LayerNorm"), np.array(shares)
 
     tables = (f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type"))
     words, places, segments = (weights[name] for name in tables)

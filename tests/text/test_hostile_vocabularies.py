@@ -30,9 +30,9 @@ LISTS = {
 }
 
 
-def use(path: Path, *beside: Path) -> None:
+def use(path: Path, *siblings: Path) -> None:
     """Read a vocabulary; what is read cuts a text and puts it together again."""
-    words = read_or_refused(lambda: load_vocabulary(path), path, *beside)
+    words = read_or_refused(lambda: load_vocabulary(path), path, *siblings)
     if words is None:
         return
     assert 0 < words.size <= 2_000_000

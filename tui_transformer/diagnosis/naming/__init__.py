@@ -51,11 +51,11 @@ class Names:
         own = _joined(parts, _without_ends(parts))
         whole = tuple(table for table in self.tables if not isinstance(table, Headings))
         spoken = tuple(table for table in self.tables if isinstance(table, Headings))
-        exact = _found(whole, own) or _found(spoken, [*own, plain(name)])
-        return exact or _found(whole, _without_beginnings(parts))
+        exact = _meant(whole, own) or _meant(spoken, [*own, plain(name)])
+        return exact or _meant(whole, _without_beginnings(parts))
 
 
-def _found(tables: Sequence[Table], keys: Sequence[str]) -> tuple[Target, ...]:
+def _meant(tables: Sequence[Table], keys: Sequence[str]) -> tuple[Target, ...]:
     """The targets of the first of these names that is known."""
     for key in filter(None, dict.fromkeys(keys)):
         for table in tables:
