@@ -21,6 +21,7 @@ def test_both_are_the_same_as_long_as_nothing_overflows() -> None:
 def test_the_naive_one_breaks_where_the_exponential_overflows_and_not_before(kind: type) -> None:
     row = ROW.astype(kind)
     raised = breaking_point(row)
+    assert raised is not None
     assert softmaxes(row, raised).breaks
     assert not softmaxes(row, raised - 1).breaks
     assert np.isnan(softmaxes(row, raised).naive).any()
@@ -35,5 +36,23 @@ def test_it_breaks_below_too_where_every_exponential_is_zero() -> None:
 
 
 def test_masked_scores_stay_without_a_share() -> None:
-    both = softmaxes(np.array([0.0, -np.inf], np.float32), breaking_point(np.array([0.0, -np.inf], np.float32)))
+    row = np.array([0.0, -np.inf], np.float32)
+    raised = breaking_point(row)
+    assert raised == 89.0
+    both = softmaxes(row, raised)
     assert both.safe.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "row", [[1e6, 0.0], [3e9, -3e9], [1e30], [-1e38, -np.inf], [0.5, 1e20, np.finfo(np.float32).max]]
+)
+def test_a_row_of_large_scores_breaks_by_a_number_that_it_can_hold(row: list[float]) -> None:
+    scores = np.array(row, np.float32)
+    raised = breaking_point(scores)
+    assert raised is not None
+    assert softmaxes(scores, raised).breaks
+
+
+@pytest.mark.parametrize("row", [[-np.inf], [-np.inf, -np.inf], [np.nan], [np.inf, 0.0], [np.nan, 1.0]])
+def test_a_row_without_shares_cannot_be_broken(row: list[float]) -> None:
+    assert breaking_point(np.array(row, np.float32)) is None

@@ -13,6 +13,9 @@ import numpy as np
 
 from tui_transformer.engine.backend import Host
 
+TRIES = 100
+"""Numbers that are tried from the limit of the largest score on: rounding moves it by a few."""
+
 
 @dataclass(frozen=True, eq=False)
 class Softmaxes:
@@ -55,11 +58,17 @@ def softmaxes(scores: Host, raised: float = 0.0) -> Softmaxes:
     return Softmaxes(scores, powers, powers / powers.sum(), shifted, safe, safe / safe.sum())
 
 
-def breaking_point(scores: Host) -> float:
-    """The smallest whole number by which scores have to be raised for the naive softmax to break."""
-    largest = float(scores[np.isfinite(scores)].max())
+def breaking_point(scores: Host) -> float | None:
+    """The smallest whole number by which scores have to be raised for the naive softmax to break.
+
+    Where one more is less than a score can hold, it is that number's precision; nothing where no row breaks: without a
+    finite score, and beside an infinite one, the safe shares are no numbers either.
+    """
+    finite = scores[np.isfinite(scores)]
+    if not finite.size:
+        return None
     limit = math.log(float(np.finfo(scores.dtype).max))
-    raised = float(math.ceil(limit - largest))
-    while not softmaxes(scores, raised).breaks:
-        raised += 1.0
-    return raised
+    first = float(math.ceil(limit - float(finite.max())))
+    step = max(1.0, float(np.abs(finite).max()) * float(np.finfo(scores.dtype).eps))
+    tried = (first + each * step for each in range(TRIES))
+    return next((raised for raised in tried if softmaxes(scores, raised).breaks), None)

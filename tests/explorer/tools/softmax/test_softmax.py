@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from driving import NARROW, WIDE, exploring
+
+from tui_transformer.explorer.tools.softmax.screen import SoftmaxScreen
 
 
 async def opened(explorer) -> None:
@@ -35,3 +38,12 @@ async def test_a_step_without_a_softmax_is_said():
         await explorer.app.screen.run_action("open('softmax')")
         await explorer.settled()
         assert "there is no softmax here" in explorer.text
+
+
+async def test_a_row_that_is_masked_altogether_is_said_and_stays():
+    async with exploring(WIDE, text="the waves") as explorer:
+        explorer.main.parts.port.open(SoftmaxScreen("masked", np.array([-np.inf, -np.inf], np.float32), ["a", "b"]))
+        await explorer.settled()
+        await explorer.press("!")
+        assert "neither softmax gives shares here" in explorer.text
+        assert "all scores + 0" in explorer.text

@@ -19,6 +19,7 @@ from tui_transformer.explorer.shell.actions.dialogs import SOFTMAX
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.reader import Reader
+from tui_transformer.explorer.shell.saying import say
 from tui_transformer.text.display import cells, fit
 
 MOST = 60
@@ -92,7 +93,14 @@ class SoftmaxScreen(Reader):
 
     def action_break(self) -> None:
         """Raise the scores just so far that the naive softmax breaks, or mend it."""
-        self.raised = 0.0 if softmaxes(self.scores, self.raised).breaks else breaking_point(self.scores)
+        broken = softmaxes(self.scores, self.raised).breaks
+        raised = 0.0 if broken else breaking_point(self.scores)
+        if raised is None:
+            say(
+                self.app, "neither softmax gives shares here: a row needs finite scores, and no infinite one above them"
+            )
+            return
+        self.raised = raised
         self._show()
 
     def _show(self) -> None:
