@@ -96,9 +96,7 @@ class SoftmaxScreen(Reader):
         broken = softmaxes(self.scores, self.raised).breaks
         raised = 0.0 if broken else breaking_point(self.scores)
         if raised is None:
-            say(
-                self.app, "neither softmax gives shares here: a row needs finite scores, and no infinite one above them"
-            )
+            say(self.app, "neither softmax gives shares here: it takes finite scores, and no infinite one")
             return
         self.raised = raised
         self._show()
