@@ -87,7 +87,7 @@ def test_bytes_of_an_emoji_are_named_and_say_of_what_they_are_part(run: Run) -> 
 
 
 def test_marked_spaces_are_explained(run: Run) -> None:
-    assert "32 ▁wa wa, after a space “ wa” 3–6" in cut(run, "The waves", "t5")
+    assert "32 ␣wa wa, after a space “ wa” 3–6" in cut(run, "The waves", "t5")
 
 
 def test_show_explains_pieces(run: Run) -> None:

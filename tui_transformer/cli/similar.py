@@ -28,5 +28,5 @@ def run(request: Request) -> None:
     terms = terms_of(session.model, request.words[0])
     nearest = similar(session.trace, terms, request.top or TOP, among=session.model.has_vector)
     rows = [(rank, token, session.labels.source_word(token), cosine) for rank, (token, cosine) in enumerate(nearest, 1)]
-    said = " ".join(f"{'+' if term.sign > 0 else '−'} {session.model.word(term.token)}" for term in terms)
+    said = " ".join(f"{'+' if term.sign > 0 else '−'} {session.model.word_label(term.token)}" for term in terms)
     emit(written(Table(COLUMNS, rows, 4, f"cosine with {said.removeprefix('+ ')} · rows of {table}"), request.format))

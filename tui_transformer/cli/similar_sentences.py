@@ -20,7 +20,6 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import sentence_models
 from tui_transformer.text.display import visible
-from tui_transformer.text.encoding import Encoding
 
 COLUMNS = ("first", "second", "cosine", "share", "place", "token", "other_place", "other_token")
 WITHOUT = "(bias)"
@@ -29,15 +28,15 @@ NOTE = "share = what a pair of tokens gives to the cosine; all pairs add up to i
 
 @dataclass(frozen=True, eq=False)
 class Sentence:
-    """A sentence, its tokens, and its vector."""
+    """A sentence, its tokens with one sign for a space, and its vector."""
 
     text: str
-    encoding: Encoding
+    tokens: tuple[str, ...]
     vector: SentenceVector
 
     def token(self, place: int) -> str:
         """The token at a place, or the name of the bias."""
-        return WITHOUT if place == BIAS else self.encoding.tokens[place].text
+        return WITHOUT if place == BIAS else self.tokens[place]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +87,8 @@ def usual_model() -> str:
 
 def _sentence(model: Model, text: str, *, cut: bool) -> Sentence:
     encoding = read(model, model.encode(text, cut=cut), f"the sentence {text[:40]!r}")
-    return Sentence(text, encoding, sentence_vector(model.trace(ids=encoding.ids, segments=encoding.segments)))
+    tokens = tuple(model.label(token.text) for token in encoding.tokens)
+    return Sentence(text, tokens, sentence_vector(model.trace(ids=encoding.ids, segments=encoding.segments)))
 
 
 def _cosines(count: int, pairs: Sequence[Compared]) -> list[list[float]]:

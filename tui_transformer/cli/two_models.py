@@ -9,7 +9,6 @@ from typing import Any
 from tui_transformer.analysis.two_models import Loss
 from tui_transformer.model import Model
 from tui_transformer.report.table import aligned
-from tui_transformer.text.display import visible
 
 SHOWN = 10
 """Heads that a table shows, those that lose most."""
@@ -35,7 +34,7 @@ def _answers(loss: Loss, model: Model) -> Iterator[str]:
     if logits is None:
         return
     position, most = logits.worst
-    one, other = (visible(model.target_word(token)) for token in logits.likeliest)
+    one, other = (model.target_label(token) for token in logits.likeliest)
     yield f"\nlogits: divergence {_small(logits.divergence)} nats, at most {_small(most)} at position {position}; "
     yield f"the same token is most likely at {logits.agreeing} of {logits.positions} positions; "
     yield f"after the last it is {one} in both\n\n" if one == other else f"after the last it is {one} and {other}\n\n"

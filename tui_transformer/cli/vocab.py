@@ -45,7 +45,7 @@ def show_list() -> None:
 
 
 def _first(words: Vocabulary) -> str:
-    return visible(" ".join(islice(words.words, 6))) + (" …" if words.size > 6 else "")
+    return " ".join(map(words.label, islice(words.words, 6))) + (" …" if words.size > 6 else "")
 
 
 def check(where: str) -> None:
@@ -59,7 +59,7 @@ def check(where: str) -> None:
         "repeated": f"{words.repeated:,}" + (" (ignored)" if words.repeated else ""),
         "special": " ".join(special),
         "padding": "none" if words.pad_id is None else f"{words.words[words.pad_id]} {words.pad_id}",
-        "longest": visible(max(words.words, key=len)),
+        "longest": words.label(max(words.words, key=len)),
         **_rule_rows(words),
     }
     emit(f"{name:<10}  {text}\n" for name, text in rows.items())
@@ -101,10 +101,10 @@ def search(where: str, query: str, count: int) -> None:
 
 def _words(words: Vocabulary, ids: Iterable[int]) -> Iterator[str]:
     """A line a word: its ID, the word, and what it stands for where that is something else."""
-    rows = [(token, visible(words.words[token]), words.reading(token)) for token in ids]
+    rows = [(token, words.label(words.words[token]), words.reading(token)) for token in ids]
     width, wide = len(str(words.size - 1)), max(cells(word) for _, word, _ in rows)
     for token, word, reading in rows:
-        explained = "" if reading == words.words[token] else visible(reading)
+        explained = "" if reading in (word, words.words[token]) else visible(reading)
         yield f"{token:>{width}}  {fit(word, wide)}  {explained}".rstrip() + "\n"
 
 
@@ -128,7 +128,7 @@ def tokens(where: str, text: str, form: str, *, special: bool) -> None:
         return
     if not encoded:
         raise InputError("the text has no tokens: write at least one word")
-    emit(_token_table(encoded))
+    emit(_token_table(tokenizer.vocabulary, encoded))
     emit([f"\n{visible(tokenizer.decode([each.id for each in encoded]))}\n"])
 
 
@@ -137,13 +137,14 @@ def _added(token: Token) -> bool:
     return token.special and token.start == token.end
 
 
-def _token_table(encoded: Sequence[Token]) -> Iterator[str]:
-    width = max(cells(token.text) for token in encoded)
+def _token_table(words: Vocabulary, encoded: Sequence[Token]) -> Iterator[str]:
+    labels = [visible(token.text) if token.unknown else words.label(token.text) for token in encoded]
+    width = max(map(cells, labels))
     yield f"{'id':>7}  {fit('token', max(width, 5))}  place\n"
-    for token in encoded:
+    for token, label in zip(encoded, labels, strict=True):
         mark = "unknown" if token.unknown else "special" if token.special else ""
         place = f"{token.start}–{token.end}"
-        yield f"{token.id:>7}  {fit(token.text, max(width, 5))}  {place:<9}  {mark}".rstrip() + "\n"
+        yield f"{token.id:>7}  {fit(label, max(width, 5))}  {place:<9}  {mark}".rstrip() + "\n"
 
 
 def decode(where: str, ids: str, *, around: bool) -> None:
@@ -166,7 +167,7 @@ def _explained(words: Vocabulary, text: str, token: Token) -> tuple[str, ...]:
     meaning = "special" if token.special else f"unknown: {token.text}" if token.unknown else reading
     part = "part of " if meaning.startswith("byte") else ""
     place = f"{token.start}–{token.end}" if covered else "added"
-    return str(token.id), words.word(token.id), meaning, f"{part}“{covered}”" if covered else "", place
+    return str(token.id), words.label(words.word(token.id)), meaning, f"{part}“{covered}”" if covered else "", place
 
 
 def compare(names: Sequence[str], text: str) -> None:

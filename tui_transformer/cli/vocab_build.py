@@ -113,7 +113,7 @@ def _counts(built: Built) -> Iterator[str]:
     wide = max(len(f"{count:,}" if count != "" else "") for count in counts)
     for token_id, (word, count) in enumerate(zip(words.words, counts, strict=True)):
         number = fit(f"{count:,}" if count != "" else "", wide, "right")
-        yield f"{token_id:>{len(str(words.size))}}  {number}  {visible(word)}\n"
+        yield f"{token_id:>{len(str(words.size))}}  {number}  {words.label(word)}\n"
 
 
 def _summary(built: Built, request: BuildRequest) -> str:

@@ -71,6 +71,15 @@ class Texts(Parts):
         """A word, or a token as it was written, as it stands beside a row; safe to show."""
         return token_label(word) if self.vocabulary is None else self.vocabulary.label(word)
 
+    def word_label(self, token_id: int) -> str:
+        """The word of an ID as it stands beside a row; safe to show."""
+        return self.label(self.word(token_id))
+
+    def target_label(self, token_id: int) -> str:
+        """The word of an ID that the model writes, as it stands beside a row; safe to show."""
+        words, word = self.target_vocabulary, self.target_word(token_id)
+        return token_label(word) if words is None else words.label(word)
+
     @property
     def has_decoder(self) -> bool:
         """Whether there is a second sequence, which a decoder reads beside the encoder's output."""

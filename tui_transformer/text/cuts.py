@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import Encoding, Token, Tokenizer
+from tui_transformer.text.vocabulary import Vocabulary
 
 _WORD = re.compile(r"\S+")
 
@@ -19,7 +20,7 @@ class Cut:
 
     Attributes:
         tokens: All of them, and how many stand for something that the vocabulary does not have.
-        parts: The tokens of each row: before the text, of each of its words, after it.
+        parts: The tokens of each row, with one sign for a space: before the text, of each of its words, after it.
     """
 
     name: str
@@ -44,16 +45,17 @@ def cut_by(text: str, tokenizers: Sequence[Tokenizer]) -> Cuts:
     """
     words = list(_WORD.finditer(text))
     starts = [word.start() for word in words]
-    cuts = (_cut(each.vocabulary.name, each.encode(text), starts) for each in tokenizers)
+    cuts = (_cut(each.vocabulary, each.encode(text), starts) for each in tokenizers)
     return Cuts(("", *(word[0] for word in words), ""), tuple(cuts))
 
 
-def _cut(name: str, encoding: Encoding, starts: Sequence[int]) -> Cut:
+def _cut(words: Vocabulary, encoding: Encoding, starts: Sequence[int]) -> Cut:
     parts: list[list[Token]] = [[] for _ in range(len(starts) + 2)]
     for token in encoding.tokens:
-        parts[_row(token, starts, len(encoding.text))].append(token)
+        shown = token if token.unknown else replace(token, text=words.label(token.text))
+        parts[_row(token, starts, len(encoding.text))].append(shown)
     unknown = sum(token.unknown for token in encoding.tokens)
-    return Cut(name, len(encoding.tokens), unknown, tuple(map(tuple, parts)))
+    return Cut(words.name, len(encoding.tokens), unknown, tuple(map(tuple, parts)))
 
 
 def _row(token: Token, starts: Sequence[int], length: int) -> int:
@@ -68,6 +70,5 @@ def joined(tokens: Sequence[Token]) -> str:
 
 
 def shown(token: Token) -> str:
-    """A token as it is written between others: a space as `␣`, an unknown one with a question mark."""
-    text = visible(token.text.replace(" ", "␣") if token.text.isspace() else token.text)
-    return f"{text}?" if token.unknown else text
+    """A token as it is written between others, an unknown one with a question mark."""
+    return f"{visible(token.text)}?" if token.unknown else visible(token.text)

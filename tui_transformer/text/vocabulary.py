@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from tui_transformer.errors import InputError
-from tui_transformer.text.display import visible
+from tui_transformer.text.display import SPACE, visible
 from tui_transformer.text.files import read_text
 from tui_transformer.text.header import MARK, Header, escaped, read_header, unescaped
 from tui_transformer.text.pieces import Style, piece_label, piece_text
@@ -160,11 +160,12 @@ class Vocabulary:
         return self.words[token_id]
 
     def token_id(self, word: str) -> int:
-        """Give the ID of a word, with or without the sign for a space before it; " word" is the one with it first.
+        """Give the ID of a word, with or without the sign for a space before it; " word", or "␣word", has it first.
 
         Raises:
             InputError: If there is no such word.
         """
+        word = word if word in self.ids or not word.startswith(SPACE) else word.replace(SPACE, " ", 1)
         behind = [f"{sign}{word.strip()}" for sign in SPACES]
         for spelled in (*behind, word, word.strip()) if word.startswith(" ") else (word, word.strip(), *behind):
             if spelled in self.ids:
@@ -176,7 +177,7 @@ class Vocabulary:
 
         An empty query finds everything.
         """
-        wanted = normal_form(query.strip())
+        wanted = normal_form(query.strip().lstrip(SPACE))
         if not wanted:
             return tuple(range(self.size))
         keys = self._search_keys

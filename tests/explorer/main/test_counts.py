@@ -49,8 +49,21 @@ async def test_a_digit_and_an_arrow_are_a_pane_and_a_movement_in_it():
         assert explorer.parts.panes.whole
 
 
+async def test_a_count_is_said_while_it_is_typed_and_escape_ends_it():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await typed(explorer, "1", "2")
+        assert explorer.text.splitlines()[-1].split()[:4] == ["12", "times", "space", "next"]
+        await typed(explorer, "escape", "j")
+        assert "times" not in explorer.text.splitlines()[-1]
+        assert explorer.view.active == "steps"
+        await explorer.press("4")
+        await typed(explorer, "3", "escape", "]")
+        assert explorer.position.place.head == 1
+
+
 async def test_after_a_moment_a_digit_is_no_count(monkeypatch):
-    monkeypatch.setattr(counting, "MOMENT", -1.0)
+    monkeypatch.setattr(counting, "MOMENT", 1e-6)
     async with exploring(WIDE, model="question") as explorer:
         await explorer.go(WEIGHTS)
         await explorer.press("2", "j")

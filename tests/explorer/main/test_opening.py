@@ -34,8 +34,8 @@ async def test_a_wide_line_asks_the_question_of_the_tour():
         ("dates", "0 100.0 %"),
         ("copy", "%"),
         ("story", "%"),
-        ("decoder", "random weights "),
-        ("encoder-decoder", "random weights "),
+        ("decoder", "random weights: nothing is learned"),
+        ("encoder-decoder", "random weights: nothing is learned"),
         ("attention", "query 2 looks at key 2: 99."),
     ],
 )

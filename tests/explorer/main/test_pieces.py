@@ -17,11 +17,11 @@ def on_screen(text: str) -> str:
 @pytest.mark.parametrize(
     ("family", "row", "says"),
     [
-        ("gpt2", 1, "Ġwa 291: wa, after a space · covers “ wa” at 3–6"),
+        ("gpt2", 1, "␣wa 291: wa, after a space · covers “ wa” at 3–6"),
         ("gpt2", 4, "ĺ 247: byte 98 · covers “😊” at 10–11"),
         ("bert", 3, "##ves 132: ves, inside a word · covers “ves” at 6–9"),
         ("bert", 0, "[CLS] 2 · added"),
-        ("t5", 3, "▁wa 32: wa, after a space · covers “ wa” at 3–6"),
+        ("t5", 3, "␣wa 32: wa, after a space · covers “ wa” at 3–6"),
     ],
 )
 async def test_the_piece_under_the_cursor_is_explained(family, row, says):

@@ -2,7 +2,8 @@
 
 A digit goes to its pane, at once. Where a step or a movement by letters follows within a moment, the digits were its
 count: the pane that had the keys has them again, and the movement is made as often. Arrows take no count: a digit
-and an arrow are a pane and a movement in it.
+and an arrow are a pane and a movement in it. As long as the moment lasts, the line of keys says what would be
+counted; escape ends it.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from collections.abc import Callable
 
 from textual import events
 from textual.app import App
+from textual.timer import Timer
 
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.layout import Panes
-from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.shell.keymap import keys_of
 from tui_transformer.explorer.state.view_state import ViewState
 
@@ -31,20 +32,26 @@ ARROWS = {"left", "right", "up", "down"}
 class Counting:
     """Digits that were typed, and where one was before them."""
 
-    def __init__(self, explored: Exploration, panes: Panes, port: MainPort, show: Callable[[], None]) -> None:
-        """No digit was typed; `show` shows the position again."""
-        self._explored, self._panes, self._port, self._show = explored, panes, port, show
+    def __init__(
+        self, explored: Exploration, panes: Panes, show: Callable[[], None], tell: Callable[[str], None]
+    ) -> None:
+        """No digit was typed; `show` shows the position again, `tell` says which count would be taken, "" for none."""
+        self._explored, self._panes, self._show, self._tell = explored, panes, show, tell
         self._digits, self._since = "", 0.0
         self._view: ViewState | None = None
+        self._timer: Timer | None = None
 
     def takes(self, event: events.Key) -> bool:
-        """Whether a key is part of a count, or was made as often as one said."""
+        """Whether a key ends a count, or was made as often as one said."""
         if self._digits and event.time - self._since > MOMENT:
-            self._digits = ""
+            self.end()
         if event.character is not None and event.character.isascii() and event.character.isdecimal():
             self._digit(event.character, event.time)
             return False
-        digits, self._digits = self._digits, ""
+        digits = self._digits
+        self.end()
+        if digits and event.key == "escape":
+            return True
         if not digits or event.key not in self._movements(self._panes.screen.app):
             return False
         self._go_back()
@@ -57,6 +64,20 @@ class Counting:
             self._view = self._explored.view
         if self._digits or digit != "0":
             self._digits, self._since = (self._digits + digit)[-3:], now
+            self._wait()
+
+    def _wait(self) -> None:
+        """Say the count, until the moment is over."""
+        self._tell(self._digits)
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self._panes.screen.set_timer(MOMENT, self.end)
+
+    def end(self) -> None:
+        """What is typed next is not counted."""
+        if self._digits:
+            self._digits = ""
+            self._tell("")
 
     def _go_back(self) -> None:
         """Give the keys to the pane that had them before the first digit."""

@@ -21,7 +21,7 @@ from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.text import WORDS, TextPane
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
-from tui_transformer.explorer.main.room import SLIM_SIDE, Need, given_way, lines_below
+from tui_transformer.explorer.main.room import AROUND_MATRIX, SLIM_SIDE, Need, card_lines, given_way, lines_below
 from tui_transformer.explorer.main.whole.bands import lines_wanted
 from tui_transformer.explorer.main.whole.moving import standing
 from tui_transformer.explorer.main.whole.pane import WholePane
@@ -79,9 +79,6 @@ SHORT = 18
 SHORT_OTHERS = 3
 """Lines beside the whole there."""
 
-TOUR_LINES = 8
-"""Lines that the whole leaves to the card of a tour."""
-
 TIGHT = 150
 """Columns below which the list of steps gives way to a second matrix."""
 
@@ -128,13 +125,15 @@ class Panes:
     Attributes:
         drawing: Those that draw every scene by themselves.
         whole_size: Columns and lines of the whole, where it is shown.
+        told: Of every stop of the tour that goes on its paragraphs; none without a tour.
     """
 
-    def __init__(self, screen: ExplorerScreen[None], explored: Exploration, show_lines: Callable[[], None]) -> None:
-        """Panes of a screen that is composed later; `show_lines` says which pane has the keys."""
-        self._screen, self._explored, self._show_lines = screen, explored, show_lines
+    def __init__(self, screen: ExplorerScreen[None], explored: Exploration, activated: Callable[[], None]) -> None:
+        """Panes of a screen that is composed later; `activated` is told that another has the keys."""
+        self._screen, self._explored, self._activated = screen, explored, activated
         self.drawing: tuple[ScenePane, ...] = ()
         self.whole_size = Size(0, 0)
+        self.told: tuple[tuple[str, ...], ...] = ()
         self._need = Need()
         self._gave: frozenset[str] = frozenset()
         self._side: int | None = None
@@ -148,16 +147,22 @@ class Panes:
         """Choose the layout that there is room for, and how much of it the whole has."""
         layout = next(each for each in LAYOUTS if size.width >= each.columns and size.height >= each.lines)
         small = {"-short": size.height < SHORT, "-tight": size.width < TIGHT}
-        self._wide, self._in_tour = layout is LAYOUTS[0], self._screen.has_class("-tour")
+        self._wide = layout is LAYOUTS[0]
         small |= {"-whole": self.whole, "-zoomed": self._explored.view.zoom is not None}
         classes = {each.name: each is layout for each in LAYOUTS} | small | self._active_classes()
-        self._layout, self._gave, self._side = layout.name, frozenset(), None
+        self._layout, self._gave, self._side = layout, frozenset(), None
         self._screen.update_classes(classes | self._given_way(size))
         for name in ("matrix", OVERLAY) if self._screen.is_mounted else ():
             self.heat_map(name).always_numbers = self.whole
         self._fit_side()
         if self.whole:
-            self._fit_whole(size, layout)
+            self._fit_whole(size)
+
+    def tell(self, texts: tuple[tuple[str, ...], ...]) -> None:
+        """Give room to the card of a tour whose stops have these paragraphs; none to end it."""
+        self.told = texts
+        self._screen.set_class(bool(texts), "-tour")
+        self.fit(self._screen.size)
 
     def give_room(self, need: Need) -> None:
         """Let panes give way to a matrix that needs so much, where it would show fewer numbers beside them.
@@ -170,7 +175,7 @@ class Panes:
 
     def _fit_side(self) -> None:
         """Give the cell what the matrix leaves, where it would have more than that beside the whole."""
-        slim = self.whole and self._screen.has_class("-slim") and self._layout == "-wide"
+        slim = self.whole and self._screen.has_class("-slim") and self._layout.name == "-wide"
         if slim:
             left = max(self._screen.size.width - self._need.columns, SLIM_SIDE)
             self._side = left if self._side is None else min(self._side, left)
@@ -182,20 +187,22 @@ class Panes:
     def _given_way(self, size: Size) -> dict[str, bool]:
         """The classes that say what gives way; the pane that has the keys stays."""
         heads = "heads" in self.names()
-        given = self._gave | given_way(self._layout, size, self._need, whole=self.whole, heads=heads)
+        given = self._gave | given_way(self._layout.name, size, self._need, whole=self.whole, heads=heads)
         self._gave = frozenset(given - {"-alone"})
         stays = STAYS.get(self._explored.view.active, ())
         return {each: each in given and each not in stays for each in GIVEN_WAY}
 
-    def _fit_whole(self, size: Size, layout: Layout) -> None:
+    def _fit_whole(self, size: Size) -> None:
         """Give the whole the lines that the step in full does not need, and no more than it can use."""
         short = size.height < SHORT
-        room = size.height - (SHORT_OTHERS if short else layout.others)
+        room = size.height - (SHORT_OTHERS if short else self._layout.others)
         explored = self._explored
         most = lines_wanted(explored.session, standing(explored.session, explored.position), size.width)
-        room -= TOUR_LINES * self._in_tour
-        tokens = max((len(each.tokens) for each in explored.session.sequences.values()), default=0)
-        below = 0 if short or explored.view.zoom == "whole" else lines_below(tokens, size.height, room)
+        room -= card_lines(size, self.told) if self.told else 0
+        rows = max((len(each.tokens) for each in explored.session.sequences.values()), default=0)
+        first = explored.view.active != "whole"
+        rows = max(rows, self._need.lines - AROUND_MATRIX) if first else rows
+        below = 0 if short or explored.view.zoom == "whole" else lines_below(rows, size.height, room, first=first)
         self.whole_size = Size(size.width, max(min(room - below, most), 0))
         for pane in self._screen.query(WholePane):
             if pane.styles.height != Scalar.from_number(self.whole_size.height):
@@ -250,8 +257,6 @@ class Panes:
     def show_stop(self) -> None:
         """Show a matrix, the vocabulary or words, as the stop has it; what is shown there gets the keys."""
         stop, screen = self._explored.position.stop, self._screen
-        if self._in_tour != screen.has_class("-tour"):
-            self.fit(screen.size)
         screen.update_classes({"-vocabulary": stop == VOCABULARY, "-text": stop in WORDS})
         focused = screen.focused
         if self._explored.view.active == "matrix" and (
@@ -296,7 +301,9 @@ class Panes:
         if self._explored.view.zoom not in (None, name):
             self.zoom(name)
         self._screen.update_classes(self._active_classes() | self._given_way(self._screen.size))
-        self._show_lines()
+        if self.whole:
+            self._fit_whole(self._screen.size)
+        self._activated()
 
     def _focus_of(self, name: str) -> Widget:
         screen, stop = self._screen, self._explored.position.stop

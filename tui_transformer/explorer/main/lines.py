@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textual.content import Content
+
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.layout import PANES, Panes
 from tui_transformer.explorer.main.opening import Opening
@@ -9,7 +11,7 @@ from tui_transformer.explorer.main.panes import texts
 from tui_transformer.explorer.main.panes.sentence import Sentence, SentencePane
 from tui_transformer.explorer.main.panes.text import WORDS
 from tui_transformer.explorer.main.usable import refused
-from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, FOCUSED, KEY_LINE
+from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, COUNTED, FOCUSED, KEY_LINE
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keymap import in_use
 from tui_transformer.explorer.shell.requests import Requests
@@ -37,6 +39,12 @@ class Lines:
         self.opening = Opening(requests, self.show)
         self._written = Written(panes.screen)
         self._times: dict[str, float] = {}
+        self._count = ""
+
+    def count(self, digits: str) -> None:
+        """Say what is made so often if it is typed now; "" for no count."""
+        self._count = digits
+        self.show()
 
     def forget_times(self) -> None:
         """Another session computes its steps anew."""
@@ -83,6 +91,9 @@ class Lines:
             shown = {action.id: action.shown for action in in_use(ACTIONS, app)}
             if (line := self.opening.line(session, shown, width, inks)) is not None:
                 return line
+        if self._count:
+            said = Content.styled(f" {self._count} times ", "bold $accent")
+            return Content("").join([said, key_line(COUNTED, app, width - said.cell_length, 1)])
         first = FOCUSED[INSTEAD.get(stop, active) if active == "matrix" else active]
         left_out, taken = refused(session, stop, explored.scene), {action.shown for action in first}
         named = {action.id: action for action in ACTIONS if action.id not in left_out}

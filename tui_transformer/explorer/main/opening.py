@@ -16,7 +16,12 @@ from tui_transformer.guide.texts import tour_question
 MOST = 2_000_000_000
 """Operations that an answer may take that nobody asked for."""
 
-RANDOM = "random weights"
+RANDOM = (
+    "random weights: nothing is learned, every number is computed",
+    "random weights: nothing is learned",
+    "random weights",
+)
+"""The answer of a model that was not trained, in ever fewer words."""
 
 CHOICES = "step.next", "sentence.edit", "open"
 WORDS = (
@@ -24,7 +29,8 @@ WORDS = (
     ("your own sentence", "your own", "write"),
     ("another model", "model", "open"),
 )
-"""The choices, in ever fewer words."""
+TO_TRAINED = ("a trained model", "a trained model", "trained")
+"""The choices, in ever fewer words; and the last of a model that was not trained."""
 
 
 class Opening:
@@ -38,12 +44,12 @@ class Opening:
         """A line without an answer yet; `show` draws it."""
         self.open = True
         self._requests, self._show = requests, show
-        self._answer = ""
+        self._answers: tuple[str, ...] = ()
 
     def begin(self, session: Session) -> None:
         """Work the answer out where that does not take long; of random words, which have no meaning, nothing is."""
         if session.model.folder is None and session.model.config.vocab_size:
-            self._answer = RANDOM
+            self._answers = RANDOM
             return
         cost = told_cost(session)
         if cost <= MOST:
@@ -63,10 +69,12 @@ class Opening:
     def _lines(self, session: Session, keys: Mapping[str, str], inks: Inks) -> Iterator[Text]:
         name = tour_of(session)
         told = [tour_question(name) or "guided tour", "the story", "story"] if name else []
-        for said in zip(*WORDS, strict=True):
+        choices = (*WORDS[:-1], TO_TRAINED) if self._answers == RANDOM else WORDS
+        answers = self._answers or ("",) * len(RANDOM)
+        for answer, *said in zip(answers, *choices, strict=True):
             line = Text(" ", inks.plain, no_wrap=True)
-            if self._answer:
-                line.append(self._answer, inks.accent).append("   ", inks.plain)
+            if answer:
+                line.append(answer, inks.accent).append("   ", inks.plain)
             words = dict(zip(CHOICES, said, strict=True)) | ({"tour": told.pop(0)} if told else {})
             for choice in ("step.next", "tour", *CHOICES[1:]):
                 if choice in words and choice in keys:
@@ -77,6 +85,6 @@ class Opening:
             yield line
 
     def _answered(self, answer: str) -> None:
-        self._answer = answer
+        self._answers = (answer,) * len(RANDOM)
         if self.open:
             self._show()

@@ -58,7 +58,7 @@ def assemble(
     requests = Requests(
         screen, worker, lambda: presenter.lines.show(), lambda: explored.session.model.backend.device == "cpu"
     )
-    panes = Panes(screen, explored, lambda: presenter.lines.show())
+    panes = Panes(screen, explored, lambda: presenter.show_active())
     presenter = Presenter(explored, panes, requests)
     port = MainPort(explored, presenter, requests, worker, background)
     navigation = Navigation(explored, panes, presenter, port)
@@ -80,5 +80,5 @@ def assemble(
         Bookmark(explored, port, tour),
         predicting,
         InsideOpening(explored, panes, port),
-        Counting(explored, panes, port, presenter.show_position),
+        Counting(explored, panes, presenter.show_position, presenter.lines.count),
     )

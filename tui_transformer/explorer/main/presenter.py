@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from rich.text import Text
-
 from tui_transformer.explorer.main.cell import Cell, cell_of
 from tui_transformer.explorer.main.details import Details
 from tui_transformer.explorer.main.exploration import Exploration
@@ -17,7 +15,7 @@ from tui_transformer.explorer.main.panes import texts
 from tui_transformer.explorer.main.panes.cell import CellPane
 from tui_transformer.explorer.main.panes.pair import MatrixPair, need_of
 from tui_transformer.explorer.main.panes.steps import StepsPane
-from tui_transformer.explorer.main.panes.text import WORDS, TextPane
+from tui_transformer.explorer.main.panes.text import WORDS, Drawn, TextPane
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.scene import Scene, gather, scene_cost, tile_of
 from tui_transformer.explorer.main.whole_view import Whole
@@ -60,6 +58,11 @@ class Presenter:
         """Meaning of the stop, why it is there and what to look for, as Markdown."""
         session, stop = self._explored.session, self._explored.position.stop
         return f"# {texts.stop_title(session, stop)}\n\n" + texts.about(session, stop).replace("\n", "\n\n")
+
+    def show_active(self) -> None:
+        """Show which pane has the keys; the whole may have another room beside it."""
+        self.lines.show()
+        self.whole.fit()
 
     # The session and the position
 
@@ -132,8 +135,8 @@ class Presenter:
             )
         self._settle()
 
-    def _show_text(self, text: Text) -> None:
-        self._screen.query_one(TextPane).update(text)
+    def _show_text(self, drawn: Drawn) -> None:
+        self._screen.query_one(TextPane).show(drawn)
         self._show_steps()
         self.lines.show()
 

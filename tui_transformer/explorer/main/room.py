@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
+from functools import lru_cache
+from textwrap import wrap
 
 from textual.geometry import Size
 
@@ -18,7 +20,13 @@ SENTENCE, HEADS, CHART = 4, 9, 12
 """Lines above and below a matrix."""
 
 BELOW_WHOLE, MOST_BELOW, LEAST_WHOLE = 13, 26, 8
-"""Lines for the step in full, at least and for a long sentence; lines that are left to the whole."""
+"""Lines for the step in full, at least and for a long sentence beside the whole; lines that are left to the whole."""
+
+LOW = 30
+"""Lines of a screen below which only the first stop of a tour says its question."""
+
+AROUND_CARD, LEAST_CARD, SHORT_CARD = 5, 5, 24
+"""Columns of the card of a tour that its words do not have, its fewest lines, and the screen that has more for it."""
 
 AROUND_MATRIX = 4
 """Lines of its border, labels and legend."""
@@ -32,10 +40,37 @@ class Need:
     lines: int = 0
 
 
-def lines_below(tokens: int, lines: int, room: int) -> int:
-    """Lines for the step in full under the whole: every token has one, as far as that leaves a band of the whole."""
+def has_question(size: Size, number: int) -> bool:
+    """Whether the card of a stop says the question of the tour: of a low screen the first alone does."""
+    return number == 1 or size.height >= LOW
+
+
+@lru_cache(maxsize=8)
+def card_lines(size: Size, texts: tuple[tuple[str, ...], ...]) -> int:
+    """Lines of the card of a tour: as many as its longest stop takes, so that it is the same at every stop.
+
+    Args:
+        size: Columns and lines of the screen.
+        texts: Of every stop the question of the tour, and the paragraphs that it may have.
+    """
+    columns = max(size.width - AROUND_CARD, 1)
+    said = [stop[has_question(size, number) ^ 1 :] for number, stop in enumerate(texts, 1)]
+    longest = max((sum(len(wrap(each, columns)) for each in stop) for stop in said), default=LEAST_CARD)
+    most = size.height * 2 // 5 if size.height >= SHORT_CARD else size.height // 2
+    return min(longest + 2, max(most, LEAST_CARD))
+
+
+def lines_below(rows: int, lines: int, room: int, *, first: bool = False) -> int:
+    """Lines for the step in full under the whole: every row has one, as far as that leaves a band of the whole.
+
+    Args:
+        rows: Rows of the matrix, or tokens of the sentence.
+        lines: Lines of the screen.
+        room: Lines for both.
+        first: Whether the matrix has the keys: then a long one leaves no more than a band.
+    """
     least = min(room * 11 // 20, BELOW_WHOLE)
-    wanted = min(tokens + AROUND_MATRIX, MOST_BELOW, lines - LEAST_WHOLE - 2)
+    wanted = min(rows + AROUND_MATRIX, lines if first else MOST_BELOW, lines - LEAST_WHOLE - 2)
     return max(least, min(wanted, room - LEAST_WHOLE), room * 3 // 10)
 
 

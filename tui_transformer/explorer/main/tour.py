@@ -32,6 +32,9 @@ from tui_transformer.guide.texts import Stop
 PANE_OF: dict[str, str] = {"explain": "cell", "chart": "chart"}
 """The pane that a stop is about, where one is shown at a time."""
 
+OUTCOME = "head 2 of encoder.0.self_attention → 0: question 99.9 % → statement 99.9 %"
+"""As long as what comes of a stop usually is."""
+
 
 @dataclass(frozen=True, eq=False)
 class Begun:
@@ -90,9 +93,10 @@ class Tour:
         self._asked = set()
         self._base = explored.session.with_breaks() if explored.session.breaks else explored.session
         self._shown = (explored.session, self._base)
-        screen = self._panes.screen
-        screen.mount(TourPanel(told.question), after="#body")  # without an ID: the panel before may still be there
-        screen.add_class("-tour")
+        texts = tuple(_paragraphs(told.question, stop) for stop in told.stops)
+        panel = TourPanel(told.question, texts)  # without an ID: the panel before may still be there
+        self._panes.screen.mount(panel, after="#body")
+        self._panes.tell(texts)
         if told.path is None and told.name == BACKWARD:
             program = self._base.trace.program
             cost = 3 * sum(map(program.flops, program.steps))
@@ -127,7 +131,7 @@ class Tour:
         screen = self._panes.screen
         for panel in screen.query(TourPanel):
             panel.remove()
-        screen.remove_class("-tour")
+        self._panes.tell(())
         self._presenter.show_session()
         self._panes.focus(begun.view.active)
         if own:
@@ -201,3 +205,9 @@ class Tour:
     def _say_outcome(self, text: str) -> None:
         if self._begun is not None:
             self._panel.say(text)
+
+
+def _paragraphs(question: str, stop: Stop) -> tuple[str, ...]:
+    """What the card of a stop may say; what comes of it is not known yet."""
+    notes = (f"notes: {stop.notes}",) if stop.notes else ()
+    return question, stop.text, *notes, *((OUTCOME,) if has_outcome(stop) else ())

@@ -25,6 +25,7 @@ class Whole:
         """Show nothing yet."""
         self._explored, self._panes, self._requests = explored, panes, requests
         self._album: Album | None = None
+        self._size = panes.whole_size
         self._placed: tuple[Placement, ...] = ()
         self._pictures: dict[int, tuple[Picture, ...]] = {}
         self._lengths: dict[str, Lengths] = {}
@@ -34,6 +35,7 @@ class Whole:
         if not self._panes.whole:
             return
         session, size = self._explored.session, self._panes.whole_size
+        self._size = size
         position = standing(session, self._explored.position)
         if self._album is None or self._album.trace is not session.trace:
             self._album = Album(session.trace)
@@ -45,6 +47,11 @@ class Whole:
         self._read_at_once(drawing)
         self._show(drawing)
         self._next(drawing)
+
+    def fit(self) -> None:
+        """Show the bands again where there is another room for them."""
+        if self._size != self._panes.whole_size:
+            self.show()
 
     @property
     def placed(self) -> tuple[Placement, ...]:

@@ -136,5 +136,5 @@ def _of_loss(explored: Exploration, step: str) -> Said:
     session = explored.session
     row = _row(explored, len(session.loss_targets))
     target = session.loss_targets[row]
-    name = "none" if target < 0 else session.model.label(session.model.target_word(target))
+    name = "none" if target < 0 else session.model.target_label(target)
     return Said(step, row=f"row {row}", value=f"mean loss {spoken(session.gradients.loss, DIGITS)}, target {name}")

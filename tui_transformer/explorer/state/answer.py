@@ -10,27 +10,24 @@ import numpy as np
 from tui_transformer.analysis.effects import answer_positions, answer_step
 from tui_transformer.analysis.log_shares import log_shares
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.text.display import visible
+from tui_transformer.text.display import SPACE
 
 Report = Callable[[str], None]
-BLANKS = " Ġ▁"
-"""A space before a word, as pieces of several kinds write it."""
-
 LEAST = 0.0001
 """The least share that is written as a number."""
 
 
 @dataclass(frozen=True)
 class Guess:
-    """A token and its probability."""
+    """A token, with one sign for a space, and its probability."""
 
-    word: str
+    label: str
     share: float
 
     @property
     def name(self) -> str:
         """The word without the space that it begins with; safe to show."""
-        return visible(self.word.strip(BLANKS)) or repr(self.word)
+        return self.label.strip(SPACE) or self.label
 
     def __str__(self) -> str:
         """`question 99.9 %`."""
@@ -75,7 +72,7 @@ def guesses(session: Session, position: int, count: int, report: Report = lambda
     row = trace.window(trace.program.logits, (range(position, position + 1), columns))[0]
     shares = np.exp(log_shares(row.astype(np.float64)))
     best = np.argsort(-shares, kind="stable")[:count].tolist()
-    return tuple(Guess(session.model.target_word(token), float(shares[token])) for token in best)
+    return tuple(Guess(session.model.target_label(token), float(shares[token])) for token in best)
 
 
 def answer(session: Session, position: int | None = None, report: Report = lambda _: None) -> Guess:

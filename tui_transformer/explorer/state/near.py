@@ -68,7 +68,7 @@ def near(
     if table is None:
         return ()
     model, token, written = session.model, token_at(trace, position), table.startswith("decoder.")
-    word = model.target_word if written else model.word
+    word = model.target_label if written else model.word_label
     own = written and model.target_vocabulary is not model.vocabulary
     sums = [(word(token), (Term(token, 1),)), *([] if own else _asked(session, asked))]
     rows = []
@@ -98,7 +98,7 @@ def _asked(session: Session, text: str) -> list[tuple[str, tuple[Term, ...]]]:
 
 def sum_of(session: Session, terms: tuple[Term, ...]) -> str:
     """A sum as it is written: `king − man + woman`."""
-    said = " ".join(f"{'+' if term.sign > 0 else '−'} {session.model.word(term.token)}" for term in terms)
+    said = " ".join(f"{'+' if term.sign > 0 else '−'} {session.model.word_label(term.token)}" for term in terms)
     return said.removeprefix("+ ")
 
 

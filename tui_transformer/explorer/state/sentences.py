@@ -160,8 +160,4 @@ def _unbroken(read: Sentences) -> Trace:
 def _label(read: Sentences) -> Labels:
     model = read.model
     words = {name: tuple(model.label(token.text) for token in own.tokens) for name, own in read.sequences.items()}
-    target, source = (
-        (lambda token: model.label(model.target_word(token))),
-        (lambda token: model.label(model.word(token))),
-    )
-    return Labels(words, target, source) if words else Labels()
+    return Labels(words, model.target_label, model.word_label) if words else Labels()

@@ -11,13 +11,13 @@ import numpy as np
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.state.answer import BLANKS, answer, answer_cost, answer_position, answers
+from tui_transformer.explorer.state.answer import answer, answer_cost, answer_position, answers
 from tui_transformer.explorer.state.overlay import BEFORE
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.guide.lecture import Lecture, lecture
 from tui_transformer.guide.texts import Stop
-from tui_transformer.text.display import visible
+from tui_transformer.text.display import SPACE, visible
 from tui_transformer.views.step_view import Place, place_of
 
 Report = Callable[[str], None]
@@ -145,6 +145,6 @@ def _ablated(target: str) -> str:
 def _gradient(shown: Scenery, report: Report) -> str:
     """The wrong target and the gradient of the cell."""
     session, place = shown.after, answer_position(shown.after)
-    target = session.model.target_word(session.loss_targets[place]).strip(BLANKS)
+    target = session.model.target_label(session.loss_targets[place]).strip(SPACE)
     likely = answer(session, place, report)
-    return f"the model says {likely}, the target is {visible(target)}: loss {session.go_back(report).loss:.4g}"
+    return f"the model says {likely}, the target is {target}: loss {session.go_back(report).loss:.4g}"

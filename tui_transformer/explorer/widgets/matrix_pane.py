@@ -22,9 +22,9 @@ CORNERS = 6
 class MatrixPane(Vertical):
     """Heat map above, legend below."""
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         """Make an empty pane."""
-        super().__init__(id=id)
+        super().__init__(id=id, classes=classes)
         self._titles: Sequence[str] = ("",)
         self.cells = HeatMap(id="cells")
         self._legend = Legend(id="legend")

@@ -29,7 +29,7 @@ def test_the_word_that_a_row_looks_at_most_is_worked_out():
     question = asked(WEIGHTS, Place(2, 0, 0))
     best = int(SESSION.trace[WEIGHTS][2, 0].argmax())
     assert question.text == "Which word will “where” in head 2 look at most?"
-    assert question.choices[question.right] == f"? ({best})"
+    assert question.choices[question.right] == f"? @{best}"
     assert "0.98" in question.working
 
 
@@ -83,7 +83,7 @@ async def test_an_answer_is_typed_in_words_and_a_wrong_one_is_corrected():
         await explorer.go(WEIGHTS)
         await explorer.press("]", "]", "p")
         await explorer.press(*"sailor", "enter")
-        assert "You said sailor. It is ? (8)." in explorer.text
+        assert "You said sailor. It is ? @8." in explorer.text
         await explorer.press("escape", "p")
         assert "Which shape" in explorer.text
         await explorer.press(*"4x9x9", "enter")
@@ -114,10 +114,20 @@ def test_a_score_that_cannot_be_read_begins_anew(broken):
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("where", 0), ("WHERE (0)", 0), ("?", 1), ("(8)", None), ("2", 1), ("whe", 0), ("9", None), ("sailor", None)],
+    [
+        ("where", 0),
+        ("WHERE @0", 0),
+        ("?", 1),
+        ("(8)", None),
+        ("@8", 1),
+        ("2", 1),
+        ("whe", 0),
+        ("9", None),
+        ("sailor", None),
+    ],
 )
 def test_what_is_typed_is_read_as_one_of_the_answers(typed, meant):
-    offered = Question("which?", ("where (0)", "? (8)", "did (1)"), 1, "")
+    offered = Question("which?", ("where @0", "? @8", "did @1"), 1, "")
     assert chosen(offered, typed) == meant
 
 

@@ -13,7 +13,7 @@ async def test_a_text_is_scored_as_the_command_scores_it():
         await explorer.shown("How likely the text is", "perplexity")
         assert "Once there was a small girl" in explorer.text
         assert "ln p of the text" in explorer.text
-        assert "Ġthere" in explorer.text
+        assert "␣there" in explorer.text
         trace, targets = explorer.session.trace, text_targets(explorer.session.trace, explorer.session.predicted)
         cooler, warmer, smoothed = (
             score(trace, targets, **more) for more in ({}, {"temperature": 1.2}, {"smoothing": 0.1})

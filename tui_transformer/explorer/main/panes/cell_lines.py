@@ -23,8 +23,8 @@ from tui_transformer.explorer.state.near import Near
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Labels, placed
 
-COLUMN = 8
-"""Cells of a number in a table of terms."""
+COLUMN, WIDEST_TABLE = 8, 64
+"""Cells of a number in a table of terms, and of a line of it: in a longer one numbers are far from their names."""
 
 
 def number(value: float, digits: int = 6) -> str:
@@ -162,7 +162,7 @@ class CellLines:
             values = [*(factor.values[place] for factor in total.factors), total.contributions[place], last]
             label = self._term_label(total.factors[0], place)
             operands = [factor.operand(place) for factor in total.factors[:2]]
-            return Line(self._row(label, values, width), *operands)
+            return Line(self._row(label, values, min(width, WIDEST_TABLE)), *operands)
 
         header = [*letters, total.unit if len(letters) == 1 else "product", "sum" if len(letters) > 1 else "share"]
         sources = [self._source(letter, factor) for letter, factor in zip(letters, total.factors, strict=True)]
@@ -170,7 +170,7 @@ class CellLines:
             self._blank(),
             _fixed(Text(visible(total.title), self.inks.plain + Style(bold=True))),
             *sources,
-            Block(1, lambda _, width: Line(self._header(header, width))),
+            Block(1, lambda _, width: Line(self._header(header, min(width, WIDEST_TABLE)))),
             Block(len(total), term),
             self._pair("Σ", number(total.total)),
         ]

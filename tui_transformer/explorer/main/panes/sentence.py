@@ -43,7 +43,8 @@ class Sentence:
         piece, reading = self.vocabulary.word(token.id), self.vocabulary.reading(token.id)
         covered = self.encoding.text[token.start : token.end]
         where = f" · covers “{covered}” at {token.start}–{token.end}" if covered else " · added"
-        return f"{piece} {token.id}{'' if reading == piece else f': {reading}'}{where}"
+        label = self.vocabulary.label(piece)
+        return f"{label} {token.id}{'' if reading in (piece, label) else f': {reading}'}{where}"
 
     def unknown(self) -> str:
         """How many words the vocabulary does not know; "" for none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from textwrap import wrap
 from typing import ClassVar
 
 import numpy as np
@@ -29,14 +30,17 @@ from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.display import cells, fit, visible
 from tui_transformer.text.encoding import Encoding
 
-WORD_WIDTH, LIKELY_WIDTH, AFTER_WIDTH = 12, 14, 26
-"""Cells of a token, of one that is likely in its place or after it, and of the text up to there."""
+WORD_WIDTH, LIKELY_WIDTH, SHARE_WIDTH, AFTER_WIDTH = 12, 14, 10, 26
+"""Cells of a token, of one that is likely in its place or after it, of its share, and of the text up to there."""
 
-MOST_LIKELY = 5
-"""Words a row, of which a narrow screen shows the first."""
+MOST_LIKELY = 12
+"""Words a row, of which the first are shown that there is room for."""
 
-TAIL = 16
-"""Characters of the text that are shown up to a place."""
+TAIL, LONG_TAIL = 16, 40
+"""Characters of the text that are shown up to a place, and where there is room for more."""
+
+MOST_LINES = 3
+"""Lines of a text."""
 
 MOST_ROWS = 200
 SORTING = 20
@@ -58,8 +62,8 @@ class Guess:
     """
 
     token: str
-    likely: str
-    before: str = ""
+    likely: tuple[str, ...]
+    before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,8 @@ class Ending:
 
 
 Report = Callable[[str], None]
+Drawn = Callable[[int], Text]
+"""Words, drawn for so many columns."""
 
 
 def ending(session: Session, report: Report, temperature: float = 1.0) -> Ending:
@@ -94,7 +100,7 @@ def ending(session: Session, report: Report, temperature: float = 1.0) -> Ending
     named = [partial(how, session.model, written.ids[: place + 1]) for place in places]
     labels = _texts_so_far(tokenizer.decode, written.ids, places) if ahead else _tokens(session.model, written, places)
     guesses = tuple(
-        Guess(label, now, then if then != now else "")
+        Guess(label, now, then if then != now else ())
         for label, now, then in zip(labels, _shown(likely, named), _shown(before, named), strict=True)
     )
     if ahead:
@@ -115,12 +121,12 @@ def _likely(trace: Trace, places: range, temperature: float, report: Report) -> 
 
 
 def _texts_so_far(decode: Callable[[list[int]], str], ids: Sequence[int], places: range) -> list[str]:
-    """`after “… small girl”` for every place."""
+    """`… there was a small girl` for every place."""
     texts = []
     for place in places:
         text = decode([*ids[max(place + 1 - WINDOW, 0) : place + 1]])
-        cut = place + 1 > WINDOW or len(text) > TAIL
-        texts.append(f"after “{'… ' if cut else ''}{visible(text[-TAIL:].lstrip() if cut else text)}”")
+        cut = place + 1 > WINDOW or len(text) > LONG_TAIL
+        texts.append(f"{'… ' if cut else ''}{visible(text[-LONG_TAIL:].lstrip() if cut else text)}")
     return texts
 
 
@@ -132,7 +138,7 @@ def _tokens(model: Model, written: Encoding, places: range) -> list[str]:
 def _after(model: Model, before: Sequence[int], token: int) -> str:
     """Text that a token adds, in quotes with the space that it begins with."""
     if token >= _size(model):
-        return model.target_word(token)
+        return model.target_label(token)
     return f"“{visible(token_text(model, before[-WINDOW:], token))}”"
 
 
@@ -141,13 +147,13 @@ def _size(model: Model) -> int:
 
 
 def _word(model: Model, before: Sequence[int], token: int) -> str:  # noqa: ARG001 - named as the other
-    return model.label(model.target_word(token))
+    return model.target_label(token)
 
 
-def _shown(likely: Sequence[tuple[Likely, ...]], named: Sequence[Callable[[int], str]]) -> list[str]:
-    """Words and probabilities in columns, a line a position."""
+def _shown(likely: Sequence[tuple[Likely, ...]], named: Sequence[Callable[[int], str]]) -> list[tuple[str, ...]]:
+    """Words and probabilities in columns, a row a position."""
     rows = zip(likely, named, strict=True)
-    return ["".join(_column(name(each.token), each.probability) for each in row) for row, name in rows]
+    return [tuple(_column(name(each.token), each.probability) for each in row) for row, name in rows]
 
 
 def _column(word: str, share: float) -> str:
@@ -161,23 +167,43 @@ def ending_cost(session: Session) -> int:
     return sum(trace.pending([PROBABILITIES]) + SORTING * min(rows, MOST_ROWS) * columns for trace in traces)
 
 
-def written_ending(session: Session, report: Report, temperature: float = 1.0) -> Text:
+def written_ending(session: Session, report: Report, temperature: float = 1.0) -> Drawn:
     """Detokenized text and guesses."""
-    end, quiet, strong = ending(session, report, temperature), Style(dim=True), Style(bold=True)
-    text = Text().append("The token IDs as text again\n", quiet).append(f"{visible(end.sentence)}\n\n", strong)
+    end, formula = ending(session, report, temperature), _formula(temperature) + EDITED * bool(session.edits)
+    return lambda width: _draw_ending(end, formula, width)
+
+
+def _draw_ending(end: Ending, formula: str, width: int) -> Text:
+    quiet, strong = Style(dim=True), Style(bold=True)
+    text = Text().append("The token IDs as text again\n", quiet).append(f"{_folded(end.sentence, width)}\n\n", strong)
     if end.most_likely:
         text.append(f"{AT_THE_FIRST if end.first else MOST_LIKELY_WORDS}\n", quiet)
-        text.append(f"{visible(end.most_likely)}\n\n", strong)
+        text.append(f"{_folded(end.most_likely, width)}\n\n", strong)
     else:
         text.append(f"{NEXT_WORDS}\n", quiet)
-    text.append(f"{_formula(temperature)}{EDITED if session.edits else ''}\n", quiet)
-    width = min(max((cells(guess.token) for guess in end.guesses), default=0), AFTER_WIDTH) + 1
-    for guess in end.guesses:
-        text.append(fit(guess.token, width), strong)
-        text.append(f"{guess.likely.rstrip()}\n", Style())
+    text.append(f"{formula}\n", quiet)
+    after = not end.most_likely
+    named = [_after_text(guess.token, width) if after else guess.token for guess in end.guesses]
+    first = min(max(map(cells, named), default=0), max(AFTER_WIDTH, width // 3)) + 1
+    columns = max((width - first) // (LIKELY_WIDTH + SHARE_WIDTH), 1)
+    for name, guess in zip(named, end.guesses, strict=True):
+        text.append(fit(name, first), strong)
+        text.append(f"{''.join(guess.likely[:columns]).rstrip()}\n", Style())
         if guess.before:
-            text.append(f"{fit('  before', width)}{guess.before.rstrip()}\n", quiet)
+            text.append(f"{fit('  before', first)}{''.join(guess.before[:columns]).rstrip()}\n", quiet)
     return text
+
+
+def _after_text(text: str, width: int) -> str:
+    """`after “… small girl”`: as much of the end of a text as there is room for."""
+    room = LONG_TAIL if width // 3 >= LONG_TAIL else TAIL
+    cut = cells(text) > room + 2
+    return f"after “{'… ' * cut}{text[-room:].lstrip('… ') if cut else text}”"
+
+
+def _folded(text: str, width: int) -> str:
+    """A text over a few lines."""
+    return "\n".join(wrap(visible(text), max(width, 1), max_lines=MOST_LINES, placeholder=" …"))
 
 
 def _formula(temperature: float) -> str:
@@ -200,23 +226,26 @@ class Miss:
 
 def misses(session: Session) -> tuple[Miss, ...]:
     """Every position with the share of its target, from a softmax in float64."""
-    targets, word = session.loss_targets, session.model.word
+    targets, model = session.loss_targets, session.model
     rows, columns = session.trace.program.shape(LOGITS)
     shown = min(rows, MOST_ROWS)
     logits = session.trace.window(session.trace.program.logits, (range(shown), range(columns))).astype(np.float64)
     shares = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
-    tokens = (session.decoder_encoding or session.encoding).tokens
+    tokens = [model.label(token.text) for token in (session.decoder_encoding or session.encoding).tokens]
     return tuple(
-        Miss(token.text, "", None) if target == NOT_COUNTED else Miss(token.text, word(target), float(row[target]))
+        Miss(token, "", None) if target == NOT_COUNTED else Miss(token, model.target_label(target), float(row[target]))
         for token, target, row in zip(tokens, targets, shares, strict=False)
     )
 
 
-def written_loss(session: Session, report: Report, temperature: float = 1.0) -> Text:  # noqa: ARG001 - one signature
+def written_loss(session: Session, report: Report, temperature: float = 1.0) -> Drawn:  # noqa: ARG001 - one signature
     """The loss, and what every position adds to it; no temperature has a part in it."""
-    if session.scalar is not None:
-        return _written_metric(session.go_back(report))
+    text = _written_loss(session, report) if session.scalar is None else _written_metric(session.go_back(report))
+    return lambda _: text
+
+
+def _written_loss(session: Session, report: Report) -> Text:
     loss, quiet, strong = session.go_back(report).loss, Style(dim=True), Style(bold=True)
     counted = sum(target != NOT_COUNTED for target in session.loss_targets)
     text = Text().append("loss ", quiet).append(f"{loss:.6g}", strong)
@@ -258,7 +287,7 @@ class Words:
 
     title: str
     cost: Callable[[Session], int]
-    made: Callable[[Session, Report, float], Text]
+    made: Callable[[Session, Report, float], Drawn]
 
 
 WORDS = {TEXT: Words("Text", ending_cost, written_ending), LOSS: Words("Loss", loss_cost, written_loss)}
@@ -275,6 +304,16 @@ class TextPane(Static, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         """Make an empty pane."""
         super().__init__("", id=id, markup=False)
+        self._drawn: Drawn = lambda _: Text()
+
+    def show(self, drawn: Drawn) -> None:
+        """Show words in the width that there is."""
+        self._drawn = drawn
+        self.update(drawn(self.content_size.width))
+
+    def on_resize(self) -> None:
+        """Draw for the new width."""
+        self.update(self._drawn(self.content_size.width))
 
     class Warmed(Message):
         """The user wants another temperature: so many steps up, or down."""

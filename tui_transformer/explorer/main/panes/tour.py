@@ -8,9 +8,11 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.css.scalar import Scalar
 from textual.message import Message
 from textual.widgets import Static
 
+from tui_transformer.explorer.main.room import card_lines, has_question
 from tui_transformer.explorer.shell.actions.main import TOUR
 from tui_transformer.explorer.shell.dialog import CORNERS, plain
 from tui_transformer.explorer.shell.key_line import key_line
@@ -26,7 +28,6 @@ class TourPanel(VerticalScroll, can_focus=True):
 
     DEFAULT_CSS = """
     TourPanel {
-        height: 6;
         width: 1fr;
         scrollbar-size-vertical: 1;
         background: $background;
@@ -38,9 +39,6 @@ class TourPanel(VerticalScroll, can_focus=True):
             border: round $accent;
             border-title-color: $accent;
         }
-        &.-middling { height: 7; }
-        &.-narrow { height: 9; }
-        &.-short { height: 50%; max-height: 9; }
         Static { height: auto; padding: 0 1; }
         #question { color: $foreground 70%; text-style: italic; }
         #outcome { color: $accent; text-style: bold; }
@@ -61,10 +59,10 @@ class TourPanel(VerticalScroll, can_focus=True):
     class Left(Asked):
         """The tour is left."""
 
-    def __init__(self, question: str, *, id: str | None = None) -> None:
-        """The card of a tour that answers a question."""
+    def __init__(self, question: str, texts: tuple[tuple[str, ...], ...] = (), *, id: str | None = None) -> None:
+        """The card of a tour that answers a question; `texts` are the paragraphs of its stops."""
         super().__init__(id=id)
-        self._question = question
+        self._question, self._texts = question, texts
 
     def compose(self) -> ComposeResult:
         """Question, text and outcome; title, number and keys are in the border."""
@@ -82,6 +80,8 @@ class TourPanel(VerticalScroll, can_focus=True):
         """Show a stop: the number-th (from 1) of so many."""
         self.border_title = Content(f"{number} of {total} · {visible(stop.title)}")
         self.border_subtitle = key_line(TOUR, self.app, self.screen.size.width - CORNERS, always=1)
+        asks = bool(self._question) and has_question(self.screen.size, number)
+        self.query_one("#question").set_class(not asks, "-empty")
         self.query_one("#words", Static).update(plain(stop.text))
         notes = self.query_one("#notes", Static)
         notes.update(plain(f"notes: {stop.notes}"))
@@ -100,10 +100,8 @@ class TourPanel(VerticalScroll, can_focus=True):
         self.post_message(_ASKED[what]())
 
     def _fit(self) -> None:
-        width, height = self.screen.size
-        self.set_class(96 <= width < 150, "-middling")
-        self.set_class(width < 96, "-narrow")
-        self.set_class(height < 24, "-short")
+        if self.styles.height != Scalar.from_number(lines := card_lines(self.screen.size, self._texts)):
+            self.styles.height = lines
 
 
 _ASKED: dict[str, type[TourPanel.Asked]] = {"Next": TourPanel.Next, "Back": TourPanel.Back, "Left": TourPanel.Left}

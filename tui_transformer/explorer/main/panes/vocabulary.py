@@ -118,10 +118,10 @@ class VocabularyPane(Vertical):
         word = "" if words is None else words.word(token_id)
         if words is None or words.kind == "words":
             return Text(set_cell_size(visible(word), WORD), style)
-        reading = words.reading(token_id)
+        reading, label = words.reading(token_id), words.label(word)
         quiet = self.get_component_rich_style("vocabulary--quiet", partial=True)
-        explained = "" if reading == word else visible(reading)
-        return Text(set_cell_size(visible(word), PIECE), style).append(set_cell_size(f"  {explained}", READING), quiet)
+        explained = "" if reading in (word, label) else visible(reading)
+        return Text(set_cell_size(label, PIECE), style).append(set_cell_size(f"  {explained}", READING), quiet)
 
     @on(Input.Changed)
     def _search(self, event: Input.Changed) -> None:

@@ -34,8 +34,9 @@ def _plain(text: str) -> str:
 
 
 def _without_number(choice: str, wanted: str) -> bool:
-    """`where (0)` and `9, the number of columns` are also called `where`, `(0)` and `9`."""
-    return wanted in (re.sub(r" \(\d+\)$", "", choice), choice.partition(", ")[0])
+    """`where @0` and `9, the number of columns` are also called `where`, `@0` and `9`."""
+    word, _, place = choice.rpartition(" @")
+    return wanted in (word, f"@{place}" if word else choice, choice.partition(", ")[0])
 
 
 def _also(choice: str, wanted: str) -> bool:

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable
 
 from tui_transformer.explorer.main.exploration import Exploration
-from tui_transformer.explorer.main.panes import texts
 from tui_transformer.explorer.main.port import MainPort
+from tui_transformer.explorer.main.predict.about import about
 from tui_transformer.explorer.main.predict.question import Question, question, question_of
+from tui_transformer.explorer.main.scene import Scene, gather
 from tui_transformer.explorer.shell.score import Score, keep_score, read_score
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.views.step_view import view_of
 
 
 class Predicting:
@@ -40,27 +40,25 @@ class Predicting:
         shape = session.trace.program.shape(scene.view.name)
         asked = question(scene.view, scene.place, shape, self._numbers[stop])
         self._numbers[stop] += 1
-        self._open(session, stop, asked)
+        self._open(session, scene, asked)
 
     def ask_at(self, session: Session, position: Position, kind: str, then: Callable[[], None]) -> None:
         """Ask a question of a kind about a cell, before it is shown; then go on, whatever was answered."""
-        view = view_of(session.trace, position.stop, session.labels, head=position.place.head)
-        shape = session.trace.program.shape(position.stop)
-        asked = question_of(kind, view, position.place.within(view), shape)
+        scene = gather(session, position, self._explored.view, "value", lambda _: None)
+        asked = question_of(kind, scene.view, scene.place, session.trace.program.shape(position.stop))
         if asked is None:
             then()
         else:
-            self._open(session, position.stop, asked, then)
+            self._open(session, scene, asked, then)
 
-    def _open(self, session: Session, stop: str, asked: Question, then: Callable[[], None] = lambda: None) -> None:
+    def _open(self, session: Session, scene: Scene, asked: Question, then: Callable[[], None] = lambda: None) -> None:
         from tui_transformer.explorer.main.predict.screen import PredictScreen
 
         def answered(right: bool | None) -> None:  # noqa: FBT001 - what the screen gives
             self._count(right)
             then()
 
-        words = texts.step_words(session, stop)
-        self._port.open(PredictScreen(texts.stop_title(session, stop), words.what, asked), answered)
+        self._port.open(PredictScreen(asked, scene, about(session, scene)), answered)
 
     def _count(self, right: bool | None) -> None:  # noqa: FBT001 - what the screen gives
         if right is not None:

@@ -29,12 +29,16 @@ class Question:
         choices: What can be answered.
         right: Which of them is right.
         working: Why it is.
+        column: The cell of the row that the answer is in; None where it is in none.
+        hides_shape: Whether how many rows and columns there are would say the answer.
     """
 
     text: str
     choices: tuple[str, ...]
     right: int
     working: str
+    column: int | None = None
+    hides_shape: bool = False
 
 
 Make = Callable[[View, Place, tuple[int, ...]], Question | None]
@@ -85,7 +89,9 @@ def _first(view: View, place: Place, text: str) -> Question | None:
     offered = sorted({int(order[0]), int(order[1]), int(order[len(order) // 2]), int(order[-1])})
     named = [_named(view, column) for column in offered]
     working = ", ".join(f"{name} {_number(row[column])}" for name, column in zip(named, offered, strict=True))
-    return Question(text.format(_row_name(view, place)), tuple(named), offered.index(int(order[0])), working)
+    return Question(
+        text.format(_row_name(view, place)), tuple(named), offered.index(int(order[0])), working, int(order[0])
+    )
 
 
 def _shape(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
@@ -103,6 +109,7 @@ def _shape(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
         tuple(map(shape_text, offered)),
         offered.index(shape),
         " × ".join((*heads, *parts)),
+        hides_shape=True,
     )
 
 
@@ -128,7 +135,7 @@ def _sign(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
     value = float(row[place.column])
     right = 0 if value < 0 else 2 if value > 0 else 1
     text = f"Which sign has the cell in the row of {_row_name(view, place)}, column {_named(view, place.column)}?"
-    return Question(text, ("below 0", "exactly 0", "above 0"), right, f"the cell is {_number(value)}")
+    return Question(text, ("below 0", "exactly 0", "above 0"), right, f"the cell is {_number(value)}", place.column)
 
 
 QUESTIONS: Mapping[str, Make] = {"word": _word, "shape": _shape, "sum": _sum, "sign": _sign, "largest": _largest}
@@ -144,9 +151,11 @@ def _row(view: View, place: Place) -> Host | None:
 
 
 def _named(view: View, column: int) -> str:
-    """A column by its label and, where that is a word, its number."""
+    """A column by its label; a word of the sentence with its position."""
     label = view.columns.label(column)
-    return label if label == str(column) or not label else f"{label} ({column})"
+    if not label:
+        return str(column)
+    return f"{label} @{column}" if view.columns.sequence and f"@{column}" not in label else label
 
 
 def _row_name(view: View, place: Place) -> str:

@@ -1,25 +1,36 @@
-"""The question, on an empty screen: the values are hidden until it is answered."""
+"""The question beside the step, whose cells are empty until it is answered."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
+import numpy as np
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Container, Vertical
 from textual.events import Key
 from textual.widgets import Input, Static
 
+from tui_transformer.explorer.main.predict.about import About
 from tui_transformer.explorer.main.predict.answers import chosen
 from tui_transformer.explorer.main.predict.question import Question
+from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.shell.actions.main import PREDICT
 from tui_transformer.explorer.shell.dialog import Dialog, plain
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
+from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.text.display import visible
+from tui_transformer.views.view import Tile
+
+TALLEST, AROUND, LEAST = 3, 4, 24
+"""Lines of a row of a small matrix, of what is around its rows, and of the question at least."""
 
 
 class PredictScreen(Dialog[bool]):
@@ -30,32 +41,59 @@ class PredictScreen(Dialog[bool]):
     DEFAULT_CSS = """
     PredictScreen {
         background: $background;
-        #box { overflow-y: auto; }
+        #both { layout: horizontal; width: 100%; max-height: 100%; }
+        #values { width: 3fr; height: 100%; }
+        MatrixPane { height: 1fr; border: round $border-blurred; border-title-color: $foreground 70%; }
+        .operand, #values.-hidden > #asked { display: none; }
+        #values.-hidden > .operand { display: block; }
+        #box { width: 2fr; height: 100%; overflow-y: auto; }
         #working { color: $accent; text-style: bold; }
         LineList { height: 4; }
+        &.-narrow #both { layout: vertical; height: 100% !important; }
+        &.-narrow #values { width: 100%; height: 1fr; }
+        &.-narrow #box { width: 100%; height: auto; max-height: 16; }
+        &.-short #values { display: none; }
+        &.-short #box { max-height: 100%; }
+        &.-short .quiet { display: none; }
     }
     """
 
-    def __init__(self, title: str, what: str, question: Question) -> None:
-        """Ask about a step of which `what` says how it is computed."""
-        super().__init__(f"Predict · {title}")
-        self._what, self._question = what, question
+    def __init__(self, question: Question, scene: Scene, about: About) -> None:
+        """Ask about a step."""
+        super().__init__(f"Predict · {about.title}")
+        self._question, self._scene, self._about = question, scene, about
         self._answer: int | None = None
-        self._typed = ""
         self._revealed = False
+
+    def compose(self) -> ComposeResult:
+        """The step's matrix, and the box with the question."""
+        with Container(id="both"):
+            with Vertical(id="values"):
+                yield MatrixPane(id="asked")
+                if self._question.hides_shape:
+                    for number in range(len(self._about.operands)):
+                        yield MatrixPane(id=f"operand-{number}", classes="operand")
+            yield from super().compose()
 
     def body(self) -> ComposeResult:
         """The step, the question, the answers, a line for another, the working."""
-        yield Static(plain(self._what), classes="quiet")
-        yield Static(plain(self._question.text))
+        yield Static(plain(self._about.what), classes="quiet")
+        yield Static(plain(f"\n{self._question.text}"))
         yield LineList()
         yield LineInput(placeholder="your answer, or its number")
         yield Static(id="working")
 
     def on_mount(self) -> None:
-        """Show the answers."""
+        """Show the answers, and the step without its values."""
+        for pane in self.query(MatrixPane):
+            pane.cells.can_focus = False
         self.query_one(LineList).styles.height = len(self._question.choices)
         self._draw()
+        self._show_values()
+        for pane, each in zip(self.query(".operand").results(MatrixPane), self._about.operands, strict=False):
+            pane.show_matrix(each.view, each.scale, each.tile, self._scene.place, titles=(each.title,))
+        lines = self._scene.view.rows.size * TALLEST + AROUND
+        self.query_one("#both").styles.height = max(lines, LEAST)
         self.query_one(LineInput).focus()
 
     def on_key(self, event: Key) -> None:
@@ -94,12 +132,26 @@ class PredictScreen(Dialog[bool]):
         if self._revealed:
             self.action_leave()
             return
-        self._answer, self._typed, self._revealed = answer, typed, True
+        self._answer, self._revealed = answer, True
         right = self._question.choices[self._question.right]
-        said = "Right." if self._right else f"You said {visible(typed)}. It is {right}." if typed else f"It is {right}."
+        given = visible(typed) if answer is None else self._question.choices[answer]
+        said = "Right." if self._right else f"You said {given}. It is {right}."
         self.query_one("#working", Static).update(plain(f"{said} {self._question.working}"))
         self.query_one(LineInput).value = ""
         self._draw()
+        self._show_values()
+
+    def _show_values(self) -> None:
+        """The matrix: its cells are empty until the answer is there, which the cursor then stands on."""
+        scene, revealed = self._scene, self._revealed
+        self.query_one("#values").set_class(self._question.hides_shape and not revealed, "-hidden")
+        place = scene.place
+        if revealed and self._question.column is not None:
+            place = replace(place, column=self._question.column)
+        tile = scene.tile if revealed else Tile(0, 0, np.zeros((0, 0)))
+        pane = self.query_one("#asked", MatrixPane)
+        pane.query_one(Legend).display = revealed
+        pane.show_matrix(scene.view, scene.scale, tile, place, titles=(self._about.matrix,))
 
     def _draw(self) -> None:
         choices: Sequence[str] = self._question.choices

@@ -27,7 +27,7 @@ from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.views.whole import ANSWER, Band, Box, bands, heads_of
 
-TOKENS_WIDTH, ANSWER_WIDTH, VOCABULARY_WIDTH = 15, 26, 19
+TOKENS_WIDTH, ANSWER_WIDTH, VOCABULARY_WIDTH = 15, 36, 19
 
 LONGEST_SCORES = 14
 """Columns that the name of the scores is given at least; what was done to them may be cut."""

@@ -279,7 +279,7 @@ class Drawing:
         logits = name == "output.logits"
         return tuple(
             Line(
-                model.label(model.target_word(each.token)),
+                model.target_label(each.token),
                 f"{each.logit:.2f}" if logits else percent(each.probability),
                 marked=place == 0,
                 share=each.probability,

@@ -129,6 +129,13 @@ FOCUSED: Mapping[str, tuple[Action, ...]] = {
 }
 """Actions of the focused pane, which come first in the line of keys."""
 
+COUNTED = (
+    *(each for each in ACTIONS if each.id in ("step.next", "step.back", "head.next", "layer.next", "sublayer.next")),
+    Action("", "", "The cell beside", "cell", "h j k l"),
+    Action("", "", "No count", "no count", "esc"),
+)
+"""The line of keys while a count is typed."""
+
 ALWAYS = ("overlay", "help", "quit")
 """Actions that the line of keys ends with, however short it is; the first only where there is an overlay."""
 

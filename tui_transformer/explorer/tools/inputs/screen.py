@@ -79,7 +79,7 @@ class InputsScreen(Reader):
     def __init__(self, session: Session, attributed: Attributed) -> None:
         """Show what every token adds to the metric of a session."""
         self.session, self.attributed = session, attributed
-        super().__init__(f"What every token adds to: {visible(attributed.metric.said(session.model.target_word))}")
+        super().__init__(f"What every token adds to: {attributed.metric.said(session.model.target_label)}")
 
     def page(self) -> ComposeResult:
         """The metric, the lines, and what they sum to."""

@@ -77,6 +77,6 @@ class NearestScreen(Reader):
         """The list."""
         lines = [Content.styled(f"{'':>4} {fit('word', WORD)} {'ID':>8}  cosine", "$foreground 65%")]
         for rank, (token, cosine) in enumerate(self.nearest, 1):
-            word = fit(visible(self.session.model.word(token)), WORD)
+            word = fit(self.session.model.word_label(token), WORD)
             lines.append(Content(f"{rank:>4} {word} {token:>8}  {cosine:.4f}"))
         yield Static(Content("\n").join(lines), markup=False)

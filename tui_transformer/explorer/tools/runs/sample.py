@@ -43,8 +43,10 @@ class Sample:
 
     def labels(self, model: Model) -> Labels:
         """Its tokens as words."""
-        own = tuple(map(model.word, self.ids))
-        target = {} if self.decoder_ids is None else {"decoder tokens": tuple(map(model.target_word, self.decoder_ids))}
+        own = tuple(map(model.word_label, self.ids))
+        target = (
+            {} if self.decoder_ids is None else {"decoder tokens": tuple(map(model.target_label, self.decoder_ids))}
+        )
         return Labels({"tokens": own} | target)
 
 
@@ -143,7 +145,7 @@ def _text(model: Model, ids: Ids) -> str:
 
 def _words(model: Model, ids: Ids) -> str:
     """Tokens one by one, special ones too."""
-    return " ".join(map(model.word, ids))
+    return " ".join(map(model.word_label, ids))
 
 
 def _written_on(model: Model, row: Row, step: int) -> Output:
@@ -172,7 +174,7 @@ def written(model: Model, prompt: Ids, source: Ids, count: int) -> Ids:
 def _classified(model: Model, row: Row, step: int) -> Output:
     """The label that is the prediction at the first token."""
     (made,), (right,) = _predicted(model, row)
-    return Output(step, _text(model, _whole(row.ids)), model.word(made), model.word(right), made == right)
+    return Output(step, _text(model, _whole(row.ids)), model.word_label(made), model.word_label(right), made == right)
 
 
 def _guessed(model: Model, row: Row, step: int) -> Output:

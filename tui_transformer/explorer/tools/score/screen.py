@@ -142,7 +142,7 @@ class ScoreScreen(Reader):
     def _lines(self) -> list[Content]:
         lines = [Content.styled(f"{fit('token', WORD)} {'p':>9} {'−ln p':>9} {'rank':>7}", "$foreground 65%")]
         for token in self.scored.tokens[:MOST]:
-            word = fit(visible(self.session.model.target_word(token.token)), WORD)
+            word = fit(self.session.model.target_label(token.token), WORD)
             lines.append(Content(f"{word} {token.probability:>9.4f} {-token.log_probability:>9.4f} {token.rank:>7,}"))
         more = len(self.scored.tokens) - MOST
         return [*lines, *([Content(f"and {more:,} more")] if more > 0 else [])]

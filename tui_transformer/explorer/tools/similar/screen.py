@@ -168,5 +168,5 @@ class SimilarScreen(Overview):
 
 
 def _words(session: Session) -> tuple[str, ...]:
-    words: Sequence[str] = [token.text for token in session.encoding.tokens]
+    words: Sequence[str] = [session.model.label(token.text) for token in session.encoding.tokens]
     return (*words, BIASES)

@@ -61,8 +61,8 @@ class TargetsScreen(PromptScreen):
     def __init__(self, session: Session) -> None:
         """Begin with the targets of a session."""
         tokens = (session.decoder_encoding or session.encoding).tokens
-        self._tokens = tuple(token.text for token in tokens)
         self._model = session.model
+        self._tokens = tuple(session.model.label(token.text) for token in tokens)
         super().__init__(
             "Targets of the loss",
             value=written_targets(session.model, session.loss_targets),
@@ -97,9 +97,9 @@ class TargetsScreen(PromptScreen):
             words = [completed.rpartition(" ")[2] for completed in line.suggestions]
             self._say("suggestions", Content(f"tab: {'   '.join(words)}" if words else ""))
             return
-        word = self._model.target_word
+        word = self._model.target_label
         pairs = zip(self._tokens[:MOST_PAIRS], targets, strict=False)
-        lines = [f"{visible(token)}{TO}{'·' if to == NOT_COUNTED else visible(word(to))}" for token, to in pairs]
+        lines = [f"{token}{TO}{'·' if to == NOT_COUNTED else word(to)}" for token, to in pairs]
         self._say("suggestions", Content("   ").join(map(Content, lines)))
 
 
