@@ -246,13 +246,23 @@ class ExplorerApp(App[None]):
 
     def action_command_palette(self) -> None:
         """Open the palette."""
+        self._open_palette()
+
+    def search_themes(self) -> None:
+        """Open the palette of themes."""
+        from textual.theme import ThemeProvider
+
+        self._open_palette(providers=[ThemeProvider], placeholder="Search for themes…")
+
+    def _open_palette(self, **options: Any) -> None:
+        """Open a palette, once, where the terminal has room for it."""
         from tui_transformer.explorer.shell.commands import SMALLEST, Commands, has_room
 
         if not has_room(self.size):
             room = f"{SMALLEST.width} × {SMALLEST.height}"
             self.notify(f"the palette needs a terminal of {room}: make it larger", severity="warning", markup=False)
         elif not any(isinstance(screen, Commands) for screen in self.screen_stack):
-            self.push_screen(Commands(id="--command-palette"))
+            self.push_screen(Commands(**options, id="--command-palette"))
 
     def notify(
         self,

@@ -38,3 +38,12 @@ async def test_a_key_of_the_list_waits_for_its_place_on_the_screen():
         commands._clear_caches()
         await explorer.keys("pageup", "pagedown", "end", "escape")
         assert explorer.app.screen is explorer.main
+
+
+async def test_the_palette_of_themes_is_left_where_its_list_has_no_line():
+    async with exploring(NARROW) as explorer:
+        await explorer.app.run_action("change_theme")
+        await explorer.until(lambda: explorer.app.screen is not explorer.main)
+        await explorer.resize(1, 1)
+        await explorer.keys("pageup", "pagedown", "end")
+        assert explorer.app.screen is explorer.main

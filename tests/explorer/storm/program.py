@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import importlib.metadata
 import os
 import signal
 import sys
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,12 @@ from textual.message_pump import MessagePump
 HERE = str(Path.cwd().resolve().parent)
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGING = {"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.link", "os.symlink", "os.truncate", "shutil.rmtree"}
-MAY_QUIT, THREADS, STATE = "may-quit", "threads", "front"
+MAY_QUIT, THREADS, STATE, HELD = "may-quit", "threads", "front", "held"
 """Files beside the program's folder: leave to quit; where one signal writes what each thread does, and another
-what the program has in front and waits for."""
+what the program has in front and waits for; the wish to know, once, what its memory holds."""
+
+MOST = 40
+"""Types of objects that are counted, and arrays that are listed."""
 
 DEVICES = ("/dev/null", "/dev/tty")
 
@@ -43,14 +48,47 @@ def _check(path: str) -> None:
         raise PermissionError(13, "a storm writes only below its folder", path)
 
 
+class _Once:
+    """Refuses to be entered while it is: a signal comes while another is answered."""
+
+    _inside = False
+
+    def __enter__(self) -> None:
+        if _Once._inside:
+            raise RuntimeError
+        _Once._inside = True
+
+    def __exit__(self, *_: object) -> None:
+        _Once._inside = False
+
+
+def _held() -> str:
+    """The most frequent types of objects, the largest arrays, and what the system says of memory."""
+    import numpy as np
+
+    everything = gc.get_objects()
+    parts = {id(part): part for each in everything for part in gc.get_referents(each) if type(part) is np.ndarray}
+    arrays = sorted((part.nbytes, part.shape) for part in parts.values() if part.base is None)[::-1]
+    status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    memory = [" ".join(line.split()) for line in status if line.startswith(("VmHWM", "VmRSS", "RssAnon"))]
+    counts = Counter(type(each).__name__ for each in everything).most_common(MOST)
+    blocks = f"{sys.getallocatedblocks()} blocks, {len(everything)} objects"
+    total = f"{len(arrays)} arrays of {sum(size for size, _ in arrays) >> 20} MB"
+    return f"{memory}, {blocks}, {total}\n{counts}\n{arrays[:MOST]}"
+
+
 def _tell(app: App[Any]) -> None:
     """Write how many messages wait, what is in front, and what is waited for; the file is there at once.
 
     It is called between any two steps of the program, so that it answers even where the program goes round in circles.
     """
-    with suppress(Exception):  # what it looks at may be half done: it is asked again
-        written = Path(HERE, f"{STATE}.part")
-        written.write_text(_state(app), encoding="utf-8")
+    with suppress(Exception), _Once():  # what it looks at may be half done: it is asked again
+        written, wish = Path(HERE, f"{STATE}.part"), Path(HERE, HELD)
+        held = ""
+        if wish.exists():
+            wish.unlink()
+            held = _held()
+        written.write_text(f"{_state(app)}\n{held}", encoding="utf-8")
         written.replace(Path(HERE, STATE))
 
 

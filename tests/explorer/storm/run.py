@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .events import Event, storm
 from .files import faults_of_files
-from .program import MAY_QUIT, STATE, THREADS
+from .program import HELD, MAY_QUIT, STATE, THREADS
 from .terminal import Terminal, plain
 
 ROOT = Path(__file__).parents[3]
@@ -126,6 +126,9 @@ def _weather(terminal: Terminal, folder: Path, outcome: Outcome, events: int, ga
         os.kill(terminal.process.pid, signal.SIGUSR1)
         time.sleep(0.5)
         outcome.faults.append((folder / THREADS).read_text(encoding="utf-8"))
+    if after[0] - before[0] > MEGABYTES:
+        (folder / HELD).touch()
+        outcome.faults.append(_ask(terminal, folder))
     outcome.memory, outcome.threads = (before[0], after[0]), (before[1], after[1])
     _answers(terminal, folder)
     _quit(terminal, folder)
