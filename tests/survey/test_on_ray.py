@@ -5,6 +5,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
+import socket
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -23,6 +27,13 @@ from tui_transformer.survey.work import Batch, Work, batch_bytes, batch_of
 INSTALLED = all(importlib.util.find_spec(name) for name in ("ray", "pandas", "pyarrow"))
 needs_ray = pytest.mark.skipif(not INSTALLED, reason="needs Ray")
 TWO = partial(on_ray.on_ray, count=2)
+RAY = (sys.executable, "-m", "ray.scripts.scripts")
+
+
+@pytest.fixture(autouse=True)
+def _no_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray writes no token into the home folder, and asks for none."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
 
 
 def job(folder: Path, count: int = 100, model: str = "story", asked: Asked | None = None) -> Job:
@@ -46,27 +57,6 @@ def test_windows_hold_so_many_batches_or_so_many_characters(tmp_path: Path):
     assert list(on_ray.windows([])) == []
 
 
-@pytest.mark.slow
-@needs_ray
-@pytest.mark.filterwarnings("ignore")
-def test_two_workers_of_ray_give_what_one_process_gives_though_one_is_killed(tmp_path: Path):
-    one, _ = run(job(tmp_path), partial(in_processes, count=1))
-    killed: list[int] = []
-
-    def killing(work: Work, batches: Iterator[Batch]) -> Iterator[bytes | None]:
-        for result in TWO(work, batches):
-            if not killed and (actors := actors_below(os.getpid())):
-                killed.append(actors[0])
-                os.kill(actors[0], signal.SIGKILL)
-            yield result
-
-    (tmp_path / "out.csv.state").unlink()
-    two, all_read = run(job(tmp_path), killing)
-    assert all_read
-    assert killed
-    assert two.to_bytes() == one.to_bytes()
-
-
 def actors_below(pid: int) -> list[int]:
     """The processes of actors whose first ancestors are this process."""
     actors, parents = [], {}
@@ -85,6 +75,77 @@ def ancestors(pid: int, parents: dict[int, int]) -> Iterator[int]:
     while pid in parents:
         pid = parents[pid]
         yield pid
+
+
+@pytest.fixture
+def cluster() -> Iterator[str]:
+    """The address of a cluster that is there already, of two CPUs."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"127.0.0.1:{port}"
+    options = ("--num-cpus=2", "--object-store-memory=80000000", "--include-dashboard=false", "--disable-usage-stats")
+    with (
+        tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder,
+        subprocess.Popen(
+            [
+                *RAY,
+                "start",
+                "--head",
+                f"--port={port}",
+                "--block",
+                *options,
+                f"--temp-dir={folder}",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as head,
+    ):
+        try:
+            while subprocess.run([*RAY, "health-check", f"--address={address}"], capture_output=True).returncode:
+                assert head.poll() is None
+            yield address
+        finally:
+            head.terminate()
+
+
+@pytest.mark.slow
+@needs_ray
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("there", [False, True])
+def test_two_workers_of_ray_give_what_one_process_gives_though_one_is_killed(
+    tmp_path: Path, there: bool, request: pytest.FixtureRequest
+):
+    address = request.getfixturevalue("cluster") if there else on_ray.LOCAL
+    one, _ = run(job(tmp_path), partial(in_processes, count=1))
+    killed: list[int] = []
+
+    def killing(work: Work, batches: Iterator[Batch]) -> Iterator[bytes | None]:
+        for result in on_ray.on_ray(work, batches, address, 2, 5):
+            if not killed and (actors := actors_below(os.getpid())):
+                killed.append(actors[0])
+                os.kill(actors[0], signal.SIGKILL)
+            yield result
+
+    (tmp_path / "out.csv.state").unlink()
+    two, all_read = run(job(tmp_path), killing)
+    assert all_read
+    assert killed
+    assert two.to_bytes() == one.to_bytes()
+
+
+@pytest.mark.slow
+@needs_ray
+@pytest.mark.filterwarnings("ignore")
+def test_what_answers_and_is_no_cluster_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refused(**_: object) -> None:
+        raise ConnectionError("Failed to connect to Ray cluster")
+
+    monkeypatch.setattr("ray.init", refused)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(InputError, match=f"--ray {address}: Ray cannot be used there .*RAY_AUTH_MODE=token"):
+            run(job(tmp_path, 20), partial(on_ray.on_ray, address=address))
 
 
 @pytest.mark.slow

@@ -26,6 +26,8 @@ WINDOW, CHARACTERS = 1024, 1 << 26
 SECONDS = 5.0
 """So long a cluster has to answer."""
 
+REFUSED = "a cluster has the same versions of Ray and Python, and one that asks for a token needs RAY_AUTH_MODE=token"
+
 LOCAL = "local"
 """The address that stands for this machine."""
 
@@ -86,13 +88,13 @@ def _connect(address: str, count: int | None) -> None:
     here: dict[str, Any] = {"num_cpus": count, "include_dashboard": False} if address == LOCAL else {}
     environment = {"env_vars": dict(ONE_THREAD)}
     ended = signal.getsignal(signal.SIGTERM)
+    _knock(address)
     try:
-        _knock(address)
         with _silence():
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=environment, **here)
     except (OSError, ValueError, RuntimeError) as error:
         said = str(error).splitlines()[0]
-        raise InputError(f"--ray {address}: no cluster answers ({said}): start one, or give no address") from error
+        raise InputError(f"--ray {address}: Ray cannot be used there ({said}): {REFUSED}") from error
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, ended)  # Ray has one of its own, which would lose what is done
@@ -113,10 +115,13 @@ def _silence() -> Iterator[None]:
 
 
 def _knock(address: str) -> None:
-    """Raise OSError where nothing answers at HOST:PORT: Ray would try for minutes."""
+    """Raise InputError where nothing answers at HOST:PORT: Ray would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
-    if port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), SECONDS).close()
+    try:
+        if port.isdigit():
+            socket.create_connection((host.strip("[]"), int(port)), SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(f"--ray {address}: no cluster answers ({error}): start one, or give no address") from error
 
 
 def _window(work: Work, window: Sequence[Batch], actors: int) -> Iterator[bytes]:
@@ -138,13 +143,26 @@ def _window(work: Work, window: Sequence[Batch], actors: int) -> Iterator[bytes]
         num_gpus=1 if gpu else None,
     )
     done, following = dict[int, bytes](), 0
-    for row in results.iter_rows():
+    for row in _rows(results):
         if row["failed"]:
             raise InputError(str(row["failed"]))
         done[int(row["number"])] = bytes(row["sums"])
         while following in done:
             yield done.pop(following)
             following += 1
+
+
+def _rows(results: Any) -> Iterator[Any]:
+    """The rows of a data set, as they are computed."""
+    from ray.exceptions import RayError
+
+    try:
+        yield from results.iter_rows()
+    except RayError as error:
+        said = str(error).strip().splitlines()[-1][:200]
+        raise InputError(
+            f"--ray: an actor failed ({said}): the program has to be installed on every machine, in the same version"
+        ) from error
 
 
 class Actor:
