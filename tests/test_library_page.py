@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tui_transformer
+from tui_transformer import Ablate, Edit, InputError, Metric, Model, Set, effects, sweep
 
 PAGE = Path(tui_transformer.__file__).parent / "LIBRARY.md"
 SECTIONS = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -28,3 +30,61 @@ def test_every_public_name_is_there() -> None:
         assert getattr(tui_transformer, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = tui_transformer.Nothing
+
+
+STORY, CONTEXT = "The fox found a shell", "0.self_attention.context"
+MISTAKES = {
+    "names are a list": lambda trace: trace.to_dict("0.output"),
+    r"names are a list: \['0": lambda trace: tui_transformer.means([trace], "0.output"),
+    "texts are a list": lambda _: tui_transformer.measure_texts(Model.load("story"), "a text"),
+    "measures are a list": lambda _: tui_transformer.measure_texts(Model.load("story"), ["a text"], "first"),
+    "is a range for every axis": lambda trace: trace.edited([Ablate(CONTEXT, 0)]),
+    "has an index for every axis": lambda trace: trace.edited([Edit("0.output", 3, 1.0)]),
+    "are a number or a range": lambda _: Set(CONTEXT, 0.0, heads=(1, 2)),
+    "has no heads 4 to 4: use 0 to 3": lambda trace: trace.edited([Set(CONTEXT, 0.0, heads=4)]),
+    "no kind is called 'rows'": lambda trace: next(sweep(trace, trace, "rows", Metric("logit", (3,)))),
+    "is not a head, layer": lambda trace: next(effects(trace, ["rows:3"])),
+    "by its name, not by int": lambda trace: tui_transformer.figure(trace, 3),
+    "there is no position -50: use 0": lambda trace: Metric("logit", (3,)).measure(trace, positions=-50),
+    "there is no position 79: use 0": lambda trace: Metric("logit", (3,)).measure(trace, positions=range(2, 80)),
+    "is no word of the vocabulary": lambda _: Model.load("story").token_id("zebra"),
+    "there is no layer 9: layers are": lambda trace: next(tui_transformer.logit_lens(trace, layer=9)),
+    "there is no layer 7: layers are": lambda trace: tui_transformer.rollout(trace, 7),
+}
+
+
+@pytest.mark.parametrize("said", MISTAKES)
+def test_mistakes_are_said_in_a_line(said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        MISTAKES[said](Model.load("story").trace(STORY))
+
+
+def test_numbers_stand_for_ranges_kinds_for_tables_and_words_for_targets() -> None:
+    trace, other = (Model.load("copy").trace(ids=ids) for ids in ([5, 6, 7, 8, 5], [5, 10, 7, 8, 5]))
+    metric = Metric("difference", (6, 10))
+    assert metric.measure(trace) == metric.measure(trace, trace, range(4, 5)) == metric.measure(trace, positions=4)
+    table = tui_transformer.table_of(trace.program, "head")
+    assert list(sweep(trace, other, "head", metric)) == list(sweep(trace, other, table, metric, range(4, 5)))
+    heads = list(effects(trace, "head", metric=metric))
+    assert heads == list(effects(trace, [str(target) for target, _ in heads], metric=metric, positions=-1))
+    name = trace.program.named(CONTEXT)
+    zero = trace.edited([Set(CONTEXT, 0.0, heads=2, rows=range(1, 3))])[name]
+    assert not zero[2, 1:3].any()
+    assert np.array_equal(zero[:2], trace[name][:2])
+
+
+def test_lens_and_rollout_are_those_of_the_commands() -> None:
+    trace = Model.load("story").trace(STORY)
+    *_, last = tui_transformer.logit_lens(trace, top=2)
+    word, share = next(tui_transformer.words_at(last, -1))
+    assert word == trace["output.logits"][-1].argmax()
+    assert share == pytest.approx(trace["output.probabilities"][-1].max())
+    mixed = [(trace[f"{i}.self_attention.weights"].mean(axis=0) + np.eye(len(trace["tokens"]))) / 2 for i in range(3)]
+    np.testing.assert_allclose(tui_transformer.rollout(trace), mixed[2] @ mixed[1] @ mixed[0], atol=1e-6)
+    np.testing.assert_allclose(tui_transformer.rollout(trace, 0), mixed[0], atol=1e-6)
+
+
+def test_a_word_is_found_with_and_without_the_space_before_it() -> None:
+    model = Model.load("story")
+    assert model.word(model.token_id(" the")) == "Ġthe"
+    assert model.word(model.token_id("the")) == ("the" if "the" in model.vocabulary.ids else "Ġthe")

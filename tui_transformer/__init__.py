@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tui_transformer.analysis.attentions import attentions
     from tui_transformer.analysis.attribution import Attribution, attribute
-    from tui_transformer.analysis.circuits import Circuit, circuits
+    from tui_transformer.analysis.circuits import Circuit, circuits, words_of
     from tui_transformer.analysis.composition import compositions
     from tui_transformer.analysis.effects import effect, effects
     from tui_transformer.analysis.head_lens import head_lens
@@ -17,15 +17,18 @@ if TYPE_CHECKING:
         gradients_of_cell,
         integrated_gradients,
     )
+    from tui_transformer.analysis.logit_lens import logit_lens, words_at
     from tui_transformer.analysis.means import means
     from tui_transformer.analysis.metrics import Metric
     from tui_transformer.analysis.patching import sweep, table_of
+    from tui_transformer.analysis.rollout import rollout
     from tui_transformer.engine.changes import Add, Apply, Scale, Set
     from tui_transformer.engine.edits import Ablate, Edit, Patch
     from tui_transformer.engine.gradient import gradients
     from tui_transformer.engine.targets import Target, every
     from tui_transformer.engine.trace import Trace
     from tui_transformer.errors import InputError
+    from tui_transformer.generation.text import generate
     from tui_transformer.model import Model
     from tui_transformer.survey.library import measure_texts
 
@@ -57,16 +60,21 @@ __all__ = [
     "effects",
     "every",
     "figure",
+    "generate",
     "gradient_times_input",
     "gradients",
     "gradients_of",
     "gradients_of_cell",
     "head_lens",
     "integrated_gradients",
+    "logit_lens",
     "means",
     "measure_texts",
+    "rollout",
     "sweep",
     "table_of",
+    "words_at",
+    "words_of",
 ]
 
 _HOMES = {
@@ -77,7 +85,7 @@ _HOMES = {
     "engine.trace": ("Trace",),
     "analysis.attentions": ("attentions",),
     "analysis.attribution": ("Attribution", "attribute"),
-    "analysis.circuits": ("Circuit", "circuits"),
+    "analysis.circuits": ("Circuit", "circuits", "words_of"),
     "analysis.composition": ("compositions",),
     "analysis.effects": ("effect", "effects"),
     "analysis.head_lens": ("head_lens",),
@@ -87,10 +95,13 @@ _HOMES = {
         "gradients_of_cell",
         "integrated_gradients",
     ),
+    "analysis.logit_lens": ("logit_lens", "words_at"),
     "analysis.means": ("means",),
     "analysis.metrics": ("Metric",),
     "analysis.patching": ("sweep", "table_of"),
+    "analysis.rollout": ("rollout",),
     "errors": ("InputError",),
+    "generation.text": ("generate",),
     "model": ("Model",),
     "report.figure": ("figure",),
     "survey.library": ("measure_texts",),

@@ -14,7 +14,7 @@ has no such answer. Its effect is ‖x' − x‖ ÷ ‖x‖ (Frobenius) of what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.axis import Axis, Region, cells
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
-from tui_transformer.engine.targets import Target
+from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.engine.trace import Trace
 from tui_transformer.learning.answering import answers_first
 
@@ -60,7 +60,7 @@ class Effect:
 
 def effects(
     trace: Trace,
-    targets: Iterable[Target],
+    targets: Iterable[Target | str] | str,
     *,
     mean: bool = False,
     means: Mapping[str, Host] | None = None,
@@ -73,7 +73,8 @@ def effects(
 
     Args:
         trace: The model on a sentence.
-        targets: What is ablated, each alone.
+        targets: What is ablated, each alone: targets, as `head:decoder.0.self_attention:1`, or all of a kind: "head",
+            "layer", "position", "neuron:decoder.0.feed_forward".
         mean: Set to the mean over the positions instead of 0.
         means: Set to the mean over a data set instead (`analysis/means.py`), by step.
         positions: Where the answer is read; see `answer_positions`.
@@ -84,21 +85,28 @@ def effects(
     Raises:
         InputError: There is no such target or position.
     """
+    wanted = _targets(trace, targets)
     trace.compute(before=before)
     positions = answer_positions(trace, positions, item)
     if metric is not None:
         own = metric.measure(trace, trace, positions, item, before)
-        for target in targets:
+        for target in wanted:
             edited = trace.edited(target.edits(trace.program, mean=mean, means=means), budget=0)
             yield target, _of_metric(metric.measure(edited, trace, positions, item, before), own)
         return
     name = answer_step(trace)
     region = _region(trace, name, positions)
     old = list(trace.blocks(name, region, item)) if cells(region) <= trace.block else None
-    for target in targets:
+    for target in wanted:
         edited = trace.edited(target.edits(trace.program, mean=mean, means=means), budget=0)
         new = edited.blocks(name, region, item, before)
         yield target, _effect(trace, name, trace.blocks(name, region, item) if old is None else old, new)
+
+
+def _targets(trace: Trace, targets: Iterable[Target | str] | str) -> Sequence[Target]:
+    if isinstance(targets, str):
+        return list(every(trace.program, targets))
+    return [parse(target) if isinstance(target, str) else target for target in targets]
 
 
 def effect(

@@ -138,9 +138,30 @@ def lens_of(program: Program) -> Lens:
     return Lens(depths, _last_steps(program, state), state)
 
 
+def logit_lens(trace: Trace, top: int = 1, *, layer: int | None = None, item: int = 0) -> Iterator[Spelled]:
+    """The words that the stream spells at every token, what enters the first layer first, then behind each layer.
+
+    Args:
+        trace: The sentence.
+        top: How many words of each token.
+        layer: Only behind this one; −1 for what enters the first.
+        item: Which sentence of a batch.
+
+    Raises:
+        InputError: The model has no head that gives words, or no such layer.
+    """
+    lens = lens_of(trace.program)
+    depths = [depth for depth in lens.depths if layer in (None, depth.layer)]
+    if not depths:
+        raise InputError(
+            f"there is no layer {layer}: layers are 0 to {lens.depths[-1].layer}, and −1 for the embedding"
+        )
+    return (lens.spell(trace, depth, range(lens.tokens), top, item=item) for depth in depths)
+
+
 def words_at(spelled: Spelled, row: int) -> Iterator[tuple[int, float]]:
-    """The words of one token: ID and probability, the most probable first."""
-    at = row - spelled.rows.start
+    """The words of one token, counted from 0 or from the end: ID and probability, the most probable first."""
+    at = row % spelled.rows.stop - spelled.rows.start
     return zip(spelled.words[at].tolist(), spelled.probabilities[at].tolist(), strict=True)
 
 

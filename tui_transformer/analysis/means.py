@@ -16,7 +16,7 @@ from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.edits import array_of_numbers
 from tui_transformer.engine.trace import Trace
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 
 
 def means(traces: Iterable[Trace], names: Sequence[str]) -> dict[str, Host]:
@@ -29,6 +29,8 @@ def means(traces: Iterable[Trace], names: Sequence[str]) -> dict[str, Host]:
     Raises:
         InputError: There is no trace or no such step, or a step has no row for each token or differs in its columns.
     """
+    if isinstance(names, str):
+        raise UsageError(f"names are a list: [{names!r}]")
     sums: dict[str, Host] = {}
     counts: dict[str, int] = {}
     for trace in traces:

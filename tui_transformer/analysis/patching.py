@@ -116,14 +116,19 @@ def table_of(program: Program, kind: str) -> Table:
 
 
 def sweep(
-    trace: Trace, other: Trace, table: Table, metric: Metric, positions: Positions = -1, before: Watch | None = None
+    trace: Trace,
+    other: Trace,
+    table: Table | str,
+    metric: Metric,
+    positions: Positions = -1,
+    before: Watch | None = None,
 ) -> Iterator[Measured]:
     """The metric with every place patched alone, one at a time as it is found.
 
     Args:
         trace: The sentence.
         other: The one that values come from, with as many tokens.
-        table: The places.
+        table: The places, or their kind: "position", "head" or "layer".
         metric: What is measured.
         positions: Where the answer is read; by default at the last token.
         before: As in `Trace.compute`.
@@ -131,6 +136,7 @@ def sweep(
     Raises:
         InputError: The sentences have different lengths.
     """
+    table = table_of(trace.program, table) if isinstance(table, str) else table
     for each in (trace, other):
         each.compute(before=before)
     for place in table.places:

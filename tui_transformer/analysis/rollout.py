@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import Attention
+from tui_transformer.analysis.attentions import Attention, attentions, chosen_group, in_layer
 from tui_transformer.analysis.progress import Report, prepared, silent
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
@@ -63,6 +63,24 @@ class Rollout:
         mixed = mixing(self.trace, step, self.reader, report)
         report(f"rollout of layer {step.layer}")
         return mixed if rolled is None else np.matmul(mixed, rolled)
+
+
+def rollout(trace: Trace, layer: int | None = None, *, of: str | None = None, item: int = 0) -> Host:
+    """R after a layer, by default the last: tokens × input tokens; every row sums to 1.
+
+    Args:
+        trace: The sentence.
+        layer: From 0.
+        of: "encoder" or "decoder", where a model has both; by default the first.
+        item: Which sentence of a batch.
+
+    Raises:
+        InputError: There is no such layer, or no self-attention.
+    """
+    program = trace.program
+    steps = attentions(program, chosen_group(program, f"{of or ''} self-attention"))
+    step = in_layer(steps, steps[-1].layer if layer is None else layer)[0]
+    return Rollout(trace, steps, Reader(item=item)).after(step.layer)
 
 
 def mixing(trace: Trace, step: Attention, reader: Reader, report: Report = silent) -> Host:

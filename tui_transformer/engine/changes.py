@@ -17,10 +17,12 @@ from tui_transformer.engine.axis import Region, Shape, overlap, shape_text
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Patch, array_of_numbers, inside
 from tui_transformer.engine.program import Program
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 
 OPEN = 1 << 30
 """As the stop of rows: to the end, however long the text is."""
+
+PARTS = ("heads", "rows", "columns")
 
 NO_GRADIENT = "is changed by a function of yours: nothing says how a gradient passes through it"
 
@@ -32,7 +34,7 @@ class _Part:
     Attributes:
         name: The step or weight; the end of a name is enough.
         values: A number, or an array that fits the region as NumPy broadcasts it: a vector for every row.
-        heads: Of a step with heads.
+        heads: Of a step with heads: a number or a range, as are rows and columns.
         rows: Positions, from 0; of a weight, its rows. `range(5, OPEN)` is all from 5 on.
         columns: The last axis.
         region: The cells, filled in by `placed`.
@@ -44,6 +46,10 @@ class _Part:
     rows: range | None = None
     columns: range | None = None
     region: Region = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        for kind in PARTS:
+            object.__setattr__(self, kind, _range(kind, getattr(self, kind)))
 
     @property
     def how(self) -> str:
@@ -128,6 +134,15 @@ class _Part:
         start = self.rows.start
         values = np.asarray(self.values)[..., part.start - start : part.stop - start, :]
         return replace(self, rows=shifted, values=values)
+
+
+def _range(kind: str, part: object) -> range | None:
+    """A range, or the one of a number."""
+    if isinstance(part, int | np.integer) and not isinstance(part, bool):
+        return range(int(part), int(part) + 1)
+    if part is not None and not isinstance(part, range):
+        raise UsageError(f"{kind} are a number or a range, as {kind}=2 or {kind}=range(2, 4)")
+    return part
 
 
 def _closed(part: range | None, size: int) -> range | None:

@@ -13,7 +13,7 @@ from tui_transformer.engine.axis import Region, Shape, cells, overlap, shape_tex
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.program import Program, Step
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 
 VISIBLE = "input.visible"
 KINDS = ("head", "row", "column")
@@ -304,6 +304,8 @@ def how_set(changes: Sequence[Change], name: str, index: Index) -> str:
 def check_index(program: Program, name: str, index: Index) -> None:
     """Refuse a cell that a step, weight or input does not have."""
     shape = program.shape(name)
+    if not isinstance(index, Sequence):
+        raise UsageError(f"a cell of {name} has an index for every axis, as {tuple(0 for _ in shape)}")
     if len(index) != len(shape) or not all(0 <= i < size for i, size in zip(index, shape, strict=True)):
         raise InputError(f"{name} has no cell [{', '.join(map(str, index))}]: it is {shape_text(shape)}")
 
@@ -311,6 +313,8 @@ def check_index(program: Program, name: str, index: Index) -> None:
 def _checked_region(program: Program, name: str, region: Region) -> str:
     """The own name of a step of numbers, or of a weight, that has this region."""
     own, shape = array_of_numbers(program, name)
+    if not isinstance(region, Sequence) or not all(isinstance(part, range) for part in region):
+        raise UsageError(f"a region of {own} is a range for every axis; Set({name!r}, 0.0, rows=3) names one alone")
     if not _fits(region, shape):
         parts = ", ".join(f"{part.start}–{part.stop - 1}" for part in region)
         raise InputError(f"{own} has no region [{parts}]: it is {shape_text(shape)}")

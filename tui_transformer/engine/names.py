@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 
 SHOWN = 8
 
@@ -26,6 +26,8 @@ def one(names: Sequence[str], wanted: str) -> str:
     Raises:
         InputError: Nothing is meant, or the end of several names; the message lists candidates.
     """
+    if not isinstance(wanted, str):
+        raise UsageError(f"a step is meant by its name, not by {type(wanted).__name__}")
     if wanted in names:
         return wanted
     ends = [name for name in names if name.endswith(f".{wanted}")]

@@ -128,7 +128,7 @@ class Trace(Mapping[str, Host]):
 
     def to_dict(self, names: Iterable[str] | None = None) -> dict[str, Host]:
         """Steps, by default all, computed and on the host."""
-        wanted = list(self.names if names is None else names)
+        wanted = list(self.names if names is None else _listed(names))
         return {name: self.hand_out(name, array) for name, array in zip(wanted, self.arrays(wanted), strict=True)}
 
     def save(self, path: str | Path, names: Iterable[str] | None = None) -> None:
@@ -139,7 +139,7 @@ class Trace(Mapping[str, Host]):
         Raises:
             InputError: There is no such step, or the file cannot be written; then there is none.
         """
-        wanted = [self.program.step(name).name for name in (self.program.by_name if names is None else names)]
+        wanted = [self.program.step(name).name for name in (self.program.by_name if names is None else _listed(names))]
         write_arrays(Path(path), self.to_dict(wanted))
 
     def _repr_html_(self) -> str:
@@ -303,3 +303,10 @@ class Trace(Mapping[str, Host]):
         view = self.backend.to_host(array).view()
         view.flags.writeable = False
         return view
+
+
+def _listed(names: Iterable[str]) -> Iterable[str]:
+    """The names, unless they are one text."""
+    if isinstance(names, str):
+        raise UsageError(f"names are a list: [{names!r}]")
+    return names

@@ -8,9 +8,11 @@ from tui_transformer.analysis.survey.batch import LENGTH, TOP, Asked, Item, chec
 from tui_transformer.analysis.survey.measures import USUAL, chosen
 from tui_transformer.analysis.survey.sums import Source, Sums
 from tui_transformer.analysis.survey.table import Origin, examples, rows
+from tui_transformer.errors import UsageError
 from tui_transformer.model import Model
 from tui_transformer.survey.results import Results
 from tui_transformer.survey.texts import batches
+from tui_transformer.text.display import visible
 
 
 def measure_texts(
@@ -35,6 +37,9 @@ def measure_texts(
     Raises:
         InputError: There is no such measure or layer, or the model lacks what is measured.
     """
+    for listed, what in ((texts, "texts"), (measures, "measures")):
+        if isinstance(listed, str):
+            raise UsageError(f"{what} are a list: [{visible(listed[:40])!r}]")
     asked = Asked(chosen(measures), None if layers is None else frozenset(layers), top, length)
     check_asked(model, asked)
     sums = Sums.nothing(top)
