@@ -1,20 +1,11 @@
-"""The matrix products of an encoder and nothing else: `products.py D HEADS D_FF LAYERS N`.
-
-Prints the median seconds that NumPy takes for them.
-"""
+"""The matrix products of an encoder and nothing else."""
 
 from __future__ import annotations
 
-import statistics
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-from benchmarks.measure import timed
-
-PASSES = 15
 
 
 def products(width: int, heads: int, inner: int, tokens: int, layers: int = 1) -> Callable[[], object]:
@@ -32,12 +23,3 @@ def products(width: int, heads: int, inner: int, tokens: int, layers: int = 1) -
         pairs += [(matrix(heads, n, n), matrix(heads, n, each))]
         pairs += [(matrix(n, width), matrix(width, inner)), (matrix(n, inner), matrix(inner, width))]
     return lambda: [left @ right for left, right in pairs]
-
-
-def main(width: int, heads: int, inner: int, layers: int, tokens: int) -> None:
-    run = products(width, heads, inner, tokens, layers)
-    print(statistics.median([timed(run) for _ in range(PASSES)][3:]))
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))

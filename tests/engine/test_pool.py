@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from tui_transformer.engine.pool import SMALLEST, UNASKED, Pool
+from tui_transformer.model import Model
 
 SHAPE, DTYPE = (SMALLEST // 4, 2), np.dtype(np.float32)
 
@@ -91,3 +94,35 @@ def test_of_many_idle_blocks_of_a_size_only_those_are_kept_that_were_used_lately
             pool.empty((1,), DTYPE)
     assert pool.idle == {math.prod(SHAPE) * DTYPE.itemsize: 2}
     assert pool.idle_bytes == 2 * math.prod(SHAPE) * DTYPE.itemsize
+
+
+def test_as_much_may_lie_idle_as_a_trace_keeps():
+    size = math.prod(SHAPE) * DTYPE.itemsize
+    pool = Pool(limit=size)
+    pool.expect(3 * size)
+    arrays = [pool.empty(SHAPE, DTYPE) for _ in range(3)]
+    arrays.clear()
+    assert pool.idle_bytes == 3 * size
+    pool.clear()
+    assert pool.idle_bytes == 0
+
+
+def test_the_memory_of_a_trace_serves_the_next_at_once(monkeypatch):
+    pool = Pool()
+    model = Model.load("encoder", device="cpu", d_model=64, d_ff=256)
+    backend = replace(model.backend, pool=pool)
+    model = replace(model, weights=replace(model.weights, backend=backend))
+    ids = [1 + i % 7 for i in range(64)]
+    gc.disable()  # nothing waits for a collection of garbage
+    try:
+        trace = model.trace(ids=ids)
+        trace.compute()
+        del trace
+        idle = pool.idle_bytes
+        fresh = []
+        monkeypatch.setattr(pool, "_fresh", fresh.append)
+        model.trace(ids=ids).compute()
+    finally:
+        gc.enable()
+    assert idle > 0
+    assert fresh == []

@@ -14,14 +14,16 @@ has no such answer. Its effect is ‖x' − x‖ ÷ ‖x‖ (Frobenius) of what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from tui_transformer.analysis.log_shares import log_shares
 from tui_transformer.analysis.metrics import Metric, Positions, positions_in
+from tui_transformer.analysis.passes import in_passes
 from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.axis import Axis, Region, cells
 from tui_transformer.engine.backend import Host
@@ -31,7 +33,6 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.learning.answering import answers_first
 
 LOGITS = "output.logits"
-Block = tuple[Region, Host]
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def effects(
     metric: Metric | None = None,
     before: Watch | None = None,
 ) -> Iterator[tuple[Target, Effect]]:
-    """The effect of each target, one at a time as it is found; only what lies downstream is computed again.
+    """The effect of each target as it is found; only what lies downstream is computed again, for several at once.
 
     Args:
         trace: The model on a sentence.
@@ -88,19 +89,16 @@ def effects(
     wanted = _targets(trace, targets)
     trace.compute(before=before)
     positions = answer_positions(trace, positions, item)
+    experiments = ((target, target.edits(trace.program, mean=mean, means=means)) for target in wanted)
     if metric is not None:
         own = metric.measure(trace, trace, positions, item, before)
-        for target in wanted:
-            edited = trace.edited(target.edits(trace.program, mean=mean, means=means), budget=0)
-            yield target, _of_metric(metric.measure(edited, trace, positions, item, before), own)
+        for group, edited, items in in_passes(trace, experiments, item):
+            values = metric.measure_each(edited, trace, positions, items, item, before)
+            yield from zip(group, (_of_metric(value, own) for value in values), strict=True)
         return
-    name = answer_step(trace)
-    region = _region(trace, name, positions)
-    old = list(trace.blocks(name, region, item)) if cells(region) <= trace.block else None
-    for target in wanted:
-        edited = trace.edited(target.edits(trace.program, mean=mean, means=means), budget=0)
-        new = edited.blocks(name, region, item, before)
-        yield target, _effect(trace, name, trace.blocks(name, region, item) if old is None else old, new)
+    answer = _Answer.of(trace, positions, item)
+    for group, edited, items in in_passes(trace, experiments, item):
+        yield from zip(group, answer.effects(edited, items, before), strict=True)
 
 
 def _targets(trace: Trace, targets: Iterable[Target | str] | str) -> Sequence[Target]:
@@ -120,9 +118,7 @@ def effect(
     positions = answer_positions(trace, positions, item)
     if metric is not None:
         return _of_metric(*(metric.measure(each, trace, positions, item) for each in (edited, trace)))
-    name = answer_step(trace)
-    region = _region(trace, name, positions)
-    return _effect(trace, name, trace.blocks(name, region, item), edited.blocks(name, region, item))
+    return _Answer.of(trace, positions, item).effects(edited, range(item, item + 1))[0]
 
 
 def answer_step(trace: Trace) -> str:
@@ -158,36 +154,63 @@ def counted_positions(trace: Trace, item: int = 0) -> range:
     return range(int(real[0]), int(real[-1]) + 1)
 
 
-def _region(trace: Trace, name: str, positions: range) -> Region:
-    *heads, _, columns = trace.program.shape(name)
-    return *map(range, heads), positions, range(columns)
+@dataclass(frozen=True)
+class _Answer:
+    """The answer before edits.
 
+    Attributes:
+        name: The step.
+        region: The rows of it that are asked for.
+        old: Some of them, in float64.
+        words: Whether they are logits of words.
+    """
 
-def _effect(trace: Trace, name: str, old: Iterable[Block], new: Iterable[Block]) -> Effect:
-    """From the answer before and after, a block at a time."""
-    rows = ((a.astype(np.float64), b.astype(np.float64)) for (_, a), (_, b) in zip(old, new, strict=True))
-    return _of_shares(rows) if name == trace.program.logits else _of_states(rows)
+    name: str
+    region: Region
+    old: Callable[[Region], Host]
+    words: bool
+
+    @classmethod
+    def of(cls, trace: Trace, positions: range, item: int) -> _Answer:
+        """That of a sentence; read once where it is small."""
+        name = answer_step(trace)
+        *heads, _, columns = trace.program.shape(name)
+        region = *map(range, heads), positions, range(columns)
+
+        def old(part: Region) -> Host:
+            return trace.window(name, part, item).astype(np.float64)
+
+        small = cells(region) <= trace.block
+        return cls(name, region, cache(old) if small else old, name == trace.program.logits)
+
+    def effects(self, edited: Trace, items: range, before: Watch | None = None) -> list[Effect]:
+        """Effect of the edits on some sentences of a batch, a block of rows at a time."""
+        sums, of_rows = np.zeros((len(items), 2)), _of_shares if self.words else _of_states
+        for part, rows in edited.blocks(self.name, self.region, None, before):
+            old = self.old(part)
+            sums += [of_rows(old, rows[item].astype(np.float64)) for item in items]
+        return [_of_sums(*map(float, each), words=self.words) for each in sums]
 
 
 def _of_metric(value: float, own: float) -> Effect:
     return Effect(change=value - own, value=value)
 
 
-def _of_shares(rows: Iterable[tuple[Host, Host]]) -> Effect:
-    change = divergence = 0.0
-    for old, new in rows:
-        before, after = log_shares(old), log_shares(new)
-        likely = before.argmax(axis=-1, keepdims=True)
-        change += float((np.take_along_axis(after, likely, -1) - np.take_along_axis(before, likely, -1)).sum())
-        divergence += float(
-            np.multiply(np.exp(before), before - after, where=before > -np.inf, out=np.zeros_like(old)).sum()
-        )
-    return Effect(change, max(divergence, 0.0))
+def _of_shares(old: Host, new: Host) -> tuple[float, float]:
+    """Change of the most likely token's ln p, and divergence, of some rows."""
+    before, after = log_shares(old), log_shares(new)
+    likely = before.argmax(axis=-1, keepdims=True)
+    change = np.take_along_axis(after, likely, -1) - np.take_along_axis(before, likely, -1)
+    terms = np.multiply(np.exp(before), before - after, where=before > -np.inf, out=np.zeros_like(old))
+    return float(change.sum()), float(terms.sum())
 
 
-def _of_states(rows: Iterable[tuple[Host, Host]]) -> Effect:
-    moved = size = 0.0
-    for old, new in rows:
-        moved += float(np.square(new - old).sum())
-        size += float(np.square(old).sum())
-    return Effect(relative=float(np.sqrt(moved / size)) if size else float(moved > 0))
+def _of_states(old: Host, new: Host) -> tuple[float, float]:
+    """Squares of what has moved, and of what was there, of some rows."""
+    return float(np.square(new - old).sum()), float(np.square(old).sum())
+
+
+def _of_sums(first: float, second: float, *, words: bool) -> Effect:
+    if words:
+        return Effect(first, max(second, 0.0))
+    return Effect(relative=float(np.sqrt(first / second)) if second else float(first > 0))

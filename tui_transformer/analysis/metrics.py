@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 import numpy as np
 
@@ -190,10 +189,33 @@ class Metric:
             InputError: The model has no logits, or no such token or position, or not as many positions as there are
                 targets.
         """
-        kind = METRICS[self.name]
-        rows = self._rows(trace, before or trace, positions, item, watch)
-        values = ((kind.value(now, old, tokens), share) for _, now, old, tokens, share in rows)
-        return float(sum((value[share > 0] * share[share > 0]).sum() for value, share in values))
+        return self.measure_each(trace, before or trace, positions, range(item, item + 1), item, watch)[0]
+
+    def measure_each(
+        self,
+        trace: Trace,
+        before: Trace,
+        positions: Positions,
+        items: range,
+        item: int = 0,
+        watch: Watch | None = None,
+    ) -> list[float]:
+        """The numbers of some sentences of a batch, each beside one sentence (`item`) without edits; else as `measure`.
+
+        Raises:
+            InputError: As `measure`.
+        """
+        totals = [0.0] * len(items)
+        for _, now, old, tokens, share in self._rows(trace, before, positions, item, watch):
+            values = (self._value(now[each], old, tokens, share) for each in items)
+            totals = [total + value for total, value in zip(totals, values, strict=True)]
+        return totals
+
+    def _value(self, now: Host, old: Host | None, tokens: Host, share: Host) -> float:
+        """The part of some rows of one sentence."""
+        new = now.astype(np.float64)
+        value = METRICS[self.name].value(new, _float64(old, new), tokens)
+        return float((value[share > 0] * share[share > 0]).sum())
 
     def slope(self, trace: Trace, before: Trace | None = None, positions: Positions = -1, item: int = 0) -> Host:
         """Its gradient by the logits of one sentence: rows × words, float64.
@@ -205,25 +227,25 @@ class Metric:
         slopes: Host | None = None
         for rows, now, old, tokens, share in self._rows(trace, before or trace, positions, item, None):
             slopes = np.zeros(trace.program.shape(name)) if slopes is None else slopes
-            slopes[rows.start : rows.stop] = kind.slope(now, old, tokens) * share[:, None]
+            new = now[item].astype(np.float64)
+            slopes[rows.start : rows.stop] = kind.slope(new, _float64(old, new), tokens) * share[:, None]
         return np.zeros(0) if slopes is None else slopes
 
     def _rows(
         self, trace: Trace, before: Trace, positions: Positions, item: int, watch: Watch | None
-    ) -> Iterator[tuple[range, Host, Host, Host, Host]]:
-        """Rows a block at a time: which, their logits and those before, their tokens, and what each counts."""
+    ) -> Iterator[tuple[range, Host, Host | None, Host, Host]]:
+        """Rows a block at a time: which, their logits in all sentences, those before, their tokens, what each counts.
+
+        The logits before are those of one sentence, and None where they have no part.
+        """
         name = trace.program.logits
         self._check(trace, name)
         length, words = trace.program.shape(name)
         positions = range(len(self.targets)) if self.targets else positions_in(length, positions)
         region = positions, range(words)
         distance = METRICS[self.name].distance and before is not trace
-        now = trace.blocks(name, region, item, watch)
-        old = before.blocks(name, region, item, watch) if distance else repeat(None)
-        for ((part, *_), logits), earlier in zip(now, old, strict=False):
-            new = np.asarray(logits, np.float64)
-            tokens, share = self._tokens(part)
-            yield part, new, new if earlier is None else np.asarray(earlier[1], np.float64), tokens, share
+        for part, now in trace.blocks(name, region, None, watch):
+            yield part[0], now, before.window(name, part, item) if distance else None, *self._tokens(part[0])
 
     def _tokens(self, rows: range) -> tuple[Host, Host]:
         """The tokens of rows, and what each row counts."""
@@ -243,6 +265,11 @@ class Metric:
             raise InputError(f"there is no token {outside[0]}: IDs go from 0 to {words - 1}")
         if self.targets and len(self.targets) != length:
             raise InputError(f"{len(self.targets)} targets for {length} positions: write one for each, -1 for none")
+
+
+def _float64(before: Host | None, now: Host) -> Host:
+    """The logits before in float64; those of now where they have no part."""
+    return now if before is None else before.astype(np.float64)
 
 
 def positions_in(length: int, positions: Positions) -> range:

@@ -9,11 +9,12 @@ A cell is the metric after the patch. Beside it stand the metric of the sentence
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tui_transformer.analysis.attentions import attentions
 from tui_transformer.analysis.metrics import Metric, Positions
+from tui_transformer.analysis.passes import in_passes
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.keep import layer_outputs
@@ -139,17 +140,24 @@ def sweep(
     table = table_of(trace.program, table) if isinstance(table, str) else table
     for each in (trace, other):
         each.compute(before=before)
-    for place in table.places:
-        yield patched(trace, other, place, metric, positions, before)
+    for some in measured(trace, other, table.places, metric, positions, before):
+        yield from some
 
 
-def patched(
-    trace: Trace, other: Trace, place: Place, metric: Metric, positions: Positions = -1, before: Watch | None = None
-) -> Measured:
-    """The metric with one place patched; arguments as of `sweep`.
+def measured(
+    trace: Trace,
+    other: Trace,
+    places: Iterable[Place],
+    metric: Metric,
+    positions: Positions = -1,
+    before: Watch | None = None,
+) -> Iterator[list[Measured]]:
+    """The metric with each of some places patched alone, as many at a time as share a pass; arguments as of `sweep`.
 
     Raises:
         InputError: The sentences have different lengths.
     """
-    patch = Patch.between(trace, other, place.step, place.rows, place.heads)
-    return Measured(place, metric.measure(trace.edited((patch,), budget=0), trace, positions, watch=before))
+    patches = ((place, [Patch.between(trace, other, place.step, place.rows, place.heads)]) for place in places)
+    for group, edited, items in in_passes(trace, patches):
+        values = metric.measure_each(edited, trace, positions, items, watch=before)
+        yield list(map(Measured, group, values))

@@ -66,6 +66,11 @@ class Backend:
         dtype = self.dtype if dtype is None else dtype
         return self.pool.empty(shape, dtype) if self.xp is np else self.xp.empty(shape, dtype=dtype)
 
+    def expect(self, size: int) -> None:
+        """Keep so many bytes ready once they were used."""
+        if self.xp is np:
+            self.pool.expect(size)
+
     def like(self, x: Array) -> Array:
         """An array with undefined contents, as large and as precise as x, contiguous."""
         return self.empty(x.shape, x.dtype)

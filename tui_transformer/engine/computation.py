@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ class Computation:
         block: Cells of an array that is not kept that are computed at a time.
         held: Values that are kept, by name.
         recent: What the last window was made from.
+        shared: Where the base is of one sentence and this is a batch of it: what lies before the edits, once.
     """
 
     program: Program
@@ -46,6 +48,7 @@ class Computation:
     block: int
     held: dict[str, Array]
     recent: dict[str, Array] = field(default_factory=dict)
+    shared: dict[str, Array] = field(default_factory=dict)
 
     @property
     def backend(self) -> Backend:
@@ -65,7 +68,8 @@ class Computation:
     @cached_property
     def parts(self) -> Parts:
         """How large steps are made in parts."""
-        return Parts(self.program, self.backend, self.batch, self.edits, self._holds, self.block)
+        here = weakref.proxy(self)  # no circle: memory is there again as soon as nobody holds the trace
+        return Parts(self.program, self.backend, self.batch, self.edits, lambda name: here._holds(name), self.block)
 
     # What is there
 
@@ -79,9 +83,14 @@ class Computation:
 
     def _unedited(self, step: Step) -> Array | None:
         """Values of an edited step before the edit, where the base holds them and no other edit reaches it."""
-        if self.base is None or not any(edit.name == step.name for edit in self.edits):
+        if self.base is None or not self._begins(step):
             return None
-        return None if not self._changed.isdisjoint(step.inputs) else self.base.held.get(step.name)
+        held = self.base.held.get(step.name, self.shared.get(step.name))
+        return None if held is None else self._repeated(held)
+
+    def _begins(self, step: Step) -> bool:
+        """Whether a step is edited, and no other edit reaches it."""
+        return any(edit.name == step.name for edit in self.edits) and self._changed.isdisjoint(step.inputs)
 
     def store(self, name: str) -> dict[str, Array]:
         """Where the value of a name is kept."""
@@ -93,6 +102,8 @@ class Computation:
 
     def _there(self, name: str) -> bool:
         """Whether no step has to run for a value."""
+        if name not in self._changed and name in self.shared:
+            return True
         return name in self.store(name) or name in self.program.weights or name in self.program.givens
 
     def _holds(self, name: str) -> bool:
@@ -109,9 +120,38 @@ class Computation:
         if name in values:
             return values[name]
         store = self.store(name)
+        if name in self.program.weights:
+            return store[name] if name in store else self._weight(name)
         if name in store:
-            return store[name]
-        return self._weight(name) if name in self.program.weights else self._given(name)
+            return self._repeated(store[name])
+        return self._repeated(self._given(name) if name in self.givens else self.shared[name])
+
+    @cached_property
+    def _repeats(self) -> bool:
+        """Whether the base is of one sentence, and this of several that are the same before their edits."""
+        return self.base is not None and self.base.batch != self.batch
+
+    def _repeated(self, array: Array) -> Array:
+        """A value of the base for every sentence; nothing is copied."""
+        return self.backend.xp.broadcast_to(array, (self.batch, *array.shape[1:])) if self._repeats else array
+
+    def _share(self, names: Sequence[str], before: Watch | None) -> None:
+        """Have the base compute what the steps that edits reach are made from, so that it is done for one sentence."""
+        wanted: set[str] = set()
+        waiting, seen = list(names), set(self.recent)
+        while waiting:
+            name = waiting.pop()
+            if name in seen or name in self.program.weights or name in self.program.givens:
+                continue
+            seen.add(name)
+            step = self.program.step(name)
+            if name not in self._changed or self._begins(step):
+                wanted.add(name)
+            else:
+                waiting += self._reads(step)
+        assert self.base is not None  # noqa: S101
+        missing = sorted(wanted - self.base.held.keys() - self.shared.keys(), key=self.program.places.__getitem__)
+        self.shared |= self.base.compute(missing, before=before)
 
     def _weight(self, name: str) -> Array:
         shape = self.program.shape(name)
@@ -122,7 +162,8 @@ class Computation:
         return self.held[name]
 
     def _given(self, name: str) -> Array:
-        given, store = self.givens[name], self.store(name)
+        owner = self._owner(name)
+        given, store = owner.givens[name], owner.held
         convert = {"b": self.backend.booleans, "f": self.backend.floats}.get(given.dtype.kind, self.backend.integers)
         store[name] = convert(given)
         return store[name]
@@ -132,6 +173,9 @@ class Computation:
     @np.errstate(all="ignore")
     def compute(self, names: Sequence[str], *, discard: bool = False, before: Watch | None = None) -> dict[str, Array]:
         """Compute steps in order, keep those of the plan, and drop every other value after its last reader."""
+        self.backend.expect(self.plan.bytes)
+        if self._repeats:
+            self._share(names, before)
         values = dict(self.recent)
         order = self._order(names, values)
         readers = Counter(source for step in order for source in self._reads(step))

@@ -227,6 +227,48 @@ class Patch:
         gradient[inside(self.region, region)] = 0.0
 
 
+@dataclass(frozen=True)
+class OfSentence:
+    """A change of one sentence of a batch, and of no other."""
+
+    change: Change
+    item: int
+
+    @property
+    def name(self) -> str:
+        """The step."""
+        return self.change.name
+
+    @property
+    def region(self) -> Region:
+        """The cells that are set."""
+        return self.change.region
+
+    @property
+    def how(self) -> str:
+        """As of the change."""
+        return self.change.how
+
+    def placed(self, program: Program, givens: Givens) -> Self:
+        """Checked as the change; a weight is the same for all sentences."""
+        change = self.change.placed(program, givens)
+        if change.name in program.weights:
+            raise InputError(f"{change.name} is a weight: it is the same for all sentences")
+        return replace(self, change=change)
+
+    def widen(self, region: Region) -> Region:
+        """As the change."""
+        return self.change.widen(region)
+
+    def apply(self, backend: Backend, array: Array, region: Region) -> None:
+        """Set the cells of the sentence."""
+        self.change.apply(backend, array[self.item : self.item + 1], region)
+
+    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
+        """As the change, in the sentence."""
+        self.change.pass_back(backend, gradient[self.item : self.item + 1], region)
+
+
 def _moved(part: Region, region: Region) -> Iterator[range]:
     """A part of a region, counted from the region's first cell."""
     return (range(a.start - b.start, a.stop - b.start) for a, b in zip(part, region, strict=True))

@@ -1,7 +1,12 @@
-"""Reuse of host memory: fresh memory from the system costs more than many of the operations that fill it."""
+"""Reuse of host memory: fresh memory from the system costs more than many of the operations that fill it.
+
+What is fresh is taken as the system gives it. For large arrays NumPy asks for huge pages, whose first use was measured
+to take up to six times as long where memory is virtual: longer than the forward pass that fills them.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -44,6 +49,10 @@ class Pool:
         self._idle = self._made = 0
         self._least: dict[int, int] = {}
 
+    def expect(self, size: int) -> None:
+        """Let as much lie idle as a trace keeps: the next one will ask for it."""
+        self._limit = max(self._limit, size)
+
     def empty(self, shape: Shape, dtype: np.dtype[Any]) -> Any:
         """An array with undefined contents, on memory that was used before where there is some of that size."""
         self._made += 1
@@ -73,19 +82,21 @@ class Pool:
             memory = self._free[size].pop()
         except (KeyError, IndexError):
             self._least.pop(size, None)
-            return np.empty(size, np.uint8)
+            return self._fresh(size)
         self._idle -= size
         if len(self._free[size]) < self._least.get(size, 0):
             self._least[size] = len(self._free[size])
         return memory
+
+    def _fresh(self, size: int) -> Any:
+        return np.frombuffer(memoryview((ctypes.c_char * size)()), np.uint8)
 
     def give_back(self, memory: Any) -> None:
         """Take a block that nobody uses any more; past the limit all idle blocks are let go."""
         if memory.nbytes > self._limit:
             return
         if self._idle + memory.nbytes > self._limit:
-            self._free.clear()
-            self._idle = 0
+            self.clear()
         self._free.setdefault(memory.nbytes, []).append(memory)
         self._idle += memory.nbytes
 

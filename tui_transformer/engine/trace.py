@@ -13,7 +13,7 @@ import numpy as np
 from tui_transformer.engine.axis import Region, cells, whole
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.computation import Computation, Watch
-from tui_transformer.engine.edits import Change, check_index, covers
+from tui_transformer.engine.edits import Change, OfSentence, check_index, covers
 from tui_transformer.engine.equation import equation_of
 from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working
 from tui_transformer.engine.keep import DEFAULT_BUDGET, Plan
@@ -214,16 +214,18 @@ class Trace(Mapping[str, Host]):
         return self._read_only(part if name in self.program.weights else part[item])
 
     def blocks(
-        self, name: str, region: Region | None = None, item: int = 0, before: Watch | None = None
+        self, name: str, region: Region | None = None, item: int | None = 0, before: Watch | None = None
     ) -> Iterator[tuple[Region, Host]]:
         """As `window`, a part at a time, each with its region; by default of the whole step.
 
-        What the parts are made from is computed once. `before` as in `compute`.
+        What the parts are made from is computed once. `before` as in `compute`. An item of None stands for all of the
+        batch, whose axis is then in front.
         """
         step = self.program.step(name)
         values = self._values.ready(self._values.needed(step.name), before)
         for piece in self._values.parts.pieces(step, whole(step.shape) if region is None else region):
-            yield piece, self._read_only(self._values.read(step.name, piece, values)[item])
+            found = self._values.read(step.name, piece, values)
+            yield piece, self._read_only(found if item is None else found[item])
 
     def explain(
         self, name: str, *, head: int | None = None, row: int = 0, column: int = 0, item: int = 0
@@ -269,15 +271,31 @@ class Trace(Mapping[str, Host]):
         Raises:
             InputError: An edit names no step or weight, or a cell outside it, or a value that cannot be there.
         """
-        origin = self.base or self
         if not isinstance(edits, Iterable) or not all(hasattr(edit, "placed") for edit in edits):
             raise UsageError("edits are a list of Edit, Ablate, Patch, Set, Add, Scale or Apply: edited([…])")
-        placed = tuple(edit.placed(self.program, self.givens) for edit in edits)
-        if not placed:
-            return self
-        placed = (*self.edits, *placed)
+        return self._with(edits, self.givens, budget) if edits else self
+
+    def edited_each(self, edits: Sequence[Sequence[Change]], budget: int | None = None) -> Trace:
+        """As `edited`, several experiments in one: a batch with this sentence once for every list of edits.
+
+        What no edit reaches is computed for one sentence alone.
+
+        Raises:
+            InputError: As `edited`, or an edit of a weight: all sentences have the same.
+            UsageError: This is a trace of several sentences.
+        """
+        if self.batch != 1:
+            raise UsageError("edited_each is of a single sentence: take one of them")
+        changes = [OfSentence(change, item) for item, found in enumerate(edits) for change in found]
+        repeated = {name: np.broadcast_to(each, (len(edits), *each.shape[1:])) for name, each in self.givens.items()}
+        return replace(self._with(changes, repeated, budget), batched=True, _held={})
+
+    def _with(self, edits: Iterable[Change], givens: Mapping[str, Host], budget: int | None) -> Trace:
+        """A trace of these inputs with these edits after those that it has."""
+        origin = self.base or self
+        placed = (*self.edits, *(edit.placed(self.program, self.givens) for edit in edits))
         budget = origin.budget if budget is None else budget
-        return replace(origin, budget=budget, edits=placed, base=origin, _held={})
+        return replace(origin, givens=givens, budget=budget, edits=placed, base=origin, _held={})
 
     # Handing out
 

@@ -131,6 +131,7 @@ class Search:
             if time.monotonic() - shown > self.pause:
                 hand_over(new)
                 new, shown = [], time.monotonic()
+            report(pair)  # several come from one pass, without a step between them
         return new
 
     def _find_before(self, report: Callable[[object], None]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.metrics import Metric
-from tui_transformer.analysis.patching import Measured, Place, Table, patched, table_of
+from tui_transformer.analysis.patching import Measured, Place, Table, measured, table_of
 from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.metric import metric_of, metric_said, on_targets
@@ -82,19 +82,19 @@ class PatchTable:
             self.ends = metric.measure(trace, trace, self.positions), metric.measure(other, trace, self.positions)
         part, end = list[Measured](), time.monotonic() + self.pause
         done, total = len(self.values), len(self.table.places)
-        for place in places:
 
-            def report(_: object, count: int = done + len(part)) -> None:
-                task.report(f"{count:,} of {total:,} places")
+        def report(_: object) -> None:
+            task.report(f"{done + len(part):,} of {total:,} places")
 
-            part.append(patched(trace, other, place, metric, self.positions, report))
+        for some in measured(trace, other, places, metric, self.positions, report):
+            part += some
             if time.monotonic() > end:
                 break
         return part
 
-    def take(self, measured: Sequence[Measured]) -> None:
+    def take(self, part: Sequence[Measured]) -> None:
         """Remember what was measured."""
-        self.values |= {each.place: each.value for each in measured}
+        self.values |= {each.place: each.value for each in part}
 
     def place(self, row: int, column: int) -> Place | None:
         """The place of a cell."""
