@@ -21,7 +21,7 @@ from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.text import WORDS, TextPane
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
-from tui_transformer.explorer.main.room import AROUND_MATRIX, SLIM_SIDE, Need, card_lines, given_way, lines_below
+from tui_transformer.explorer.main.room import AROUND_MATRIX, Need, card_lines, given_way, lines_below
 from tui_transformer.explorer.main.whole.bands import lines_wanted
 from tui_transformer.explorer.main.whole.moving import standing
 from tui_transformer.explorer.main.whole.pane import WholePane
@@ -136,7 +136,6 @@ class Panes:
         self.told: tuple[tuple[str, ...], ...] = ()
         self._need = Need()
         self._gave: frozenset[str] = frozenset()
-        self._side: int | None = None
 
     @property
     def screen(self) -> ExplorerScreen[None]:
@@ -150,7 +149,7 @@ class Panes:
         self._wide = layout is LAYOUTS[0]
         small |= {"-whole": self.whole, "-zoomed": self._explored.view.zoom is not None}
         classes = {each.name: each is layout for each in LAYOUTS} | small | self._active_classes()
-        self._layout, self._gave, self._side = layout, frozenset(), None
+        self._layout, self._gave = layout, frozenset()
         self._screen.update_classes(classes | self._given_way(size))
         for name in ("matrix", OVERLAY) if self._screen.is_mounted else ():
             self.heat_map(name).always_numbers = self.whole
@@ -167,7 +166,8 @@ class Panes:
     def give_room(self, need: Need) -> None:
         """Let panes give way to a matrix that needs so much, where it would show fewer numbers beside them.
 
-        What gave way does so for the steps that follow: a layout that changed at every step would be drawn all anew.
+        Of the lists, what gave way does so for the steps that follow: a layout that changed at every step would be
+        drawn all anew.
         """
         self._need = need
         self._screen.update_classes(self._given_way(self._screen.size))
@@ -176,10 +176,7 @@ class Panes:
     def _fit_side(self) -> None:
         """Give the cell what the matrix leaves, where it would have more than that beside the whole."""
         slim = self.whole and self._screen.has_class("-slim") and self._layout.name == "-wide"
-        if slim:
-            left = max(self._screen.size.width - self._need.columns, SLIM_SIDE)
-            self._side = left if self._side is None else min(self._side, left)
-        width = self._side if slim else None
+        width = self._screen.size.width - self._need.columns if slim else None
         for side in self._screen.query("#side"):
             if side.styles.inline.width != (None if width is None else Scalar.from_number(width)):
                 side.styles.width = width
@@ -188,7 +185,7 @@ class Panes:
         """The classes that say what gives way; the pane that has the keys stays."""
         heads = "heads" in self.names()
         given = self._gave | given_way(self._layout.name, size, self._need, whole=self.whole, heads=heads)
-        self._gave = frozenset(given - {"-alone"})
+        self._gave = frozenset() if self.whole else frozenset(given - {"-alone"})
         stays = STAYS.get(self._explored.view.active, ())
         return {each: each in given and each not in stays for each in GIVEN_WAY}
 

@@ -91,7 +91,7 @@ def given_way(layout: str, size: Size, need: Need, *, whole: bool, heads: bool) 
         return {"-broad"} if hidden else frozenset()
     alone = {"-alone"} if size.width - SLIM_SIDE < need.columns <= NARROW_MOST else set[str]()
     if whole:
-        return alone | ({"-slim"} if need.columns > size.width * 3 // 5 else set())
+        return alone | ({"-slim"} if size.width * 3 // 5 < need.columns <= size.width - SLIM_SIDE else set())
     if need.columns > size.width - SLIM_SIDE and not alone:
         return frozenset()  # it shows no numbers in any case
     slim = {"-slim"} if need.columns > size.width - SIDE - STEPS else set[str]()

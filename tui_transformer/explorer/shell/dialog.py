@@ -42,6 +42,7 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
     Dialog {
         align: center middle;
         overflow: hidden;
+        background: $background 70%;
         #box {
             width: 76;
             max-width: 100%;

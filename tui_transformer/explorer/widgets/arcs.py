@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -25,13 +26,24 @@ NUMBER = 5
 THICK = (0.02, 0.1, 0.3, 0.6, 0.85)
 """From each of these weights on a line is thicker; below the first there is none."""
 
-NARROWEST = 30
+NARROWEST, WIDEST = 30, 110
+"""Columns below which words are cut, and columns between the words at most."""
+
+TALLEST = 5
+"""Lines of a token at most."""
+
+CROWDED = {False: 1, True: 3}
+"""How thick a line is at most where every token has one line: of other queries, and of the current one."""
+
+BENDS = 24
+"""Straight pieces that a line consists of."""
 
 
 class Arcs(GridWidget, can_focus=True):
     """Lines from every query on the left to the keys on the right; those of the current query are strong.
 
-    Line k has the k-th query and the k-th key. What leads outside of what is shown goes to its edge.
+    Line k has the k-th query and the k-th key; where there is room, every token has several lines. What leads outside
+    of what is shown goes to its edge.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*DOWN, *ENDS, *CHOOSE]
@@ -60,6 +72,7 @@ class Arcs(GridWidget, can_focus=True):
         self._query: Callable[[int], str] = str
         self._key: Callable[[int], str] = str
         self._drawn: tuple[int, list[Text]] = -1, []
+        self._pitch = 1
 
     def show(self, weights: Values, query: Callable[[int], str], key: Callable[[int], str]) -> None:
         """Show weights, queries × keys, with the words of both."""
@@ -67,9 +80,14 @@ class Arcs(GridWidget, can_focus=True):
         self._lay_out()
 
     @property
+    def limits(self) -> tuple[float, ...]:
+        """Weights from which on the lines of the current query are thicker."""
+        return THICK if self._pitch > 1 else THICK[: CROWDED[True]]
+
+    @property
     def page(self) -> int:
-        """Lines of a screen but one."""
-        return max(self.viewport.height - 1, 1)
+        """Tokens of a screen but one, which stays."""
+        return max(self.viewport.height // self._pitch - 1, 1)
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -82,7 +100,9 @@ class Arcs(GridWidget, can_focus=True):
 
     def _lay_out(self) -> None:
         self._drawn = -1, []
-        self.lay_out(Grid(max(self._weights.shape), 1, max(self.size.width, 1), 1, gutter=0, header=0))
+        tokens = max(self._weights.shape)
+        self._pitch = max(min(self.size.height // max(tokens, 1), TALLEST), 1)
+        self.lay_out(Grid(tokens, 1, max(self.size.width, 1), self._pitch, gutter=0, header=0))
 
     def follow(self, before: tuple[int, int]) -> None:
         """Every line is drawn anew: the lines of another query are strong."""
@@ -107,41 +127,51 @@ class Arcs(GridWidget, can_focus=True):
     def _lines(self, top: int) -> list[Text]:
         height, width = self.size.height, self.size.width - self.scrollbar_size_vertical
         word = WORD if width >= 60 else max((width - NARROWEST) // 2 + 8, 6)
-        canvas = Dots(max(width - 2 * (word + 1) - NUMBER - 2, 4), height)
-        rows, plain, quiet, accent = (
-            range(top, top + height),
-            self.ink(),
-            self.ink("arcs--quiet"),
-            self.ink("arcs--accent"),
-        )
+        canvas = Dots(min(max(width - 2 * (word + 1) - NUMBER - 2, 4), WIDEST), height)
+        plain, quiet, accent = self.ink(), self.ink("arcs--quiet"), self.ink("arcs--accent")
         here = self.at[0]
-        others = [query for query in rows if query < len(self._weights) and query != here]
-        for query in (*others, *([here] if here < len(self._weights) else [])):
+        shown = [row for row in range(len(self._weights)) if 0 <= self._center(row) - top < height]
+        for query in (*(row for row in shown if row != here), *(row for row in shown if row == here)):
             self._draw(canvas, query, top, accent if query == here else quiet)
-        return [self._line(canvas, row, row - top, word, (plain, quiet, accent)) for row in rows]
+        margin = max(width - canvas.width - 2 * (word + 1) - NUMBER - 2, 0) // 2
+        return [self._line(canvas, top, y, (margin, word), (plain, quiet, accent)) for y in range(height)]
+
+    def _center(self, row: int) -> float:
+        """Where a token stands, in lines from the first."""
+        return row * self._pitch + self._pitch // 2 + 0.5
 
     def _draw(self, canvas: Dots, query: int, top: int, style: Style) -> None:
         """The lines of a query, the strongest last."""
         weights = self._weights[query]
+        most = len(THICK) if self._pitch > 1 else CROWDED[query == self.at[0]]
         for key in np.argsort(weights, kind="stable").tolist():
-            thickness = sum(weights[key] >= limit for limit in THICK)
-            start, end = query - top + 0.5, min(max(key - top + 0.5, 0.0), canvas.height - 0.01)
+            thickness = min(sum(weights[key] >= limit for limit in THICK), most)
+            start = self._center(query) - top
+            end = min(max(self._center(key) - top, 0.0), canvas.height - 0.01)
             for k in range(thickness):
                 shift = (k - (thickness - 1) / 2) / 4
-                gap = 3 if thickness == 1 else 1
-                canvas.line((0, start + shift), (canvas.width - 0.01, end + shift), style, gap)
+                _curve(canvas, start + shift, end + shift, style, 3 if thickness == 1 else 1)
 
-    def _line(self, canvas: Dots, row: int, y: int, word: int, inks: tuple[Style, Style, Style]) -> Text:
-        plain, quiet, accent = inks
+    def _line(self, canvas: Dots, top: int, y: int, columns: tuple[int, int], inks: tuple[Style, Style, Style]) -> Text:
+        (row, part), (margin, word), (plain, quiet, accent) = divmod(top + y, self._pitch), columns, inks
         queries, keys = self._weights.shape
-        here, text = row == self.at[0], Text("", plain, no_wrap=True)
-        text.append("▸" if here else " ", accent)
-        query = self._query(row) if row < queries else ""
+        named, here = part == self._pitch // 2, row == self.at[0]
+        text = Text(" " * margin, plain, no_wrap=True)
+        text.append("▸" if here and named else " ", accent)
+        query = self._query(row) if row < queries and named else ""
         text.append(fit_label(query, word, "right"), accent if here else plain).append(" ")
         text.append_text(canvas.text(y, plain)).append(" ")
-        if row >= keys:
+        if row >= keys or not named:
             return text
         weight = float(self._weights[self.at[0], row]) if self.at[0] < queries else 0.0
         strong = weight >= THICK[1]
         text.append(fit_label(self._key(row), word), accent if strong else plain)
         return text.append(f"{weight:.2f}".replace("0.", ".").rjust(NUMBER), accent if strong else quiet)
+
+
+def _curve(canvas: Dots, start: float, end: float, style: Style, gap: int) -> None:
+    """A line from the left to the right that begins and ends level."""
+    width = canvas.width - 0.01
+    places = [(width * t, start + (end - start) * t * t * (3 - 2 * t)) for t in np.linspace(0, 1, BENDS + 1).tolist()]
+    for one, other in pairwise(places):
+        canvas.line(one, other, style, gap)

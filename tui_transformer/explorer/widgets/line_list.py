@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 from textual.binding import BindingType
 from textual.strip import Strip
@@ -104,8 +105,12 @@ class LineList(GridWidget, can_focus=True):
         segments = self._segments(index)
         if at == self.at[0]:
             style = self.ink("line-list--cursor")
-            segments = list(Segment.apply_style(segments, post_style=style))
+            segments = self.under_cursor(segments, style)
         return Strip(list(Segment.apply_style(segments, self.ink()))).adjust_cell_length(width, style)
+
+    def under_cursor(self, segments: list[Segment], style: Style) -> list[Segment]:
+        """The line under the cursor, in the cursor's style."""
+        return list(Segment.apply_style(segments, post_style=style))
 
     def _segments(self, index: int) -> list[Segment]:
         text = self._line(index).copy()

@@ -148,7 +148,7 @@ def _bars(part: Bars, paint: Paint) -> Iterator[Drawn]:
         text = Text("▸ " if bar.marked else "  ", inks.accent).append(fit_label(bar.label, width), style)
         for value in bar.values:
             text.append(f" {written(value, 5):>{NUMBER + 2}}", style)
-        room = max(min(paint.width - text.cell_len - 3, 2 * BAR), 0)
+        room = max(min(paint.width - text.cell_len - 3, max(2 * BAR, paint.width // 2)), 0)
         share = bar.values[-1] / most if math.isfinite(bar.values[-1]) else 0.0
         yield Drawn(
             text.append("  " + _bar(share, room), style if bar.marked else inks.quiet), bar.source, None, bar.marked

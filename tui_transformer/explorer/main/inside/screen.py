@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from textwrap import wrap
 from typing import ClassVar
 
+from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual import on
@@ -16,6 +19,7 @@ from tui_transformer.engine.explanation import Operand
 from tui_transformer.explorer.main.inside.drawing import lines_of
 from tui_transformer.explorer.main.inside.paint import Drawn, Paint
 from tui_transformer.explorer.main.inside.spot import Spot
+from tui_transformer.explorer.main.panes.texts import about
 from tui_transformer.explorer.shell.actions.main import INSIDE
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
@@ -31,6 +35,27 @@ from tui_transformer.text.display import visible
 from tui_transformer.views.inside.parts import Inside
 
 KIND = "inside"
+
+READABLE = 100
+"""Columns of words at most."""
+
+
+class InsideLines(LineList):
+    """Lines whose colours say something: under the cursor they stay."""
+
+    def under_cursor(self, segments: list[Segment], style: Style) -> list[Segment]:
+        """The line on the cursor's ground, where it has none of its own; without colours, turned round."""
+        if style.reverse:
+            return super().under_cursor(segments, style)
+        ground = Style(bgcolor=style.bgcolor, bold=True)
+        return [
+            Segment(part.text, (part.style or Style()) + (ground if _is_bare(part) else Style())) for part in segments
+        ]
+
+
+def _is_bare(segment: Segment) -> bool:
+    """Whether a part of a line has no ground of its own."""
+    return segment.style is None or segment.style.bgcolor is None
 
 
 class InsideScreen(ExplorerScreen[Spot]):
@@ -56,6 +81,8 @@ class InsideScreen(ExplorerScreen[Spot]):
         & > .ink--wrong { color: $error; }
         #inside { height: 1fr; width: 1fr; padding: 0 1; border: round $accent; border-title-color: $accent; }
         #inside { border-title-style: bold; border-subtitle-color: $foreground 70%; background: $background; }
+        #inside:focus > .line-list--cursor { background: $accent 25%; color: $foreground; }
+        #inside:nocolor > .line-list--cursor { background: $background; }
         #inside-keys { height: 1; width: 1fr; background: $surface; }
     }
     """
@@ -83,7 +110,7 @@ class InsideScreen(ExplorerScreen[Spot]):
 
     def compose(self) -> ComposeResult:
         """The drawing, and the keys."""
-        yield LineList(id="inside")
+        yield InsideLines(id="inside")
         yield Static(id="inside-keys", markup=False)
 
     def on_mount(self) -> None:
@@ -109,7 +136,7 @@ class InsideScreen(ExplorerScreen[Spot]):
             return
         page = Style(bgcolor=self.rich_style.bgcolor)
         paint = Paint(inks_of(self), Surface.of(self.app), page, max(self.size.width - 5, 20))
-        self._lines = lines_of(self.inside, paint)
+        self._lines = [*lines_of(self.inside, paint), *self._about(paint)]
         lines, at = self._list, self._list.cursor
         lines.show(len(self._lines), lambda index: self._lines[index].text)
         lines.cursor = at if keep and at is not None else self._first
@@ -117,6 +144,13 @@ class InsideScreen(ExplorerScreen[Spot]):
             lines.scroll_home(animate=False)
             lines.scroll_to_cursor()
         self._show_border()
+
+    def _about(self, paint: Paint) -> Iterator[Drawn]:
+        """The step in words: what it is, why it is there, and what to look for."""
+        for part in about(self.session, self.spot.name).split("\n"):
+            yield Drawn(Text("", paint.inks.plain))
+            for line in wrap(part, max(min(paint.width - 1, READABLE), 10)):
+                yield Drawn(Text(line, paint.inks.plain))
 
     @property
     def _first(self) -> int:

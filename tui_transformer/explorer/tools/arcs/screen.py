@@ -83,7 +83,11 @@ class ArcsScreen(Overview):
             self.weights = weights
             labels, step = self.session.labels, wanted.step
             query, key = labels.of(step.queries), labels.of(step.keys)
-            self._arcs.show(weights, lambda i: f"{query(i)} {i}", lambda i: f"{i} {key(i)}")
+            self._arcs.show(
+                weights,
+                lambda i: f"{query(i).removesuffix(f' @{i}')} {i}",
+                lambda i: f"{i} {key(i).removesuffix(f' @{i}')}",
+            )
             self.show_lines()
 
     # What is said
@@ -94,7 +98,8 @@ class ArcsScreen(Overview):
 
     def note(self) -> str:
         """Meaning of a line."""
-        return "the thicker, the larger the weight: from .02, .1, .3, .6, .85"
+        limits = ", ".join(f"{limit:g}".removeprefix("0") for limit in self._arcs.limits)
+        return f"the thicker, the larger the weight: from {limits}"
 
     def detail(self) -> tuple[str, str]:
         """The strongest lines of the current query."""
