@@ -37,7 +37,7 @@ LARGEST, MOST_STOPS, LONGEST = 1 << 20, 500, 20_000
 """Bytes of a file, its stops, and characters of a text."""
 
 NEEDED = ("title", "text", "step")
-ORDER = (*NEEDED, "head", "row", "column", "sentence", "target", "ablate", "notes")
+ORDER = (*NEEDED, "head", "row", "column", "sentence", "target", "ablate", "edits", "breaks", "notes")
 """The fields that a bookmark may have, as they are written."""
 
 
@@ -154,6 +154,8 @@ _FIELDS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "positions": ("sinusoidal, learned or none", _one_of("sinusoidal", "learned", "none")),
     "action": ("explain, vocabulary or chart", _one_of("explain", "vocabulary", "chart")),
     "ablate": ('a list such as ["head:encoder.0.self_attention:2"]', _list),
+    "edits": ('a list such as ["encoder.0.self_attention.context[2] = 0"]', _list),
+    "breaks": ('a list such as ["no-scale"]', _list),
     "change": ('what and by what, as ["map", "sea"]', _pair),
     "answer": ("a whole number from 0", _count),
     "cell": ("largest", _one_of("largest")),

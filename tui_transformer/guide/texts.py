@@ -54,7 +54,8 @@ class Stop:
 
     What the text asks the reader to do, the stop does: it sets the targets in `ablate`, such as
     "head:encoder.0.self_attention:2", to 0, or replaces words of the sentence (`change`, what and by what); the panel
-    says what the answer becomes, at the position `answer` where that is not the model's own. `cell` is "largest" where
+    says what the answer becomes, at the position `answer` where that is not the model's own. `edits` are written as on
+    the command line, `breaks` are names of what is computed otherwise. `cell` is "largest" where
     the stop leads to the cell of the largest gradient, in a backward pass. `notes` are for who gives the lecture.
 
     With `predict` the reader is asked before the stop shows anything: which word the row looks at, which shape the step
@@ -74,6 +75,8 @@ class Stop:
     positions: str | None = None
     action: Action | None = None
     ablate: tuple[str, ...] = ()
+    edits: tuple[str, ...] = ()
+    breaks: tuple[str, ...] = ()
     change: tuple[str, ...] = ()
     answer: int | None = None
     cell: Literal["largest"] | None = None

@@ -1,14 +1,19 @@
 """Lectures in the explorer: opened from a file, bookmarked, read again."""
 
+import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, WIDE, exploring
 
+from tui_transformer.engine.changes import Add, Scale, Set
+from tui_transformer.engine.edits import Ablate, Edit
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.main.bookmark import stop_at
+from tui_transformer.explorer.main.bookmark import kept, stop_at
 from tui_transformer.explorer.main.panes.tour import TourPanel
+from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.tour_stop import scenery, suitable
-from tui_transformer.guide.lecture import read_lecture
+from tui_transformer.guide.lecture import read_lecture, with_stop
+from tui_transformer.model.options import ModelOptions
 from tui_transformer.views.step_view import Place
 
 WEIGHTS = "encoder.0.self_attention.weights"
@@ -62,6 +67,8 @@ async def test_a_bookmark_goes_into_no_file_that_is_no_lecture(tmp_path, monkeyp
         ('step = "decoder.0.nothing"', r"\[a\] step 'decoder.0.nothing' is no step of question"),
         ('step = "tokens"\nablate = ["head:nowhere:1"]', r"\[a\] ablate: "),
         ('step = "tokens"\nablate = ["nonsense"]', r"\[a\] ablate: "),
+        ('step = "tokens"\nedits = ["nonsense"]', r"\[a\] edits: 'nonsense' is no edit"),
+        ('step = "tokens"\nbreaks = ["nonsense"]', r"\[a\] breaks: 'nonsense' is none of"),
     ],
 )
 async def test_a_lecture_of_another_model_is_refused(fields, says, tmp_path):
@@ -72,10 +79,33 @@ async def test_a_lecture_of_another_model_is_refused(fields, says, tmp_path):
             suitable(explorer.session, str(path))
 
 
+EDITED = (
+    Edit(WEIGHTS, (2, 0, 8), -1.5),
+    Ablate("encoder.0.self_attention.context", (range(1, 2), range(9), range(8))),
+    Ablate("encoder.0.feed_forward.activation", (range(9), range(128)), mean=True),
+    Add("encoder.0.output", 0.1, rows=range(2, 5)),
+    Scale("encoder.0.self_attention.query.weight", 1e-7, columns=range(3, 4)),
+)
+
+
+def test_a_bookmark_keeps_edits_and_breaks(tmp_path):
+    path = tmp_path / "mine.toml"
+    opened = open_session(ModelOptions("question"), None, None)
+    edited = opened.with_breaks("no-scale").with_edits(*EDITED, Set("embedding.output", np.ones(32)))
+    stop = stop_at(edited, Position(WEIGHTS))
+    assert kept(edited).count(None) == 1
+    with_stop(path, stop)
+    (told,) = suitable(opened, str(path)).stops
+    again = scenery(opened, told, lambda _: None).after
+    wanted = opened.with_breaks("no-scale").with_edits(*EDITED)
+    assert again.breaks == ("no-scale",)
+    for name in (WEIGHTS, "encoder.0.self_attention.query.weight", "output.logits"):
+        assert np.array_equal(again.trace[name], wanted.trace[name]), name
+    assert not np.array_equal(again.trace["output.logits"], opened.trace["output.logits"])
+
+
 @pytest.mark.parametrize("model", ["question", "dates", "story"])
 async def test_every_stop_of_a_model_can_be_bookmarked(model, tmp_path):
-    from tui_transformer.guide.lecture import with_stop
-
     path = tmp_path / "all.toml"
     async with exploring(NARROW, model=model) as explorer:
         session = explorer.session

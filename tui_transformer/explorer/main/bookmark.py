@@ -8,6 +8,7 @@ from tui_transformer.explorer.main.panes.texts import step_words, stop_title
 from tui_transformer.explorer.main.tour import Tour
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.state.kept_edits import as_written
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.guide.lecture import check_name, read_lecture, with_stop
@@ -30,8 +31,15 @@ def stop_at(session: Session, position: Position, notes: str = "") -> Stop:
         column=place.column,
         sentence=session.text or None,
         target=session.decoder_text or None,
+        edits=tuple(text for text in kept(session) if text is not None),
+        breaks=session.breaks,
         notes=notes,
     )
+
+
+def kept(session: Session) -> list[str | None]:
+    """The edits of a session as they are written; None for those that cannot be."""
+    return [as_written(change, session.base.program) for change in session.edits]
 
 
 class Bookmark:
@@ -63,7 +71,8 @@ class Bookmark:
             if notes is not None:
                 count = with_stop(path_of(name), stop_at(session, position, notes.strip()))
                 self._file = name
-                left_out = "; edits are not part of a bookmark" if session.edits else ""
+                lost = kept(session).count(None)
+                left_out = f"; {lost} edit{'s' * (lost > 1)} of arrays or sentences left out" if lost else ""
                 self._port.say(f"stop {count} of {name}: {stop_title(session, position.stop)}{left_out}")
 
         self._port.open(PromptScreen("Notes for who gives the lecture", hint="a line, or nothing"), write)

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
+from tui_transformer.diagnosis.breaking import BREAKS
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
@@ -15,6 +16,7 @@ from tui_transformer.explorer.state.answer import answer, answer_cost, answer_po
 from tui_transformer.explorer.state.overlay import BEFORE
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.written_edits import changes, written
 from tui_transformer.guide.lecture import Lecture, lecture
 from tui_transformer.guide.texts import Stop
 from tui_transformer.text.display import SPACE, visible
@@ -66,6 +68,21 @@ def check_lecture(session: Session, told: Lecture) -> None:
                 parse(target).edits(program)
             except InputError as error:
                 raise InputError(f"{where} ablate: {error}") from error
+        _check_edits(session, stop, where)
+
+
+def _check_edits(session: Session, stop: Stop, where: str) -> None:
+    """Refuse edits that cannot be read, and breaks of another name."""
+    names = [each.name for each in BREAKS]
+    if unknown := [each for each in stop.breaks if each not in names]:
+        raise InputError(f"{where} breaks: {unknown[0][:40]!r} is none of {', '.join(names)}")
+    if stop.edits:
+        program = session.for_tour(stop).trace.program
+        for text in stop.edits:
+            try:
+                written(program, text)
+            except InputError as error:
+                raise InputError(f"{where} edits: {error}") from error
 
 
 def backwards(session: Session, report: Report) -> Session:
@@ -90,11 +107,13 @@ def scenery(base: Session, stop: Stop, report: Report) -> Scenery:
         InputError: The model cannot be set so.
     """
     before = base.for_tour(stop)
-    program = before.trace.program
-    edits = tuple(edit for target in stop.ablate for edit in parse(target).edits(program))
-    after = before.with_edits(*edits) if edits else before
+    broken = before.with_breaks(*stop.breaks) if stop.breaks else before
+    program = broken.trace.program
+    ablated = tuple(edit for target in stop.ablate for edit in parse(target).edits(program))
+    edits = (*ablated, *changes(before.model, program, stop.edits))
+    after = broken.with_edits(*edits) if edits else broken
     order = {step.name: place for place, step in enumerate(program.steps)}
-    if any(order.get(stop.step, 0) > order[edit.name] for edit in edits):
+    if any(order.get(stop.step, 0) > order.get(edit.name, -1) for edit in edits):
         after = after.with_overlay(BEFORE)
     return Scenery(before, after, _position(after, stop, report))
 
@@ -115,7 +134,7 @@ def _position(session: Session, stop: Stop, report: Report) -> Position:
 
 def has_outcome(stop: Stop) -> bool:
     """Whether a stop does something, the outcome of which is worth saying."""
-    return bool(stop.ablate or stop.change or stop.cell)
+    return bool(stop.ablate or stop.edits or stop.breaks or stop.change or stop.cell)
 
 
 def outcome_cost(shown: Scenery) -> int:
@@ -127,7 +146,9 @@ def outcome(shown: Scenery, stop: Stop, report: Report) -> str:
     """The stop's action, and the answer before → after; of a backward pass, the gradient of its cell."""
     if stop.cell is not None:
         return _gradient(shown, report)
-    before, after, done = shown.before, shown.after, " and ".join(map(_ablated, stop.ablate))
+    titles = (each.title for each in BREAKS if each.name in stop.breaks)
+    before, after = shown.before, shown.after
+    done = " and ".join((*map(_ablated, stop.ablate), *map(visible, stop.edits), *titles))
     if stop.change:
         what, by = stop.change
         after, done = before.with_text(before.text.replace(what, by)), f"“{visible(what)}” → “{visible(by)}”"

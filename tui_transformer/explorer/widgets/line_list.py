@@ -82,6 +82,10 @@ class LineList(GridWidget, can_focus=True):
         if index is not None and index in self._lines:
             self.put((self._lines.index(index), 0))
 
+    def line_at(self, index: int) -> Text:
+        """One of the lines, as it was made."""
+        return self._line(index)
+
     @property
     def index(self) -> int:
         """Number of the line under the cursor among all lines."""

@@ -1,0 +1,54 @@
+"""What a step is, why it is there and what to look for can be read in full, at every size."""
+
+from __future__ import annotations
+
+import pytest
+from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
+
+from tui_transformer.explorer.main.panes.cell import CellPane
+from tui_transformer.explorer.main.panes.texts import step_words
+
+SIZES = (NARROW, MEDIUM, (120, 35), WIDE)
+
+
+def words_in_pane(explorer: Explorer) -> str:
+    """All lines of the pane of the cell, as far as they are drawn."""
+    pane = explorer.main.query_one(CellPane)
+    lines = [pane.line_at(index).plain[: pane.size.width - 1] for index in range(pane.extent[0])]
+    return "".join("".join(lines).split())
+
+
+async def read(explorer: Explorer) -> None:
+    """Go through all steps, and read each of them beside its numbers."""
+    await explorer.press("5")
+    for stop in explorer.session.stops:
+        explorer.parts.navigation.go_to_stop(stop)
+        await explorer.settled()
+        found, words = words_in_pane(explorer), step_words(explorer.session, stop)
+        for part in (words.what, words.why, words.look):
+            assert "".join(part.split()) in found, stop
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("whole", [None, True])
+async def test_every_step_of_an_encoder(size, whole):
+    async with exploring(size, model="question", whole=whole) as explorer:
+        await read(explorer)
+
+
+@pytest.mark.parametrize(("model", "size"), [("encoder-decoder", NARROW), ("decoder", MEDIUM), ("story", WIDE)])
+async def test_every_step_of_other_models(model, size):
+    async with exploring(size, model=model, whole=None) as explorer:
+        await read(explorer)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_help_begins_with_them(size):
+    async with exploring(size, model="question", whole=None) as explorer:
+        await explorer.go("encoder.0.self_attention.scaled")
+        words = step_words(explorer.session, explorer.stop)
+        await explorer.press("?")
+        box = explorer.app.screen.query_one("#box").content_region
+        lines = explorer.text.splitlines()[box.y : box.bottom]
+        page = " ".join(" ".join(line[box.x : box.right] for line in lines).split())
+        assert all(part in page for part in (words.what, words.why, words.look))
