@@ -53,6 +53,15 @@ class Weights:
     file: Stored | None = None
     large: int = LARGE
     small: int = SMALL
+    _given: frozenset[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_given", frozenset(self.held))
+
+    def let_go(self) -> None:
+        """Hold no weight any more that can be read or made again; those that were given from the beginning stay."""
+        for name in self.held.keys() - self._given:
+            self.held.pop(name, None)
 
     def get(self, name: str, shape: Shape) -> Array:
         """The weight on the device.
@@ -60,22 +69,24 @@ class Weights:
         Raises:
             InputError: It does not fit into memory, or the file is damaged.
         """
-        if name not in self.held:
+        weight = self.held.get(name)  # once: another thread may let go
+        if weight is None:
             self._make_room(name, shape)
-            self.held[name] = self.backend.floats(self.read(name, shape))
-        return self.held[name]
+            weight = self.held[name] = self.backend.floats(self.read(name, shape))
+        return weight
 
     def _make_room(self, name: str, shape: Shape) -> None:
         """Let go of weights that can be read again, the oldest first, as long as there is too little memory."""
         needed = self._taken(shape)
         if needed < self.small:
             return
-        old = [other for other, array in self.held.items() if self._taken(array.shape) >= self.small]
-        held = sum(self.held[other].nbytes for other in old)
-        for other in old:
+        old = {other: array.nbytes for other, array in [*self.held.items()] if self._taken(array.shape) >= self.small}
+        held = sum(old.values())
+        for other, size in old.items():
             if needed + (needed + held) * SPARE < available_memory():
                 return
-            held -= self.held.pop(other).nbytes
+            self.held.pop(other, None)
+            held -= size
         check_memory(needed, f"{name} takes", "close other programs, or use a smaller model")
 
     def _taken(self, shape: Shape) -> int:

@@ -8,12 +8,15 @@ import weakref
 import numpy as np
 import pytest
 
+from tui_transformer.engine.backend import choose_backend
 from tui_transformer.engine.edits import Edit
+from tui_transformer.engine.weights import Weights
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.state.history import MOST, NEAR, History
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.model import Model
 from tui_transformer.model.options import ModelOptions
 
 LOGITS = "output.logits"
@@ -51,6 +54,35 @@ def test_what_was_let_go_is_worked_out_again_when_it_is_undone(explored: Explora
         np.testing.assert_array_equal(explored.session.trace[LOGITS], values)
         explored.history.undo()
         explored.stay()
+
+
+def test_weights_of_models_that_are_far_away_are_let_go_and_are_the_same_again(explored: Exploration):
+    first = explored.session
+    weights = first.model.weights
+    before = np.array(first.trace[LOGITS])
+    held = dict(weights.held)
+    assert held
+    other = Model.load("encoder", d_model=8, heads=2)
+    for text in ["the cat", "a dog", "the", "a"]:
+        change(explored, Session(other, text))
+        np.asarray(explored.session.trace[LOGITS])
+    assert not weights.held
+    assert other.weights.held
+    while explored.history.undo():
+        explored.stay()
+    assert explored.session is first
+    np.testing.assert_array_equal(explored.session.trace[LOGITS], before)
+    assert {name: array.tobytes() for name, array in weights.held.items()} == {
+        name: array.tobytes() for name, array in held.items()
+    }
+
+
+def test_weights_that_were_given_stay():
+    backend = choose_backend("cpu", "float32")
+    weights = Weights(backend, lambda _, shape: np.zeros(shape), {"given": np.ones(2, np.float32)})
+    weights.get("read", (2,))
+    weights.let_go()
+    assert list(weights.held) == ["given"]
 
 
 def test_what_is_shared_with_a_state_nearby_stays(explored: Exploration):

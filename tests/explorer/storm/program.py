@@ -100,6 +100,7 @@ def _state(app: App[Any]) -> str:
         waiting += len(turn._waiting) + (not turn.idle)
     front = app.screen_stack[-1].__class__.__name__ if app.screen_stack else ""
     lines = [f"{waiting} {front}", f"screens: {app.screen_stack}", f"focus: {app.focused}"]
+    lines += [f"size: {app.screen.size.width} × {app.screen.size.height}"]
     lines += [f"{pump.message_queue_size} for {pump}" for pump in pumps]
     behind = getattr(turn, "_behind", None)
     lines += [f"batches: {app._batch_count}", f"behind: {behind and (behind.widget, behind.number)}"]

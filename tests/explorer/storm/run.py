@@ -225,11 +225,27 @@ def _ask(terminal: Terminal, folder: Path, patience: float = PATIENCE) -> str:
 
 def _shown(terminal: Terminal, folder: Path) -> tuple[str, str]:
     """The screen in front and its whole text: a resize draws it anew."""
-    terminal.resize(SIZE[0] + 1, SIZE[1])
-    _settle(terminal, folder)
+    _resize(terminal, folder, SIZE[0] + 1, SIZE[1])
     start = terminal.total
-    terminal.resize(*SIZE)
-    return _settle(terminal, folder), plain(terminal.since(start))
+    front = _resize(terminal, folder, *SIZE)
+    return front, plain(terminal.since(start))
+
+
+def _resize(terminal: Terminal, folder: Path, columns: int, lines: int) -> str:
+    """Another size, said again until it was heard; what is in front then.
+
+    Where the size is said among what is typed, it may come so close behind an escape on a busy
+    machine that both are taken for one key.
+    """
+    end = time.monotonic() + PATIENCE
+    while True:
+        terminal.resize(columns, lines)
+        front = _settle(terminal, folder)
+        state = _ask(terminal, folder)
+        if f"size: {columns} × {lines}" in state:
+            return front
+        if time.monotonic() > end:
+            raise StormError(f"does not hear of its new size for {PATIENCE:.0f} s")
 
 
 def _press(terminal: Terminal, folder: Path, key: bytes) -> str:

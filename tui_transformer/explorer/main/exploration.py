@@ -55,10 +55,15 @@ class Exploration:
     def stay(self) -> None:
         """Keep the positions that the session has; where it has not this one, go to the first stop.
 
-        What was worked out of sessions many changes away is let go.
+        What was worked out of sessions many changes away is let go, and so are weights that no nearer one has.
         """
         if not self.has(self.position.stop):
             self.position = Position(self.session.stops[0])
         self.trail = [position for position in self.trail if self.has(position.stop)]
         self.scene = None
-        let_go((each.cache for each in self.history.far), (each.cache for each in self.history.near))
+        near, far = self.history.near, self.history.far
+        let_go((each.cache for each in far), (each.cache for each in near))
+        held = {id(each.model.weights) for each in near}
+        for each in far:
+            if id(each.model.weights) not in held:
+                each.model.weights.let_go()
