@@ -14,7 +14,7 @@ from tui_transformer.model import Model
 REFERENCES = Path(__file__).parent.parent / "references"
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama", "bert", "bart", "gemma2"])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bert", "bart", "gemma2", "albert", "gpt_oss"])
 def test_what_a_head_writes_is_its_part_of_the_attention(name):
     model = Model.load(REFERENCES / name, dtype="float64", device="cpu")
     trace = model.trace(ids=[5, 6, 7], **({"decoder_ids": [0, 5]} if model.has_decoder else {}))
@@ -22,12 +22,12 @@ def test_what_a_head_writes_is_its_part_of_the_attention(name):
     assert len(every) == sum(trace.program.shape(each.attention.name)[0] for each in every if each.head == 0)
     for each in every:
         place = each.attention.name.rpartition(".")[0]
-        source = trace.program.step(f"{place}.value").inputs[0]
+        source, _, *biases = trace.program.step(f"{place}.value").inputs
         values = np.array(trace[source]) @ each.value
-        if f"{place}.value.bias" in trace.program.weights:
+        for bias in biases:
             shared = each.attention.heads // trace.program.shape(f"{place}.value")[0]
             width = values.shape[1]
-            values = values + np.array(trace[f"{place}.value.bias"])[(each.head // shared) * width :][:width]
+            values = values + np.array(trace[bias])[(each.head // shared) * width :][:width]
         written = np.array(trace[f"{place}.weights"])[each.head] @ values
         assert np.allclose(written, np.array(trace[f"{place}.context"])[each.head], atol=1e-12)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_transformer.engine.axis import Axis
-from tui_transformer.engine.ops import Softmax
+from tui_transformer.engine.ops import Softmax, SoftmaxWithSink
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.errors import InputError
 
@@ -43,9 +43,14 @@ class Attention:
         return self.kind == SELF
 
 
+def is_attention(step: Step | None) -> bool:
+    """Whether a step holds attention weights; with a sink, its rows sum to less than 1."""
+    return step is not None and step.square and isinstance(step.op, Softmax | SoftmaxWithSink)
+
+
 def attentions(program: Program, group: str | None = None) -> tuple[Attention, ...]:
     """The attention steps in order of computation; with a group, only those of that stack and kind."""
-    steps = (_attention(step) for step in program.steps if step.square and isinstance(step.op, Softmax))
+    steps = (_attention(step) for step in program.steps if is_attention(step))
     return tuple(each for each in steps if group in (None, each.group))
 
 

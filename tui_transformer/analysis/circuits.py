@@ -129,11 +129,9 @@ def words_of(trace: Trace) -> Words:
 
 
 def _heads(trace: Trace, attention: Attention) -> Iterator[Circuit]:
-    place, heads = _place(attention), attention.heads
-    query, key, value, output = (
-        _weight(trace, f"{place}.{part}.weight") for part in ("query", "key", "value", "output")
-    )
-    shared = heads // trace.program.shape(f"{place}.key")[0]
+    heads = attention.heads
+    query, key, value, output = (_weight(trace, _matrix(trace, attention, part)) for part in PARTS)
+    shared = heads // trace.program.shape(f"{_place(attention)}.key")[0]
     widths = query.shape[1] // heads, value.shape[1] * shared // heads
     for head in range(heads):
         own, of = head * widths[0], head // shared

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from tui_transformer.analysis.attentions import is_attention
 from tui_transformer.analysis.entropy import HeadEntropy, head_entropy
 from tui_transformer.analysis.expert_load import ExpertLoad, expert_load, expert_step, expert_steps
 from tui_transformer.analysis.histogram import histogram
@@ -17,7 +18,7 @@ from tui_transformer.analysis.sample import CELLS, row_sample
 from tui_transformer.analysis.similar import TABLE, Term, similar
 from tui_transformer.analysis.statistics import Statistics, statistics
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.ops import Embed, Sinusoid, Softmax
+from tui_transformer.engine.ops import Embed, Sinusoid
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -292,7 +293,7 @@ def _is_sinusoid(_program: Program, step: Step | None) -> bool:
 
 
 def _is_attention(_program: Program, step: Step | None) -> bool:
-    return step is not None and step.square and isinstance(step.op, Softmax)
+    return is_attention(step)
 
 
 def _alike_everywhere(program: Program, name: str) -> bool:

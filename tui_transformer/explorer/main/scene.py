@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tui_transformer.analysis.attentions import is_attention
 from tui_transformer.engine.explanation import Explanation, Value
-from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.main.cell import cell_of
 from tui_transformer.explorer.main.overlay import SCREENFUL, OverlayMatrix, overlay_of
@@ -184,7 +184,7 @@ def tile_of(trace: Trace, view: View, rows: range, columns: range) -> Tile:
 def _masked_step(trace: Trace, name: str) -> str | None:
     """The masked scores that a step of attention weights is made from."""
     step = trace.program.by_name.get(name)
-    return step.inputs[0] if step is not None and step.square and isinstance(step.op, Softmax) else None
+    return step.inputs[0] if step is not None and is_attention(step) else None
 
 
 def _range(trace: Trace, name: str, tile: Tile, *, shared: bool) -> tuple[float, float]:

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from tui_transformer.analysis.attentions import is_attention
 from tui_transformer.analysis.renormalized import renormalized
 from tui_transformer.analysis.token_kinds import Hidden, tokens_of
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Value
-from tui_transformer.engine.ops import Softmax
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.views.step_view import Place, view_of
 from tui_transformer.views.view import Values, View
@@ -19,7 +19,7 @@ from tui_transformer.views.view import Values, View
 def hidden_keys(session: Session, name: str, choice: Hidden) -> Host | None:
     """True for every key that is left out of a step of attention weights; None where none is."""
     step = session.trace.program.by_name.get(name)
-    if not choice.active or step is None or not (step.square and isinstance(step.op, Softmax)):
+    if not choice.active or step is None or not is_attention(step):
         return None
     hidden = tokens_of(session.trace, session.model.vocabulary, step.axes[-1]).hidden(choice)
     return hidden if hidden.any() else None
