@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from reference import REFERENCES
 
 from tui_transformer.analysis.metrics import METRICS, Metric
-from tui_transformer.analysis.patching import KINDS, START, sweep, table_of
+from tui_transformer.analysis.patching import KINDS, START, kinds_of, sweep, table_of
 from tui_transformer.engine.edits import Patch
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
@@ -90,6 +91,30 @@ def test_a_table_has_every_layer_and_position_or_head(traces):
     assert {(each.row, each.column) for each in table_of(program, "head").places} == {
         (row, i) for row in (0, 1) for i in range(4)
     }
+
+
+def test_an_encoder_decoder_has_tables_of_every_stack_and_attention():
+    model = Model.load(REFERENCES / "bart", dtype="float64", device="cpu")
+    own, other = (model.trace(ids=ids, decoder_ids=[2, 5, 6]) for ids in ([5, 6, 7, 8], [5, 9, 7, 8]))
+    kinds = kinds_of(own.program)
+    assert set(kinds) == {
+        *("position", "head", "layer", "position:encoder", "layer:encoder"),
+        *("head:encoder self-attention", "head:decoder self-attention"),
+    }
+    metric = Metric("logit", (9,))
+    for kind in kinds:
+        for each in sweep(own, other, kind, metric):
+            place = each.place
+            assert place.step.startswith("decoder.") == (":encoder" not in kind)
+            edited = own.edited([Patch.between(own, other, place.step, place.rows, place.heads)])
+            assert each.value == pytest.approx(edited["output.logits"][-1, 9], abs=1e-12)
+    last = {each.place.row: each.value for each in sweep(own, other, "layer:encoder", metric)}
+    assert last[1] == pytest.approx(metric.measure(other), abs=1e-12)
+    assert [each.step for each in table_of(own.program, "head:cross").places] == [
+        each.step for each in table_of(own.program, "head").places
+    ]
+    with pytest.raises(InputError, match="there is no middle with layers here: choose encoder or decoder"):
+        table_of(own.program, "layer:middle")
 
 
 def test_what_enters_the_first_layer_decides_everything_before_the_rest(traces):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tui_transformer.analysis.attentions import attentions
+from tui_transformer.analysis.attentions import Attention, attentions, chosen_group
 from tui_transformer.analysis.metrics import Metric, Positions
 from tui_transformer.analysis.passes import in_passes
 from tui_transformer.engine.computation import Watch
@@ -53,44 +53,70 @@ class Table:
     columns: str
 
 
-def _stream(program: Program) -> dict[int, str]:
-    """The stream that enters the first layer and the streams that leave each, of the last stack."""
+def _stacks(program: Program) -> tuple[str, ...]:
+    """The stacks that have layers, in order."""
     outputs = layer_outputs(program)
-    stack = program.steps[program.places[outputs[-1]]].name.partition(".")[0] if outputs else ""
-    streams = dict(enumerate(name for name in outputs if name.startswith(f"{stack}.")))
-    if not streams:
+    places = (program.steps[program.places[name]].name for name in outputs)
+    return tuple(dict.fromkeys(name.partition(".")[0] for name in places))
+
+
+def _stream(program: Program, of: str) -> dict[int, str]:
+    """What enters the first layer, and what leaves each, of a stack; by default of the last."""
+    stacks = _stacks(program)
+    if not stacks:
         raise InputError("the model has no layers whose values could be patched")
+    if of and of not in stacks:
+        raise InputError(f"there is no {of[:40]} with layers here: choose {' or '.join(stacks)}")
+    stack = of or stacks[-1]
+    layers = dict(enumerate(name for name in layer_outputs(program) if name.startswith(f"{stack}.")))
     entrance = next((name for name in (f"{stack}.{START}", START) if name in program.names), None)
-    return ({} if entrance is None else {-1: program.step(entrance).name}) | streams
+    return ({} if entrance is None else {-1: program.step(entrance).name}) | layers
 
 
-def _positions(program: Program) -> Table:
+def _positions(program: Program, of: str) -> Table:
     places = (
         Place(step, layer, row, rows=range(row, row + 1))
-        for layer, step in _stream(program).items()
+        for layer, step in _stream(program, of).items()
         for row in range(program.shape(step)[0])
     )
     return Table(tuple(places), "layer", "position")
 
 
-def _layers(program: Program) -> Table:
-    return Table(tuple(Place(step, layer, 0) for layer, step in _stream(program).items()), "layer", "whole")
+def _layers(program: Program, of: str) -> Table:
+    return Table(tuple(Place(step, layer, 0) for layer, step in _stream(program, of).items()), "layer", "whole")
 
 
-def _heads(program: Program) -> Table:
-    steps = [each for each in attentions(program) if f"{each.name.rpartition('.')[0]}.context" in program.by_name]
-    group = steps[-1].group if steps else ""
+def _heads(program: Program, of: str) -> Table:
+    known = _contexts(program)
+    group = chosen_group(program, of) if of else next((each.group for each in reversed(known)), "")
     places = (
-        Place(f"{each.name.rpartition('.')[0]}.context", each.layer, head, heads=range(head, head + 1))
-        for each in steps
+        Place(_context(each), each.layer, head, heads=range(head, head + 1))
+        for each in known
         if each.group == group
         for head in range(each.heads)
     )
     return Table(tuple(places), "layer", "head")
 
 
-KINDS: Mapping[str, Callable[[Program], Table]] = {"position": _positions, "head": _heads, "layer": _layers}
-"""Kinds of places: the residual stream at a position behind each layer, a head's output, all that leaves a layer."""
+def _contexts(program: Program) -> list[Attention]:
+    """The attentions whose heads have an output of their own."""
+    return [each for each in attentions(program) if _context(each) in program.by_name]
+
+
+def _context(attention: Attention) -> str:
+    return f"{attention.name.rpartition('.')[0]}.context"
+
+
+KINDS: Mapping[str, Callable[[Program, str], Table]] = {"position": _positions, "head": _heads, "layer": _layers}
+"""What is patched: the residual stream at a position behind each layer, a head's output, all that leaves a layer."""
+
+
+def kinds_of(program: Program) -> tuple[str, ...]:
+    """The kinds of places that a program has: those of the last stack, then those of others, as `head:encoder …`."""
+    stacks, groups = _stacks(program), tuple(dict.fromkeys(each.group for each in _contexts(program)))
+    there = {"position": stacks, "head": groups, "layer": stacks}
+    own = [kind for kind, names in there.items() if names]
+    return (*own, *(f"{kind}:{of}" for kind in own for of in there[kind][-2::-1]))
 
 
 @dataclass(frozen=True)
@@ -104,15 +130,21 @@ class Measured:
 def table_of(program: Program, kind: str) -> Table:
     """The places of a kind.
 
+    Args:
+        program: The steps.
+        kind: "position", "head" or "layer", of the last stack or attention; of another as `head:encoder` or
+            `position:encoder`.
+
     Raises:
         UsageError: There is no such kind.
         InputError: The model has no such places.
     """
-    if kind not in KINDS:
+    what, _, of = kind.partition(":")
+    if what not in KINDS:
         raise UsageError(f"no kind is called {kind[:40]!r}: use {', '.join(KINDS)}")
-    table = KINDS[kind](program)
+    table = KINDS[what](program, of.strip())
     if not table.places:
-        raise InputError(f"the model has no {kind}s whose values could be patched")
+        raise InputError(f"the model has no {what}s whose values could be patched")
     return table
 
 
@@ -129,7 +161,7 @@ def sweep(
     Args:
         trace: The sentence.
         other: The one that values come from, with as many tokens.
-        table: The places, or their kind: "position", "head" or "layer".
+        table: The places, or their kind, as in `table_of`.
         metric: What is measured.
         positions: Where the answer is read; by default at the last token.
         before: As in `Trace.compute`.

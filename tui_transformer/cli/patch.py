@@ -35,6 +35,8 @@ def run(request: Request) -> None:
 
         patch_table.run(session, _other(session, request), request)
         return
+    if request.of is not None:
+        raise UsageError("--of is of --each: name the step itself")
     if request.step is None:
         raise UsageError("name a step, or a table with --each position, head or layer")
     if request.format == "svg":

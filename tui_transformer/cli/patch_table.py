@@ -33,7 +33,7 @@ def run(session: Session, other: Trace, request: Request) -> None:
     if request.step is not None or request.rows is not None or request.head is not None:
         raise UsageError("--each names the places itself: leave out STEP, --rows and --head")
     trace = session.trace
-    table = table_of(trace.program, request.each or "")
+    table = table_of(trace.program, ":".join(filter(None, (request.each, request.of))))
     metric = chosen(session, request) or Metric("divergence")
     positions = answer_positions(trace, parse_positions(request.position, trace), folder=session.model.folder)
     own, others = (metric.measure(each, trace, positions) for each in (trace, other))

@@ -30,6 +30,12 @@ class Request(Edited):
             "--each", help="Every position behind every layer, every head, or every layer, each patched alone."
         ),
     ] = None
+    of: Annotated[
+        str | None,
+        typer.Option(
+            "--of", metavar="KIND", help="With --each: encoder, decoder or cross; by default the last that there is."
+        ),
+    ] = None
     metric: Metric = None
     tokens: Tokens = None
     targets: LossTargets = None

@@ -73,7 +73,7 @@ async def test_a_cell_says_how_much_of_the_way_it_brings_and_is_patched_by_enter
 
 
 async def test_esc_ends_the_computation_and_n_goes_on() -> None:
-    others = " The fox found a crow." * 11
+    others = " The fox found a crow." * 5
     async with exploring(WIDE, model="story", text=f"The fox found a crow.{others}") as explorer:
         before, PatchTable.pause = PatchTable.pause, 0.0
         try:

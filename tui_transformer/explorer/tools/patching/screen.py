@@ -11,7 +11,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from tui_transformer.analysis.patching import KINDS, Measured, Place
+from tui_transformer.analysis.patching import Measured, Place, kinds_of
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import PATCHING
 from tui_transformer.explorer.shell.keys import bindings
@@ -55,19 +55,13 @@ class PatchingScreen(Overview):
     def __init__(self, port: Port) -> None:
         """Nothing is patched yet."""
         super().__init__(port)
-        self.kinds = [kind for kind in KINDS if self._has(kind)]
+        self.kinds = kinds_of(self.session.trace.program)
         self.at = 0
         self.table: PatchTable | None = None
         self.ended = False
         self.pieces = Pieces(
             self.requests, self.KIND, self._following, lambda _: AT_ONCE + 1, self._measure, self._take
         )
-
-    def _has(self, kind: str) -> bool:
-        try:
-            return bool(KINDS[kind](self.session.trace.program).places)
-        except InputError:
-            return False
 
     def content(self) -> ComposeResult:
         """The map, and what its colours mean."""
@@ -147,7 +141,7 @@ class PatchingScreen(Overview):
         """The kind of places that are patched, and the sentence that values come from."""
         if self.table is None:
             return "Tables of patches"
-        return f"Patch · each {self.table.kind} from “{self.table.other.text or self.table.other.encoding.text}”"
+        return f"Patch · each {self.table.said_kind} from “{self.table.other.text or self.table.other.encoding.text}”"
 
     def note(self) -> str:
         """The metric of both sentences."""
@@ -172,10 +166,10 @@ class PatchingScreen(Overview):
         if place is None:
             return "", ""
         what = self.table.layer(row)
-        if self.table.kind != "layer":
+        if self.table.what != "layer":
             name = self.table.label(column)
-            where = placed(name, column) if self.table.kind == "position" else name
-            what += f" · {self.table.kind} {where}"
+            where = placed(name, column) if self.table.what == "position" else name
+            what += f" · {self.table.what} {where}"
         value = self.table.values.get(place)
         if value is None:
             return what, "not yet measured"

@@ -30,7 +30,7 @@ class PatchTable:
     Attributes:
         session: The sentence that is explored.
         other: The one that values come from.
-        kind: "position", "head" or "layer".
+        kind: One of `kinds_of`.
         pause: Seconds of measuring after which what was found is handed over.
     """
 
@@ -41,6 +41,16 @@ class PatchTable:
     values: dict[Place, float] = field(default_factory=dict)
     ends: tuple[float, float] | None = None
     """The metric of the sentence itself and of the other, once they are known."""
+
+    @property
+    def what(self) -> str:
+        """What is patched: "position", "head" or "layer"."""
+        return self.kind.partition(":")[0]
+
+    @property
+    def said_kind(self) -> str:
+        """The same in words, with the stack or attention where it is not the last."""
+        return " of ".join(filter(None, self.kind.partition(":")[::2]))
 
     @cached_property
     def table(self) -> Table:
@@ -120,7 +130,7 @@ class PatchTable:
 
         down = Axis(self.table.rows, len(self.rows), self.layer)
         across = Axis(self.table.columns, self.columns, label)
-        return View(f"patch each {self.kind}", self.said, down, across, "sequential", window)
+        return View(f"patch each {self.said_kind}", self.said, down, across, "sequential", window)
 
     def layer(self, row: int) -> str:
         """A row in words."""
@@ -128,7 +138,7 @@ class PatchTable:
 
     def label(self, column: int) -> str:
         """A column in words: the token of a position, or the number of a head."""
-        if self.kind != "position":
-            return str(column) if self.kind == "head" else "all"
+        if self.what != "position":
+            return str(column) if self.what == "head" else "all"
         axis = self.session.trace.program.axes(self.table.places[-1].step)[-2]
         return self.session.labels.of(axis)(column)
