@@ -1,4 +1,4 @@
-"""What is called on a device: the stand-in for a GPU's arrays, with a note of every call."""
+"""The stand-in for a GPU's arrays with a note of every call that is made on it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strict import METHODS, Array, Module
 
 
 class Call(NamedTuple):
-    """A call of a function of the module, or of a method of an array."""
+    """A function of the module, or a method of an array, with how many arguments and which keywords it was called."""
 
     owner: str
     name: str
@@ -24,20 +24,30 @@ class Call(NamedTuple):
 def recorded() -> Iterator[set[Call]]:
     """The calls that are made inside."""
     calls: set[Call] = set()
-
-    def noted(owner: str, name: str, function: Callable[..., Any], bound: int) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def call(*args: Any, **options: Any) -> Any:
-            calls.add(Call(owner, name, len(args) - bound, frozenset(options)))
-            return function(*args, **options)
-
-        return call
-
     with pytest.MonkeyPatch.context() as patch:
         for name in vars(Module):
             function = getattr(Module, name)
             if not name.startswith("_") and callable(function) and not isinstance(function, type):
-                patch.setattr(Module, name, staticmethod(noted("module", name, function, 0)))
+                patch.setattr(Module, name, staticmethod(_noted(calls, "module", name, function)))
         for name in METHODS:
-            patch.setattr(Array, name, noted("array", name, getattr(Array, name), 1))
+            patch.setattr(Array, name, _method(calls, name, getattr(Array, name)))
         yield calls
+
+
+def _noted(calls: set[Call], owner: str, name: str, function: Any) -> Callable[..., Any]:
+    def call(*args: Any, **options: Any) -> Any:
+        calls.add(Call(owner, name, len(args), frozenset(options)))
+        return function(*args, **options)
+
+    if hasattr(function, "at"):
+        call.at = _noted(calls, owner, f"{name}.at", function.at)  # type: ignore[attr-defined]
+    return call
+
+
+def _method(calls: set[Call], name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(self: Array, *args: Any, **options: Any) -> Any:
+        calls.add(Call("array", name, len(args), frozenset(options)))
+        return function(self, *args, **options)
+
+    return call

@@ -7,8 +7,9 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from tui_transformer.engine.pool import SMALLEST, UNASKED, Pool
+from tui_transformer.engine.pool import LARGE, SMALLEST, UNASKED, Pool
 from tui_transformer.model import Model
 
 SHAPE, DTYPE = (SMALLEST // 4, 2), np.dtype(np.float32)
@@ -94,6 +95,23 @@ def test_of_many_idle_blocks_of_a_size_only_those_are_kept_that_were_used_lately
             pool.empty((1,), DTYPE)
     assert pool.idle == {math.prod(SHAPE) * DTYPE.itemsize: 2}
     assert pool.idle_bytes == 2 * math.prod(SHAPE) * DTYPE.itemsize
+
+
+def test_an_array_that_is_a_little_longer_uses_the_same_memory():
+    pool = Pool()
+    first = pool.empty((12, 1, 769), DTYPE)
+    place = address(first)
+    del first
+    longer = pool.empty((12, 1, 770), DTYPE)
+    longer[...] = 3
+    assert address(longer) == place
+
+
+@pytest.mark.parametrize("shape", [(1023, 1025), (LARGE // 4 + 1,)])
+def test_large_arrays_can_be_written_to_their_last_cell(shape):
+    array = Pool().empty(shape, DTYPE)
+    array[...] = 1
+    assert array.sum() == math.prod(shape)
 
 
 def test_as_much_may_lie_idle_as_a_trace_keeps():

@@ -1,7 +1,7 @@
 """Reuse of host memory: fresh memory from the system costs more than many of the operations that fill it.
 
-What is fresh is taken as the system gives it. For large arrays NumPy asks for huge pages, whose first use was measured
-to take up to six times as long where memory is virtual: longer than the forward pass that fills them.
+Large blocks are taken as the system gives them. NumPy asks for huge pages for them, whose first use was measured to
+take up to six times as long where memory is virtual: longer than the forward pass that fills them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,12 @@ from tui_transformer.engine.axis import Shape
 
 SMALLEST = 1 << 15
 """Below this many bytes NumPy's own allocation is as good."""
+
+LARGE = 1 << 22
+"""From so many bytes NumPy asks for huge pages."""
+
+PAGE = 1 << 12
+"""Sizes of blocks are multiples of it, so that a sentence that grows by a token finds those of the last one."""
 
 FREE_LIMIT = 1 << 28
 
@@ -61,7 +67,7 @@ class Pool:
         size = math.prod(shape) * dtype.itemsize
         if size < SMALLEST:
             return np.empty(shape, dtype)
-        return np.asarray(Lease(self, self._take(size), shape, dtype))
+        return np.asarray(Lease(self, self._take(-(-size // PAGE) * PAGE), shape, dtype))
 
     @property
     def idle(self) -> Mapping[int, int]:
@@ -89,6 +95,8 @@ class Pool:
         return memory
 
     def _fresh(self, size: int) -> Any:
+        if size < LARGE:
+            return np.empty(size, np.uint8)
         return np.frombuffer(memoryview((ctypes.c_char * size)()), np.uint8)
 
     def give_back(self, memory: Any) -> None:
