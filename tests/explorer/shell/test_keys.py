@@ -135,6 +135,7 @@ PAGES = {
     "checkpoints": ("checkpoints", "overview"),
     "generate": ("generate",),
     "lens": ("lens", "overview"),
+    "terms": ("terms", "overview"),
     "links": ("links", "overview"),
     "matrix": ("main",),
     "patch": ("main",),

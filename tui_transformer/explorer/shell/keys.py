@@ -60,6 +60,7 @@ KEYS: Mapping[str, str] = {
     "patching": "dollar_sign",
     "circuits": "O",
     "inputs": "ampersand",
+    "terms": "at",
     "mean": "M",
     "answer": "asterisk",
     "measure": "number_sign",

@@ -208,6 +208,12 @@ def _targets(port: Port) -> None:
     screen.open_from(port)
 
 
+def _terms(port: Port) -> None:
+    from tui_transformer.explorer.tools.terms import screen
+
+    screen.open_from(port)
+
+
 def _train(port: Port) -> None:
     from tui_transformer.explorer.tools.train import screen
 
@@ -269,6 +275,7 @@ TOOLS: Mapping[str, Callable[[Port], None]] = {
     "softmax": _softmax,
     "survey": _survey,
     "targets": _targets,
+    "terms": _terms,
     "train": _train,
     "vocabulary": _vocabulary,
 }

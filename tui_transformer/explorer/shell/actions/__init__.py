@@ -47,6 +47,7 @@ from tui_transformer.explorer.shell.actions.tools import (
     ROLLOUT,
     SIMILAR,
     SURVEY,
+    TERMS,
     TRAIN,
 )
 from tui_transformer.explorer.shell.keys import Action
@@ -62,6 +63,7 @@ SCREENS: Mapping[str, tuple[Action, ...]] = {
     "ablation": ABLATION,
     "patching": PATCHING,
     "circuits": CIRCUITS,
+    "terms": TERMS,
     "survey": SURVEY,
     "examples": EXAMPLES,
     "checkpoints": CHECKPOINTS,

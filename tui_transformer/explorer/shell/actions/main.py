@@ -37,6 +37,7 @@ ACTIONS = (
     Action("patch", "open('patch')", "Patch this step from another sentence", "patch", "P"),
     Action("patching", "open('patching')", "Tables of patches: every position, head or layer from another sentence"),
     Action("circuits", "open('circuits')", "Circuits of weights: OV, QK, composition of heads"),
+    Action("terms", "open('terms')", "Direct logit attribution: what every head, layer and embedding writes"),
     Action("inputs", "open('inputs')", "What every token adds: gradient × input, integrated gradients"),
     Action("measure", "open('measure')", "Measure ablations and patches by a logit, a difference, KL, the loss"),
     Action("undo", "undo", "Undo the last change", "undo", "u"),

@@ -95,6 +95,12 @@ CIRCUITS = (
     CELL_SHOWN,
     WIDTH_SHOWN,
 )
+TERMS = (
+    Action("order", "order", "The largest first, or in the order of the data", "order", "r"),
+    Action("kind", "kind", "Feed-forward layers whole, or neuron by neuron", "layers, neurons", "f"),
+    Action("measure", "measure", "The word whose logit it is, or two", "words", "#"),
+    Action("", "", "To the step of the term", "go there", "enter"),
+)
 CHECKPOINTS = (
     Action("step.next", "step(1)", "The next checkpoint", "checkpoint", "← →"),
     Action("step.back", "step(-1)", "The checkpoint before"),

@@ -1,0 +1,1 @@
+"""Direct logit attribution: what every head, layer and embedding writes toward a logit."""
