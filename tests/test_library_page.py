@@ -73,6 +73,14 @@ def test_numbers_stand_for_ranges_kinds_for_tables_and_words_for_targets() -> No
     assert np.array_equal(zero[:2], trace[name][:2])
 
 
+def test_padding_is_not_where_an_answer_is_read() -> None:
+    model, metric = Model.load("story"), Metric("logit", (5,))
+    both, alone = model.trace(["Once there was a girl", "A crow"]), model.trace("A crow")
+    assert metric.measure(both, item=1) == pytest.approx(metric.measure(alone), abs=1e-5)
+    assert tui_transformer.attribute(both, 5, item=1).logit == pytest.approx(metric.measure(alone), abs=1e-5)
+    assert metric.measure(both, positions=-1, item=1) != pytest.approx(metric.measure(alone), abs=1e-5)
+
+
 def test_lens_and_rollout_are_those_of_the_commands() -> None:
     trace = Model.load("story").trace(STORY)
     *_, last = tui_transformer.logit_lens(trace, top=2)

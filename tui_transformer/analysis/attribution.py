@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tui_transformer.analysis.metrics import last_position
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Add, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed
@@ -82,7 +83,7 @@ def attribute(
     token: int,
     other: int | None = None,
     *,
-    position: int = -1,
+    position: int | None = None,
     neurons: bool = False,
     item: int = 0,
 ) -> Attribution:
@@ -92,7 +93,7 @@ def attribute(
         trace: The model on a sentence.
         token: Its ID.
         other: The token whose logit is taken away.
-        position: From 0, or from the end.
+        position: From 0, or from the end; by default the last token that is no padding.
         neurons: Every neuron apart, in place of the feed-forward layers.
         item: Which sentence of a batch.
 
@@ -103,6 +104,7 @@ def attribute(
     if step is None or not isinstance(step.op, Linear | Unembed) or step.axes[-1].name != "vocabulary":
         raise InputError("the model has no logits of words: attribution reads these")
     rows, words = step.shape[-2:]
+    position = last_position(trace, item) if position is None else position
     if not -rows <= position < rows:
         raise InputError(f"there is no position {position}: use 0 to {rows - 1}")
     for each in (token, other):

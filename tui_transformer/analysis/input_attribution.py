@@ -64,7 +64,7 @@ class InputAttribution:
 
 
 def start_of(
-    trace: Trace, metric: Metric, positions: Positions = -1, item: int = 0, before: Trace | None = None
+    trace: Trace, metric: Metric, positions: Positions | None = None, item: int = 0, before: Trace | None = None
 ) -> tuple[float, Start]:
     """A metric, and where the way back from it begins: at the logits. `before` is what a distance is from.
 
@@ -76,13 +76,13 @@ def start_of(
     return value, Start(trace.program.logits, slope, METRICS[metric.name].formula, metric.said(trace.word))
 
 
-def gradients_of(trace: Trace, metric: Metric, positions: Positions = -1, item: int = 0) -> Gradients:
+def gradients_of(trace: Trace, metric: Metric, positions: Positions | None = None, item: int = 0) -> Gradients:
     """The gradient of a metric at every step and weight.
 
     Args:
         trace: Its forward pass; the divergence is from this trace itself, so that its gradient is 0.
         metric: A logit, a difference of two, ln p, the loss.
-        positions: Where the answer is read, by default at the last token; several add up.
+        positions: Where the answer is read, by default at the last token that is no padding; several add up.
         item: Which sentence of a batch.
 
     Raises:
@@ -108,14 +108,14 @@ def gradients_of_cell(trace: Trace, name: str, index: tuple[int, ...], item: int
 
 
 def gradient_times_input(
-    trace: Trace, metric: Metric, positions: Positions = -1, step: str = START
+    trace: Trace, metric: Metric, positions: Positions | None = None, step: str = START
 ) -> InputAttribution:
     """The products x ∂f/∂x of every cell of the input, of one sentence.
 
     Args:
         trace: The sentence.
         metric: f.
-        positions: Where it is read; by default at the last token.
+        positions: Where it is read; by default at the last token that is no padding.
         step: The input x: a step with a row for each token.
 
     Raises:
@@ -129,7 +129,7 @@ def gradient_times_input(
 def integrated_gradients(
     trace: Trace,
     metric: Metric,
-    positions: Positions = -1,
+    positions: Positions | None = None,
     step: str = START,
     *,
     baseline: float | Host = 0.0,
@@ -141,7 +141,7 @@ def integrated_gradients(
     Args:
         trace: The sentence.
         metric: f.
-        positions: Where it is read; by default at the last token.
+        positions: Where it is read; by default at the last token that is no padding.
         step: The input x: a step with a row for each token.
         baseline: x′: a number, a vector for every row, or rows × columns.
         points: At how many places between the two the gradient is taken.
@@ -182,7 +182,7 @@ def _whole(trace: Trace, name: str) -> tuple[range, ...]:
 
 
 def _slope(
-    trace: Trace, metric: Metric, positions: Positions, step: str, before: Trace | None = None
+    trace: Trace, metric: Metric, positions: Positions | None, step: str, before: Trace | None = None
 ) -> tuple[float, Host]:
     """The metric, and its gradient by a step."""
     value, start = start_of(trace, metric, positions, before=before)

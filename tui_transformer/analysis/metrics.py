@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tui_transformer.analysis.log_shares import log_shares
+from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.loss import NOT_COUNTED
@@ -172,7 +173,7 @@ class Metric:
         self,
         trace: Trace,
         before: Trace | None = None,
-        positions: Positions = -1,
+        positions: Positions | None = None,
         item: int = 0,
         watch: Watch | None = None,
     ) -> float:
@@ -181,7 +182,7 @@ class Metric:
         Args:
             trace: With edits.
             before: Without them: a distance is from its answer.
-            positions: Where the answer is read; by default at the last token.
+            positions: Where the answer is read; by default at the last token that is no padding.
             item: Which sentence of a batch.
             watch: As in `Trace.compute`.
 
@@ -195,7 +196,7 @@ class Metric:
         self,
         trace: Trace,
         before: Trace,
-        positions: Positions,
+        positions: Positions | None,
         items: range,
         item: int = 0,
         watch: Watch | None = None,
@@ -217,7 +218,9 @@ class Metric:
         value = METRICS[self.name].value(new, _float64(old, new), tokens)
         return float((value[share > 0] * share[share > 0]).sum())
 
-    def slope(self, trace: Trace, before: Trace | None = None, positions: Positions = -1, item: int = 0) -> Host:
+    def slope(
+        self, trace: Trace, before: Trace | None = None, positions: Positions | None = None, item: int = 0
+    ) -> Host:
         """Its gradient by the logits of one sentence: rows × words, float64.
 
         Raises:
@@ -232,7 +235,7 @@ class Metric:
         return np.zeros(0) if slopes is None else slopes
 
     def _rows(
-        self, trace: Trace, before: Trace, positions: Positions, item: int, watch: Watch | None
+        self, trace: Trace, before: Trace, positions: Positions | None, item: int, watch: Watch | None
     ) -> Iterator[tuple[range, Host, Host | None, Host, Host]]:
         """Rows a block at a time: which, their logits in all sentences, those before, their tokens, what each counts.
 
@@ -241,6 +244,8 @@ class Metric:
         name = trace.program.logits
         self._check(trace, name)
         length, words = trace.program.shape(name)
+        if positions is None:
+            positions = last_position(trace, item)
         positions = range(len(self.targets)) if self.targets else positions_in(length, positions)
         region = positions, range(words)
         distance = METRICS[self.name].distance and before is not trace
@@ -270,6 +275,11 @@ class Metric:
 def _float64(before: Host | None, now: Host) -> Host:
     """The logits before in float64; those of now where they have no part."""
     return now if before is None else before.astype(np.float64)
+
+
+def last_position(trace: Trace, item: int = 0) -> int:
+    """The last token of a sentence that is no padding, among those whose logits there are."""
+    return int(np.flatnonzero(real_tokens(trace, trace.program.axes(trace.program.logits)[-2], item))[-1])
 
 
 def positions_in(length: int, positions: Positions) -> range:

@@ -153,7 +153,7 @@ def sweep(
     other: Trace,
     table: Table | str,
     metric: Metric,
-    positions: Positions = -1,
+    positions: Positions | None = None,
     before: Watch | None = None,
 ) -> Iterator[Measured]:
     """The metric with every place patched alone, one at a time as it is found.
@@ -163,7 +163,7 @@ def sweep(
         other: The one that values come from, with as many tokens.
         table: The places, or their kind, as in `table_of`.
         metric: What is measured.
-        positions: Where the answer is read; by default at the last token.
+        positions: Where the answer is read; by default at the last token that is no padding.
         before: As in `Trace.compute`.
 
     Raises:
@@ -181,7 +181,7 @@ def measured(
     other: Trace,
     places: Iterable[Place],
     metric: Metric,
-    positions: Positions = -1,
+    positions: Positions | None = None,
     before: Watch | None = None,
 ) -> Iterator[list[Measured]]:
     """The metric with each of some places patched alone, as many at a time as share a pass; arguments as of `sweep`.
