@@ -60,10 +60,10 @@ async def test_letters_typed_into_the_search_do_nothing_else():
 
 async def test_the_words_of_the_sentence_are_marked_as_it_changes():
     async with exploring(NARROW) as explorer:
-        assert "in the sentence 2 times" in explorer.text
+        assert "in the sentence × 2" in explorer.text
         await explorer.press("/")
         await explorer.answer("shore shore shore")
-        assert "in the sentence 3 times" in explorer.text
+        assert "in the sentence × 3" in explorer.text
 
 
 @pytest.mark.parametrize("count", [30_000, 250_000])

@@ -11,7 +11,11 @@ SMALLEST = Size(20, 10)
 
 
 class Commands(CommandPalette):
-    """Textual's palette, which cannot be used where none of its lines is seen."""
+    """Textual's palette, which cannot be used where none of its lines is seen; without a picture before its line."""
+
+    DEFAULT_CSS = """
+    Commands SearchIcon { display: none; }
+    """
 
     def on_resize(self, event: events.Resize) -> None:
         """Leave where the terminal has become too small."""

@@ -36,6 +36,9 @@ from tui_transformer.views.inside.parts import Inside
 
 KIND = "inside"
 
+BAR = frozenset("▏▎▍▌▋▊▉█░▒▓")
+"""Characters of bars, which turned round would say something else."""
+
 READABLE = 100
 """Columns of words at most."""
 
@@ -44,13 +47,18 @@ class InsideLines(LineList):
     """Lines whose colours say something: under the cursor they stay."""
 
     def under_cursor(self, segments: list[Segment], style: Style) -> list[Segment]:
-        """The line on the cursor's ground, where it has none of its own; without colours, turned round."""
+        """The line on the cursor's ground, where it has none of its own; without colours, turned round up to a bar."""
         if style.reverse:
-            return super().under_cursor(segments, style)
+            turned = [part if BAR.intersection(part.text) else _with(part, style) for part in segments]
+            rest = self.size.width - sum(part.cell_length for part in turned)
+            return [*turned, Segment(" " * rest, self.ink())]
         ground = Style(bgcolor=style.bgcolor, bold=True)
-        return [
-            Segment(part.text, (part.style or Style()) + (ground if _is_bare(part) else Style())) for part in segments
-        ]
+        return [_with(part, ground) if _is_bare(part) else part for part in segments]
+
+
+def _with(segment: Segment, style: Style) -> Segment:
+    """A part of a line in another style over its own."""
+    return Segment(segment.text, (segment.style or Style()) + style)
 
 
 def _is_bare(segment: Segment) -> bool:

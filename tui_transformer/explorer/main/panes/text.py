@@ -202,8 +202,10 @@ def _after_text(text: str, width: int) -> str:
 
 
 def _folded(text: str, width: int) -> str:
-    """A text over a few lines."""
-    return "\n".join(wrap(visible(text), max(width, 1), max_lines=MOST_LINES, placeholder=" …"))
+    """A text over a few lines; where characters take two cells, lines are so much shorter."""
+    shown = visible(text)
+    room = max(width * len(shown) // max(cells(shown), 1), 1)
+    return "\n".join(wrap(shown, room, max_lines=MOST_LINES, placeholder=" …"))
 
 
 def _formula(temperature: float) -> str:

@@ -109,7 +109,7 @@ class VocabularyPane(Vertical):
         text = Text(f"{token_id:>8}  ", self.get_component_rich_style("vocabulary--quiet", partial=True))
         text.append_text(self._written(token_id, style))
         if uses:
-            text.append(f"  in the sentence{f' {uses} times' if uses > 1 else ''}", style)
+            text.append(f"  in the sentence{f' × {uses}' if uses > 1 else ''}", style)
         return text
 
     def _written(self, token_id: int, style: Style) -> Text:

@@ -126,6 +126,8 @@ def heights(tokens: int, lines: int, bands: int, taken: int = 0, *, first: bool 
             break
     while rows > 4 and _lines(words, rows, bands, first=first) > lines:
         rows -= 2
+    while first and words < min(tokens, 12) and _lines(words + 1, rows, bands, first=first) <= lines:
+        words += 1  # what is left is too little for another row of every band
     return Heights(words, rows)
 
 

@@ -83,6 +83,7 @@ class OpenScreen(Dialog[Choice]):
     ACTIONS = OPEN
     DEFAULT_CSS = """
     OpenScreen LineList { height: auto; min-height: 1; }
+    OpenScreen #box { width: 104; }
     """
 
     def __init__(self, title: str, choices: tuple[Choice, ...], placeholder: str, kind: Kind = "model") -> None:
