@@ -241,6 +241,14 @@ def test_sizes_are_readable(size, text):
     assert keep.readable(size) == text
 
 
+def test_idle_memory_is_given_back_before_more_is_refused(monkeypatch):
+    POOL.clear()
+    POOL.empty((1 << 20,), np.dtype(np.uint8))
+    monkeypatch.setattr(keep, "available_memory", lambda: 100 - POOL.idle_bytes)
+    keep.check_memory(80, "a test needs", "use less")
+    assert POOL.idle_bytes == 0
+
+
 def test_memory_that_is_free_is_some():
     assert keep.available_memory() > 1 << 20
 

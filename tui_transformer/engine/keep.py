@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_transformer.engine.backend import POOL
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.errors import InputError
 
@@ -97,7 +98,9 @@ def available_memory() -> int:
 
 
 def check_memory(needed: int, what: str, advice: str) -> None:
-    """Raise InputError where more memory is needed than is free."""
+    """Raise InputError where more memory is needed than is free; what lies idle is given back before that."""
+    if needed > available_memory():
+        POOL.clear()
     free = available_memory()
     if needed > free:
         raise InputError(f"{what} {readable(needed)} of memory and {readable(free)} are free: {advice}")
