@@ -103,3 +103,13 @@ def test_what_is_printed_of_results_is_short(trace):
 def test_another_kind_of_value_is_refused_in_words(trace, call, says):
     with pytest.raises(InputError, match=says):
         call(Model.load("encoder", device="cpu"), trace)
+
+
+def test_a_figure_of_a_batch_names_the_words_of_its_sentence_and_of_the_decoder():
+    model = Model.load("dates", device="cpu")
+    trace = model.trace(["May 3, 2021", "June 4, 22"], decoder_text="20")
+    view = figure(trace, "decoder.0.cross_attention.weights", 1, item=1).view
+    assert [view.rows.label(i) for i in range(3)] == ["[BOS]", "2", "0"]
+    assert [view.columns.label(i) for i in range(4)] == ["J", "u", "n", "e"]
+    values = view.window(range(3), range(view.columns.size))
+    assert np.array_equal(values, trace["decoder.0.cross_attention.weights"][1, 1])

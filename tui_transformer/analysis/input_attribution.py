@@ -73,7 +73,7 @@ def start_of(
     """
     value = metric.measure(trace, before or trace, positions, item)
     slope = metric.slope(trace, before or trace, positions, item)
-    return value, Start(trace.program.logits, slope, METRICS[metric.name].formula, metric.said(trace.word))
+    return value, Start(trace.program.logits, slope, METRICS[metric.name].formula, metric.said(trace.target_word))
 
 
 def gradients_of(trace: Trace, metric: Metric, positions: Positions | None = None, item: int = 0) -> Gradients:
@@ -194,5 +194,5 @@ def _slope(
 
     backward_from(trace, start, visit)
     if not slopes:
-        raise InputError(f"{metric.said(trace.word)} does not depend on {step}, or that depends on no weight")
+        raise InputError(f"{metric.said(trace.target_word)} does not depend on {step}, or that depends on no weight")
     return value, slopes[0]

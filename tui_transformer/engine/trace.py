@@ -41,7 +41,8 @@ class Trace(Mapping[str, Host]):
         block: Cells of an array that is not kept that are computed at a time.
         title: What it is a trace of: the model's name.
         batched: Whether arrays are handed out with their batch axis; None: where the batch is not 1.
-        word: The word of a token ID, for `repr`.
+        word: The word of a token ID that is read.
+        target_word: The word of one that is written: of a logit.
     """
 
     program: Program
@@ -54,6 +55,7 @@ class Trace(Mapping[str, Host]):
     title: str = ""
     batched: bool | None = None
     word: Callable[[int], str] = str
+    target_word: Callable[[int], str] = str
     _held: dict[str, Array] = field(default_factory=dict, repr=False)
 
     @cached_property

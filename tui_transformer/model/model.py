@@ -200,7 +200,8 @@ class Model(Texts):
         program = self.program(*lengths)
         givens = {name: givens[name] for name in program.givens}
         needed = max((math.prod(step.shape) for step in program.steps if not step.windowed), default=0)
-        trace = Trace(program, self.weights, givens, budget, title=self.name, batched=batched, word=self.word)
+        words: dict[str, Any] = {"word": self.word, "target_word": self.target_word}
+        trace = Trace(program, self.weights, givens, budget, title=self.name, batched=batched, **words)
         needed *= self.backend.dtype.itemsize * trace.batch
         check_memory(needed, f"{trace.batch * sum(lengths):,} tokens need", "use fewer tokens")
         return trace

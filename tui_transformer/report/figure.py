@@ -40,12 +40,21 @@ class Figure:
         write_whole(Path(path), self.svg.encode())
 
 
-def figure(trace: Trace, name: str, head: int = 0) -> Figure:
-    """A step or weight (of one head, where it has heads) as a heat map.
+SEQUENCES = {"tokens": "input.ids", "decoder tokens": "decoder.input.ids"}
+"""The inputs that token sequences are."""
+
+
+def figure(trace: Trace, name: str, head: int = 0, *, item: int = 0) -> Figure:
+    """A step or weight (of one head, where it has heads) of one sentence as a heat map.
 
     Raises:
         InputError: There is no such step or head, or it has too many cells for a figure.
     """
-    ids = trace.givens.get("input.ids")
-    words = {} if ids is None else {"tokens": tuple(trace.word(int(token)) for token in ids[0])}
-    return Figure(view_of(trace, trace.program.named(name), Labels(words, trace.word), head=head))
+    name = trace.program.named(name)
+    words = dict(zip(SEQUENCES, (trace.word, trace.target_word), strict=True))
+    there = {sequence: given for sequence, given in SEQUENCES.items() if given in trace.givens}
+    sequences = {
+        sequence: tuple(words[sequence](int(token)) for token in trace.givens[given][item])
+        for sequence, given in there.items()
+    }
+    return Figure(view_of(trace, name, Labels(sequences, trace.target_word, trace.word), head=head, item=item))
