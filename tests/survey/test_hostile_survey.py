@@ -79,7 +79,7 @@ def test_broken_states(tmp_path, count):
     path = state_path(job.out)
     whole = path.read_bytes()
     assert load_state(path, job.settings) is not None
-    path.write_bytes(b"0" + whole[1:])
+    path.write_bytes(b"x" + whole[1:])
     assert read_or_refused(lambda: load_state(path, job.settings), path) is None
 
     def check(data: bytes) -> None:

@@ -50,9 +50,9 @@ class CellStyle:
     attributes: tuple[str, ...]
 
     @property
-    def codes(self) -> tuple[str, str, tuple[str, ...]]:
-        """All of it, to be put in order."""
-        return self.color, self.background, self.attributes
+    def order(self) -> tuple[tuple[str, ...], str, str]:
+        """Where it comes among others, so that little is to be set from one to the next."""
+        return self.attributes, self.background, self.color
 
     @property
     def is_plain(self) -> bool:
@@ -124,9 +124,11 @@ def _cells(text: str, own: CellStyle) -> list[Cell]:
 
 @lru_cache(1 << 12)
 def _cell(character: str, own: CellStyle) -> Cell:
-    """A character; a blank where nothing of it is seen but the background."""
+    """A character; a blank where nothing of it is seen but the background, and of two halves always the same one."""
     if character == " " or (character == UPPER and own.color == own.background):
         return " ", cell_style(background=own.background) if own.is_plain else own
+    if character == UPPER and own.can_turn and own.color > own.background:
+        return LOWER, own.turned
     return character, own
 
 
