@@ -26,7 +26,8 @@ PLAIN = Style()
 class Terminal:
     """A terminal that understands what the program writes."""
 
-    def __init__(self) -> None:
+    def __init__(self, columns: int = WIDE[0]) -> None:
+        self.columns = columns
         self.cells: dict[tuple[int, int], tuple[str, ...]] = {}
         self.at, self.codes = (0, 0), ["", "", ""]
 
@@ -39,8 +40,10 @@ class Terminal:
             elif kind == "H":
                 row, column = map(int, codes.split(";"))
                 self.at = row - 1, column - 1
-            elif kind == "C":
-                self.at = y, x + int(codes)
+            elif kind in "BCD":
+                assert x < self.columns, "behind the last column nobody knows where one is"
+                by = int(codes or 1)
+                self.at = {"B": (y + by, x), "C": (y, x + by), "D": (y, x - by)}[kind]
             else:
                 assert kind == "m", (codes, kind)
                 self._paint(codes.split(";"))

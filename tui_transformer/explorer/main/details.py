@@ -61,6 +61,7 @@ class Details:
         self.stop()
         self.due = True
         self._heads_due |= heads
+        self._chart_pane.stale, self._heads_pane.stale = True, self._heads_due
         self._timer = self._panes.screen.set_timer(self.soon, self._show)
 
     def _show(self) -> None:
@@ -100,13 +101,17 @@ class Details:
     def _heads_pane(self) -> HeadThumbnails:
         return self._panes.screen.query_one(HeadThumbnails)
 
+    @property
+    def _chart_pane(self) -> ChartPane:
+        return self._panes.screen.query_one(ChartPane)
+
     def chart(self) -> Chart | None:
         """The chart that is drawn, if any is."""
-        return self._panes.screen.query_one(ChartPane).chart
+        return self._chart_pane.chart
 
     def show_chart(self) -> None:
         """The chart that was chosen, of those that fit the stop."""
-        scene, pane = self._explored.scene, self._panes.screen.query_one(ChartPane)
+        scene, pane = self._explored.scene, self._chart_pane
         if scene is None:
             pane.show(None)
             return

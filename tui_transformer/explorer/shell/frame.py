@@ -16,6 +16,9 @@ from textual.strip import Strip
 from tui_transformer.explorer.shell.pen import Change, written
 from tui_transformer.explorer.shell.terminal_cells import Cell, Cells
 
+MOVE = 4
+"""Bytes that a move to the right takes at least."""
+
 
 class Frame:
     """The cells that were written to the terminal, line by line."""
@@ -38,7 +41,7 @@ class Frame:
         changes = list[Change]()
         for y, x, strips in _pieces(update):
             changes += self._changed(y, x, self._cells.of(strips))
-        return written(changes)
+        return written(changes, max(map(len, self._lines.values()), default=0))
 
     def _changed(self, y: int, x: int, cells: list[Cell]) -> list[Change]:
         """Those of the cells from a column on that are not on the terminal, which count as written now."""
@@ -49,9 +52,22 @@ class Frame:
             return []
         line[x : x + len(cells)] = cells
         if all(len(text) == 1 for text, _ in cells):
-            return [(y, at, new) for at, (old, new) in enumerate(zip(before, cells, strict=True), x) if old != new]
+            changed = [at for at, (old, new) in enumerate(zip(before, cells, strict=True)) if old != new]
+            return [(y, x + at, cells[at]) for at in _bridged(changed, cells)]
         # terminals disagree on how wide such text is: all of it again, every part at its column
         return [(y, at, cell) for at, cell in enumerate(cells, x) if cell[0]]
+
+
+def _bridged(changed: list[int], cells: list[Cell]) -> Iterator[int]:
+    """The places of cells that changed, and of the few between two that take fewer bytes than a move over them."""
+    before = None
+    for at in changed:
+        if before is not None and 1 < at - before <= MOVE:
+            between = cells[before + 1 : at]
+            if all(look is cells[at][1] is cells[before][1] and text.isascii() for text, look in between):
+                yield from range(before + 1, at)
+        yield at
+        before = at
 
 
 class Changes(CompositorUpdate):

@@ -21,12 +21,19 @@ class Run(NamedTuple):
     width: int
 
 
-def written(changes: Iterable[Change]) -> str:
+NOWHERE = -1, -1
+
+
+def written(changes: Iterable[Change], columns: int) -> str:
     """The sequences that show changes, after which the terminal has its own colours again.
 
     A colour takes up to 19 bytes and a move to another place some 7, so it is moved rather than coloured.
+
+    Args:
+        changes: In the order of reading.
+        columns: Of the terminal.
     """
-    pen, runs = Pen(), by_style(changes)
+    pen, runs = Pen(columns), by_style(changes)
     for style in sorted(runs, key=attrgetter("order")):
         pen.paint_for(style, runs[style])
         for run in runs[style]:
@@ -65,20 +72,26 @@ def _blank_alike(texts: Sequence[str], text: str, own: CellStyle, style: CellSty
 class Pen:
     """Sequences for the terminal, as few as it takes: it knows where it is, and which colours are set."""
 
-    def __init__(self) -> None:
-        """Begin anywhere, with the terminal's own colours."""
+    def __init__(self, columns: int) -> None:
+        """Begin anywhere, with the terminal's own colours; behind the last column nobody knows where one is."""
         self._parts: list[str] = []
-        self._y = self._x = -1
+        self._columns = columns
+        self._y, self._x = NOWHERE
         self._style = OWN
 
     def put(self, run: Run) -> None:
         """Write a text where it stands, in the colours that are set."""
-        if run.y != self._y or run.x < self._x:
-            self._parts.append(f"\x1b[{run.y + 1};{run.x + 1}H")
-        elif run.x > self._x:
-            self._parts.append(f"\x1b[{run.x - self._x}C")
-        self._parts.append(run.text)
-        self._y, self._x = (run.y, run.x + run.width) if run.width else (-1, -1)
+        self._parts += self._way(run.y, run.x), run.text
+        end = run.x + run.width
+        self._y, self._x = (run.y, end) if run.width and end < self._columns else NOWHERE
+
+    def _way(self, y: int, x: int) -> str:
+        """The shortest sequence to a line and a column: from where it is, or from anywhere."""
+        down, across, anyway = y - self._y, x - self._x, f"\x1b[{y + 1};{x + 1}H"
+        if self._y < 0 or not 0 <= down <= 1:
+            return anyway
+        way = "\x1b[B" * down + (f"\x1b[{abs(across)}{'C' if across > 0 else 'D'}" if across else "")
+        return way if len(way) < len(anyway) else anyway
 
     def end(self) -> str:
         """All sequences, after which the terminal has its own colours again."""

@@ -24,7 +24,11 @@ _BETWEEN = " · "
 
 
 class Chart(DrawnWidget):
-    """A chart with its title and legend in the first lines."""
+    """A chart with its title and legend in the first lines.
+
+    Attributes:
+        stale: Whether another one is about to be shown: until then it is not drawn for another size.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"chart--title", "chart--axis", "chart--marked"}
 
@@ -43,11 +47,17 @@ class Chart(DrawnWidget):
         super().__init__(name=name, id=id, classes=classes)
         self._chart: charts.Chart | None = None
         self._why = ""
+        self.stale = self._blank = False
 
     def show(self, chart: charts.Chart | None, why: str = "") -> None:
         """Show a chart, or say why there is none."""
         self._chart, self._why = chart, why
+        self.stale = self._blank = False
         self.redraw()
+
+    def on_resize(self) -> None:
+        """Draw for the new size, unless another chart is about to be shown."""
+        self._blank = self.stale
 
     @property
     def chart(self) -> charts.Chart | None:
@@ -57,6 +67,8 @@ class Chart(DrawnWidget):
     def draw(self) -> list[Strip]:
         """Title and chart, or as much of it as there is room for."""
         width, height = self.size
+        if self._blank:
+            return []
         if self._chart is None:
             return [Strip([Segment(fit_label(self._why, width), self._axis_style())])] if self._why and height else []
         heading = self._heading(self._chart)

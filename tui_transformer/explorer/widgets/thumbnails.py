@@ -42,6 +42,9 @@ class HeadThumbnails(CursorWidget, can_focus=True):
     tiles: Sequence[Values]
     """The matrix of each head, as it is drawn."""
 
+    stale = False
+    """Whether others are about to be shown: until then these are not drawn for another size."""
+
     class Moved(CursorWidget.Moved):
         """The user went to a head; `index` is its number."""
 
@@ -57,6 +60,7 @@ class HeadThumbnails(CursorWidget, can_focus=True):
         self._shape = (0, 0)
         self._left = 0
         self._pictures: dict[int, Picture] = {}
+        self._blank = False
 
     def show(
         self,
@@ -80,6 +84,7 @@ class HeadThumbnails(CursorWidget, can_focus=True):
         self.tiles, self.scale, self._first_head = tiles, scale, first
         self._of, self._shape = max(of, first + len(tiles)), shape
         self.at = 0, selected - first
+        self.stale = self._blank = False
         self._redraw()
         self.refresh(layout=self.styles.height is not None and self.styles.height.is_auto)
 
@@ -110,7 +115,7 @@ class HeadThumbnails(CursorWidget, can_focus=True):
 
     def on_resize(self) -> None:
         """Show as many heads as fit, the selected one among them."""
-        self._left = 0
+        self._left, self._blank = 0, self.stale
         self._redraw()
 
     def notify_style_update(self) -> None:
@@ -124,6 +129,8 @@ class HeadThumbnails(CursorWidget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the heads."""
+        if self._blank:
+            return Strip.blank(self.size.width, self.ink())
         shown = range(self._left, min(self._left + self._fitting, len(self.tiles)))
         parts = [self._number(index) if y == 0 else self._line(index, y - 1) for index in shown]
         segments = [segment for part in parts for segment in part]

@@ -23,7 +23,7 @@ from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.shell.requests import Requests, draw_together
+from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.shell.written import Written
 from tui_transformer.explorer.state.history import History
@@ -119,7 +119,7 @@ class GenerateScreen(ExplorerScreen[None]):
     # What is shown
 
     def _show(self, shown: Gathered) -> None:
-        draw_together(self)
+        self.draw_together()
         self.show_lines()
         self.view.show(shown, self.writing.layer)
 
