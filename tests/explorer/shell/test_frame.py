@@ -17,6 +17,7 @@ from textual.strip import Strip
 
 from tui_transformer.explorer.app import ExplorerApp
 from tui_transformer.explorer.shell.frame import Frame
+from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 
 SEQUENCE = re.compile(r"\x1b\[([\d;]*)([A-Za-z])|([^\x1b])")
 RED, BLUE, BOLD = Style.parse("red on blue"), Style.parse("blue on red"), Style.parse("bold")
@@ -123,6 +124,28 @@ def test_text_of_several_columns_is_put_at_its_column() -> None:
     assert written(frame, full([[Segment("x", PLAIN), Segment("   ab", PLAIN)]])).startswith("\x1b[1;1Hx   ")
 
 
+def test_text_of_the_same_look_is_written_together_and_blanks_go_with_what_is_beside_them() -> None:
+    frame = Frame(ColorSystem.TRUECOLOR)
+    bold = RED + BOLD
+    text = written(frame, full([[Segment("a", RED), Segment(" b", bold), Segment("c ", RED)], [Segment("d", bold)]]))
+    assert text == "\x1b[31;44m\x1b[1;1Ha \x1b[1Cc \x1b[1m\x1b[1;3Hb\x1b[2;1Hd\x1b[0m"
+
+
+def test_few_cells_are_written_again_where_a_move_over_them_is_longer() -> None:
+    frame = Frame(ColorSystem.TRUECOLOR)
+    written(frame, full([[Segment("hello world", PLAIN)]]))
+    assert written(frame, full([[Segment("HelLo worlD", PLAIN)]])) == "\x1b[1;1HHelL\x1b[6CD"
+
+
+def test_behind_the_last_column_the_next_place_is_said_in_full() -> None:
+    frame = Frame(ColorSystem.TRUECOLOR)
+    assert written(frame, full([[Segment("ab", PLAIN)], [Segment("cd", PLAIN)]])) == "\x1b[1;1Hab\x1b[2;1Hcd"
+    frame = Frame(ColorSystem.TRUECOLOR)
+    written(frame, full([[Segment(" " * 20)]] * 12))
+    lines = [[Segment(" " * 10 + "ab" + " " * 8)] for _ in range(2)]
+    assert written(frame, full([[Segment(" " * 20)]] * 10 + lines)) == "\x1b[11;11Hab\x1b[B\x1b[2Dab"
+
+
 def test_a_part_of_a_line_changes_nothing_beside_it() -> None:
     frame = Frame(ColorSystem.TRUECOLOR)
     written(frame, full([[Segment("hello world", RED)]]))
@@ -186,17 +209,31 @@ async def keys(explorer: Explorer, sent: Written, *pressed: str) -> list[int]:
     return counts
 
 
-async def test_a_key_writes_little_to_the_terminal(sent: Written) -> None:
-    """On a model of the size of a small sentence encoder: arrows 3 KiB, a step 12 KiB, all heads 60 KiB.
+async def test_nothing_of_the_step_before_is_drawn_where_a_pane_has_another_size(sent: Written) -> None:
+    async with exploring(WIDE, text=SENTENCE, model="question") as explorer:
+        details, heads = explorer.parts.presenter.details, explorer.main.query_one(HeadThumbnails)
+        await explorer.go("encoder.0.self_attention.query")
+        assert "▸0" in explorer.text
+        await explorer.go("embedding.output")
+        details.soon = 60.0
+        explorer.app.call_later(explorer.parts.navigation.go_to_stop, "encoder.0.self_attention.query")
+        await explorer.until(lambda: heads.region and "▸0" not in explorer.text)
+        details.soon = 0.001
+        await explorer.press("down")
+        assert "▸0" in explorer.text
 
-    A step into another layer draws every picture of that anew.
-    """
+
+async def test_a_key_writes_little_to_the_terminal(sent: Written) -> None:
+    """On a model of the size of a small sentence encoder; a step into another layer draws all pictures of that anew."""
     async with exploring(WIDE, text=SENTENCE, sizes=SIZES, whole=None) as explorer:
         await explorer.press("space", "space")
         *steps, other_layer = await keys(explorer, sent, *["space"] * 20)
         assert explorer.stop.startswith("encoder.1")
-        assert max(steps) <= 12 * 1024
-        assert other_layer <= 24 * 1024
+        assert max(steps) <= 8 * 1024
+        assert other_layer <= 16 * 1024
         assert max(await keys(explorer, sent, "tab", "down", "right", "down", "right", "left")) <= 3 * 1024
-        assert max(await keys(explorer, sent, "H")) <= 60 * 1024
-        assert max(await keys(explorer, sent, "right", "down", "left")) <= 3 * 1024
+        assert max(await keys(explorer, sent, "H")) <= 30 * 1024
+        assert max(await keys(explorer, sent, "right", "down", "left")) <= 1024
+        await explorer.press("escape", "0")
+        assert max(await keys(explorer, sent, *["space"] * 12)) <= 12 * 1024
+        assert max(await keys(explorer, sent, "down", "right", "down", "right", "left")) <= 1024

@@ -137,6 +137,11 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
         if not self._is_late:
             super()._compositor_refresh()
 
+    async def _invoke_and_clear_callbacks(self) -> None:
+        """Call what waits until the screen is drawn; while that is held, Textual would call it before."""
+        if not (self._is_late and self.is_current):
+            await super()._invoke_and_clear_callbacks()
+
     def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:  # noqa: FBT001, FBT002 - Textual's signature
         """Lay out; panes that have another size then are drawn for that, and not for the one before it first."""
         if not scroll:
