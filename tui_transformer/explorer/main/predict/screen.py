@@ -20,7 +20,8 @@ from tui_transformer.explorer.main.predict.answers import chosen
 from tui_transformer.explorer.main.predict.question import Question
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.shell.actions.main import PREDICT
-from tui_transformer.explorer.shell.dialog import Dialog, plain
+from tui_transformer.explorer.shell.dialog import CORNERS, Dialog, plain
+from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.widgets.legend import Legend
@@ -95,6 +96,14 @@ class PredictScreen(Dialog[bool]):
         lines = self._scene.view.rows.size * TALLEST + AROUND
         self.query_one("#both").styles.height = max(lines, LEAST)
         self.query_one(LineInput).focus()
+
+    def on_resize(self) -> None:
+        """Write the keys as far as the box has room for them."""
+        self.call_after_refresh(self._show_keys)
+
+    def _show_keys(self) -> None:
+        for box in self.query("#box"):
+            box.border_subtitle = key_line(self.actions(), self.app, max(box.outer_size.width - CORNERS, 0))
 
     def on_key(self, event: Key) -> None:
         """The arrows move in the list while an answer is typed; space before anything is typed goes on."""
