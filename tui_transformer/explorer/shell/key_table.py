@@ -18,7 +18,7 @@ ROWS = (
     ),
     ("{cursor.choose}", "look inside: the operation drawn with its operands; {cursor.choose} on a line follows it"),
     ("{sentence.edit} {vocabulary.open} {settings}", "the sentence, the vocabulary, the settings"),
-    ("{cell.edit} {undo}", "set a cell by hand, take a change back"),
+    ("{cell.edit} {undo}", "set, add to or scale a cell or a whole step; take a change back"),
     (
         "{backward} {compare} {overlay}",
         "backward: gradients beside the values; compare two traces; what is shown of both",
@@ -40,8 +40,9 @@ ROWS = (
         "compare sentences",
     ),
     (
-        "{measure} {patching} {inputs} {circuits}",
-        "what ablations and patches are measured by; tables of patches; what every token adds; circuits of weights",
+        "{measure} {patching} {inputs} {terms} {circuits}",
+        "what ablations and patches are measured by; tables of patches; what every token adds, what every head and "
+        "layer writes toward a word; circuits of weights",
     ),
     (
         "{nearest} {score} {softmax}",
