@@ -46,7 +46,7 @@ class MainScreen(ExplorerScreen[None]):
     @property
     def settled(self) -> bool:
         """Whether charts and heads follow what is shown."""
-        return not self.parts.presenter.details.due
+        return super().settled and not self.parts.presenter.details.due
 
     def compose(self) -> ComposeResult:
         """The panes that there is room for are shown from the start."""

@@ -49,7 +49,7 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
     @property
     def settled(self) -> bool:
         """Whether nothing more is about to be shown by itself."""
-        return True
+        return not (self.is_current and (self._layout_required or self._is_late or self._callbacks))
 
     @property
     def in_front(self) -> bool:
