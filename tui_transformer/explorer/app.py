@@ -300,9 +300,16 @@ class ExplorerApp(App[None]):
         self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
 
     def handle_bindings_clash(self, clashed_bindings: set[Any], node: Any) -> None:  # noqa: ARG002 - Textual's signature
-        """Two actions were given the same key."""
-        names = ", ".join(sorted(str(binding.id) for binding in clashed_bindings))
-        self.notify(f"the key of {names} is also given to another action", severity="warning", markup=False)
+        """Two actions were given the same key; Textual says so, too, of one action that had several keys."""
+        given = [(name, key.strip()) for name, keys in self.keymap.items() for key in keys.split(",")]
+        names = sorted(
+            str(binding.id)
+            for binding in clashed_bindings
+            if any(name != binding.id and key == binding.key for name, key in given)
+        )
+        if names:
+            said = f"the key of {', '.join(names)} is also given to another action"
+            self.notify(said, severity="warning", markup=False)
 
     def undrawn(self, widget: Widget, error: Exception) -> str:
         """Say that a widget cannot be drawn, and go on."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from driving import NARROW, exploring
+from driving import NARROW, WIDE, exploring
 from textual.binding import Binding
 from textual.dom import DOMNode
 
@@ -19,6 +21,7 @@ from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.actions.main import ACTIONS, FOCUSED
 from tui_transformer.explorer.shell.actions.tools import OVERVIEW
 from tui_transformer.explorer.shell.key_table import key_table, spelled
+from tui_transformer.explorer.shell.keymap import with_own_keys
 from tui_transformer.explorer.shell.keys import KEYS, UNBOUND, Action
 from tui_transformer.explorer.shell.preferences import RENAMED, Preferences, read_preferences
 from tui_transformer.guide.texts import help_text
@@ -99,6 +102,64 @@ async def test_a_key_that_is_given_to_a_meaning_works_on_every_screen_and_is_sho
         assert explorer.stop != layer
         await explorer.press("v")
         assert "ctrl+e finds a word" in explorer.text
+
+
+OWN = {
+    "backward": "less_than_sign",
+    "compare": "j",
+    "cursor.choose": "ctrl+e",
+    "cursor.left": "ctrl+a",
+    "step.next": "f8",
+    "tour": "grave_accent",
+    "undo": "f9",
+}
+
+
+async def test_hints_and_lines_of_keys_name_the_keys_that_the_user_gave():
+    async with exploring(WIDE, model="question", preferences=Preferences(keys=OWN), whole=False) as explorer:
+        assert "`: a guided tour of this model" in explorer.text
+        await explorer.press("f8", "f8", "4")
+        line = explorer.text.splitlines()[-1]
+        assert line.startswith(" ^e look inside  ^a ↑ ↓ → cell ")
+        await explorer.press("e")
+        assert "f9 takes it back" in explorer.text
+        await explorer.press("escape", "backspace", "backspace", "p", "z", "D")
+        assert explorer.messages[-3:] == [
+            "there is nothing to predict here: go to a step with f8",
+            "there is nothing beside: < shows gradients, j compares",
+            "nothing is compared: j compares",
+        ]
+
+
+KEYS_BEFORE_VERBS = re.compile(
+    r"(?<![\w{.'-])(space|enter|esc|tab|backspace|ctrl\+\w|[a-zA-Z#/!$%&~?]) "
+    r"(shows|goes|opens|compares|ends|asks|brings|takes|chooses|mends|undoes|edits|patches|keeps|sets|comes|begins|lists)\b"
+)
+
+
+def test_no_text_of_the_explorer_names_a_key_that_the_user_may_have_changed():
+    literal = {
+        f"{path.relative_to(ROOT)}: {text}"
+        for path in Path(package.__file__).parent.rglob("*.py")
+        for text in texts_in(path)
+        if KEYS_BEFORE_VERBS.search(text)
+    }
+    assert literal == set()
+
+
+def texts_in(path: Path) -> Iterator[str]:
+    """The strings of a file, without its docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documents:
+            yield node.value
+
+
+def test_a_page_of_help_names_the_keys_that_the_user_gave():
+    page = "- `space`, `n`: the next step\n- `k`: up; √`x`"
+    app = SimpleNamespace(keymap={"step.next": "ctrl+n", "no.such": "q"})
+    assert with_own_keys(app, page) == "- `ctrl+n`, `ctrl+n`: the next step\n- `k`: up; √`x`"
 
 
 def test_a_file_may_give_keys_to_an_action_by_the_name_that_it_had_before(tmp_path):

@@ -23,7 +23,7 @@ from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.written_edits import written
 from tui_transformer.views.step_view import index_of
 
-HINT = "STEP[2:4] *= 0.5, = 0, = mean or += 4*'one text' - 4*'another'; u takes it back"
+HINT = "STEP[2:4] *= 0.5, = 0, = mean or += 4*'one text' - 4*'another'; {undo} takes it back"
 """How edits are written."""
 
 
@@ -65,7 +65,7 @@ class Editing:
         """Ask for another sentence."""
         session = self._explored.session
         if not session.model.config.vocab_size:
-            self._port.say("this model reads no sentence: edit Q, K and V with e")
+            self._port.say(self._port.hint("this model reads no sentence: edit Q, K and V with {cell.edit}"))
             return
         title = "Source sentence" if session.model.has_decoder else "Sentence"
         self._ask_text(title, session.text or session.encoding.text, session.with_text)
@@ -124,7 +124,7 @@ class Editing:
                 asked[0]()
 
         title = "Edit" if here is None else f"Set {here[0]}[{', '.join(map(str, here[1]))}]"
-        hint = f"a number, += 0.5 or *= 2 of this cell; {HINT}" if here is not None else HINT
+        hint = self._port.hint(f"a number, += 0.5 or *= 2 of this cell; {HINT}" if here is not None else HINT)
         prompt = PromptScreen(title, value=_stored(session, here), hint=hint, check=check, lately=recent("edits"))
         self._port.open(prompt, finish)
 

@@ -13,7 +13,7 @@ from tui_transformer.explorer.main.panes.text import WORDS
 from tui_transformer.explorer.main.usable import refused
 from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, COUNTED, FOCUSED, KEY_LINE
 from tui_transformer.explorer.shell.key_line import key_line
-from tui_transformer.explorer.shell.keymap import in_use
+from tui_transformer.explorer.shell.keymap import first_key, in_use
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.written import Line, Written
 from tui_transformer.explorer.state.session import VOCABULARY
@@ -70,12 +70,13 @@ class Lines:
         explored, screen = self._explored, self._panes.screen
         session, stop, scene = explored.session, explored.position.stop, explored.scene
         width, inks = screen.size.width, inks_of(screen)
+        tour = first_key(screen.app, "tour")
         state = f"{self._requests.doing or texts.state(session, stop)}   "
         return {
             "title": texts.title(session, state, self._time(stop), width, inks),
             "crumbs": texts.crumbs(session, stop, scene, width, inks),
-            "about": texts.about(session, stop),
-            "summary": texts.summary(session, stop, scene, inks),
+            "about": texts.about(session, stop, tour),
+            "summary": texts.summary(session, stop, scene, inks, tour),
             "tabs": texts.tabs(self._panes.digits(), explored.view.active, inks),
             "keys": self._keys(width, inks),
         }

@@ -129,7 +129,7 @@ class Navigation:
         session = self._explored.session
         comparison = session.comparison
         if session.overlay.kind != "trace":
-            self._port.say("nothing is compared: d compares")
+            self._port.say(self._port.hint("nothing is compared: {compare} compares"))
         elif comparison is None:
             self._port.say("the steps are being compared")
         elif comparison.first is None:

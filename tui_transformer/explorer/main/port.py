@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.presenter import Presenter
+from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.requests import Requests, Result
 from tui_transformer.explorer.shell.saying import say
 from tui_transformer.explorer.shell.worker import Background, Task, Worker
@@ -88,6 +89,10 @@ class MainPort:
     def say(self, message: str, severity: SeverityLevel = "information") -> None:
         """Show a message that goes away by itself."""
         say(self._screen.app, message, severity)
+
+    def hint(self, text: str) -> str:
+        """A text that names keys by their meanings, `{undo} takes it back`, with the keys that are in use."""
+        return hint(self._screen.app, text)
 
     def open(self, screen: Screen[Any], done: Callable[[Any], None] | None = None) -> None:
         """Put a screen in front; `done` is given its result."""

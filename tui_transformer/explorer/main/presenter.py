@@ -19,7 +19,9 @@ from tui_transformer.explorer.main.panes.text import WORDS, Drawn, TextPane
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.scene import Scene, gather, scene_cost, tile_of
 from tui_transformer.explorer.main.whole_view import Whole
+from tui_transformer.explorer.shell.keymap import first_key, hint
 from tui_transformer.explorer.shell.requests import AT_ONCE, Requests
+from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.near import Near
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import VOCABULARY, Session
@@ -57,7 +59,10 @@ class Presenter:
     def about(self) -> str:
         """Meaning of the stop, why it is there and what to look for, as Markdown."""
         session, stop = self._explored.session, self._explored.position.stop
-        return f"# {texts.stop_title(session, stop)}\n\n" + texts.about(session, stop).replace("\n", "\n\n")
+        return f"# {texts.stop_title(session, stop)}\n\n" + self._about(stop).replace("\n", "\n\n")
+
+    def _about(self, stop: str) -> str:
+        return texts.about(self._explored.session, stop, first_key(self._screen.app, "tour"))
 
     def show_active(self) -> None:
         """Show which pane has the keys; the whole may have another room beside it."""
@@ -126,13 +131,16 @@ class Presenter:
         self._explored.scene = None
         self.details.show_heads_pane(shown=False)
         self._show_panes()
-        self._screen.query_one(CellPane).tell(texts.about(self._explored.session, stop))
+        self._screen.query_one(CellPane).tell(self._about(stop))
         if stop in WORDS:
             session, words, warmth = self._explored.session, WORDS[stop], self._explored.view.temperature
             self._screen.query_one(TextPane).border_title = words.title
-            self._requests.ask(
-                "text", words.cost(session), lambda task: words.made(session, task.report, warmth), self._show_text
-            )
+            keys = partial(hint, self._screen.app)
+
+            def write(task: Task) -> Drawn:
+                return words.made(session, task.report, keys, warmth)
+
+            self._requests.ask("text", words.cost(session), write, self._show_text)
         self._settle()
 
     def _show_text(self, drawn: Drawn) -> None:

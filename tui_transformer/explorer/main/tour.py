@@ -135,7 +135,7 @@ class Tour:
         self._presenter.show_session()
         self._panes.focus(begun.view.active)
         if own:
-            self._port.say("the tour has ended: U brings back what you changed")
+            self._port.say(self._port.hint("the tour has ended: {redo} brings back what you changed"))
 
     @property
     def file(self) -> Path | None:

@@ -22,7 +22,7 @@ class ViewChanges:
         """Draw the values and what is beside them; then one of them alone, or the difference."""
         kind = self._explored.session.overlay.kind
         if kind == "nothing":
-            self._port.say("there is nothing beside: b shows gradients, d compares")
+            self._port.say(self._port.hint("there is nothing beside: {backward} shows gradients, {compare} compares"))
             return
         panes = self._presenter.panes
         self._explored.change_view(wanted=next_shown(kind, panes.shown, wide=panes.wide))

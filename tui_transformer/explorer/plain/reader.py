@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -17,9 +18,9 @@ from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.cell import cell_of
 from tui_transformer.explorer.main.exploration import Exploration
-from tui_transformer.explorer.plain.keys import COMMANDS, Typed
+from tui_transformer.explorer.plain.help import help_of, only_on_the_screen
+from tui_transformer.explorer.plain.keys import Typed
 from tui_transformer.explorer.plain.sentences import DIGITS, model_said, said, view_at, words_of
-from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.state.answer import answer, answers
 from tui_transformer.explorer.state.edited import words
 from tui_transformer.explorer.state.going import destination
@@ -47,9 +48,17 @@ Doing = Callable[["Reader", Typed], str]
 class Reader:
     """Answers what is typed with a sentence."""
 
-    def __init__(self, explored: Exploration, told: Lecture | None = None) -> None:
-        """Begin where the exploration is; `told` is the tour that is led, by default that of the model."""
-        self.explored = explored
+    def __init__(
+        self, explored: Exploration, told: Lecture | None = None, keymap: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Begin where the exploration is.
+
+        Args:
+            explored: The session and the position.
+            told: The tour that is led, by default that of the model.
+            keymap: The keys that the user gave to meanings.
+        """
+        self.explored, self._keymap = explored, keymap
         self._told, self._stop, self._base = told, -1, explored.session
         self.ended = False
 
@@ -66,7 +75,7 @@ class Reader:
         if typed.meaning in TELLING:
             return TELLING[typed.meaning](self, typed)
         if typed.meaning not in DOING:
-            raise InputError(_only_on_the_screen(typed.meaning))
+            raise InputError(only_on_the_screen(typed.meaning))
         before = said(self.explored)
         added = DOING[typed.meaning](self, typed)
         now = said(self.explored)
@@ -276,7 +285,7 @@ class Reader:
 
     def help(self, _: Typed) -> str:
         """The commands that can be typed."""
-        return HELP
+        return help_of(self._keymap)
 
     def quit(self, _: Typed) -> str:
         """The end."""
@@ -331,33 +340,6 @@ def _answer_changed(before: Session, after: Session) -> str:
     return f"; answer from {was} to {now}" if was != now else f"; the answer stays {now}"
 
 
-def _only_on_the_screen(meaning: str) -> str:
-    """That a key does nothing here, and what does it without a screen."""
-    title = next((action.title for action in ACTIONS if action.id == meaning), meaning)
-    command = WITHOUT_A_SCREEN.get(meaning)
-    return f"{title.partition(':')[0]!r} is for the screen" + (
-        f": `tui-transformer {command}` does it without one" if command else "; help lists what can be typed here"
-    )
-
-
-WITHOUT_A_SCREEN: Mapping[str, str] = {
-    "export": "show STEP --out FILE",
-    "generate": "generate",
-    "train": "train",
-    "lens": "lens",
-    "links": "links",
-    "rollout": "rollout",
-    "heads.all": "heads",
-    "ablate": "ablate",
-    "patch": "patch",
-    "compare": "diff",
-    "cuts": "vocab compare",
-    "open": "--plain --model NAME",
-    "exercises": "exercise",
-    "chart.next": "chart STEP",
-}
-"""Commands that do what a key opens a screen for."""
-
 DOING: Mapping[str, Doing] = {
     "step.next": lambda reader, typed: reader.step(typed, "operation", 1),
     "step.back": lambda reader, typed: reader.step(typed, "operation", -1),
@@ -399,9 +381,3 @@ TELLING: Mapping[str, Callable[[Reader, Typed], str]] = {
     "help": Reader.help,
     "quit": Reader.quit,
 }
-
-HELP = (
-    "Keys are those of the screen, a number in front says how often: space next step, backspace back, arrows or h j k l"
-    " the cell, [ ] head, { } layer, s sublayer, enter how the cell was made, : a step, / a sentence, e a value,"
-    f" u undo, q quit; commands are {', '.join(COMMANDS)}."
-)

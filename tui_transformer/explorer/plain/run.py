@@ -11,6 +11,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.plain.keys import ASKS, Typed, key_name, meanings, pressed, read
 from tui_transformer.explorer.plain.reader import Reader
+from tui_transformer.explorer.shell.keymap import hint_in
 from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
@@ -24,7 +25,7 @@ LONGEST = 100_000
 def run_plain(session: Session, at: Position | None = None, told: Lecture | None = None) -> int:
     """Answer what is typed until it ends; the exit code is 1 where a line of a pipe could not be done."""
     preferences = read_preferences(preferences_path())
-    reader = Reader(Exploration.begun(session, at), told)
+    reader = Reader(Exploration.begun(session, at), told, preferences.keys)
     known = meanings(preferences.keys)
     begin = (*preferences.problems, reader.begin())
     if sys.stdin is None:
@@ -35,7 +36,7 @@ def run_plain(session: Session, at: Position | None = None, told: Lecture | None
         return int(_answered(reader, _lines(sys.stdin, known)))
     with _at_once(sys.stdin):  # before anything is said: whoever reads it may press a key
         _say(*begin)
-        _answered(reader, _keys(sys.stdin, known))
+        _answered(reader, _keys(sys.stdin, known, preferences.keys))
     return 0
 
 
@@ -80,7 +81,7 @@ def _lines(source: TextIO, known: Mapping[str, str]) -> Iterator[Typed | InputEr
             yield error
 
 
-def _keys(source: TextIO, known: Mapping[str, str]) -> Iterator[Typed | InputError]:
+def _keys(source: TextIO, known: Mapping[str, str], keymap: Mapping[str, str]) -> Iterator[Typed | InputError]:
     """Commands of keys as they are pressed; words are read as a line."""
     count = ""
     for key in pressed(source.fileno()):
@@ -95,7 +96,7 @@ def _keys(source: TextIO, known: Mapping[str, str]) -> Iterator[Typed | InputErr
         elif meaning:
             yield Typed(meaning, times)
         else:
-            yield InputError(f"the key {key!r} means nothing here: ? lists those that do")
+            yield InputError(f"the key {key!r} means nothing here: {hint_in(keymap, '{help}')} lists those that do")
 
 
 def _asked(source: TextIO, what: str) -> str:

@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from tui_transformer.explorer.shell.actions.dialogs import HELP_PAGE
+from tui_transformer.explorer.shell.keymap import with_own_keys
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.reader import Reader
 from tui_transformer.text.display import visible
@@ -27,4 +28,4 @@ class HelpScreen(Reader):
         """The text; what draws Markdown takes a while to import, so only now."""
         from tui_transformer.explorer.widgets.markdown import MarkdownText
 
-        yield MarkdownText("\n".join(map(visible, self._markdown.splitlines())))
+        yield MarkdownText("\n".join(map(visible, with_own_keys(self.app, self._markdown).splitlines())))

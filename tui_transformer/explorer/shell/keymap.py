@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,8 @@ from textual.app import App
 from textual.binding import Binding
 
 from tui_transformer.explorer.shell.keys import KEYS, UNBOUND, Action, spelled
+
+_MEANING = re.compile(r"\{([a-z.-]+)\}")
 
 
 def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Binding]:
@@ -21,11 +24,21 @@ def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Bin
 def in_use(actions: Sequence[Action], app: App[Any]) -> Sequence[Action]:
     """Actions as the line of keys writes them: with the first of the keys that the user gave them."""
     keymap = _keymap(app)
-    return [replace(each, shown=_first(each, app, keymap)) if each.id in keymap else each for each in actions]
+    return [replace(each, shown=_shown(each, app, keymap)) for each in actions]
 
 
-def _first(action: Action, app: App[Any], keymap: Mapping[str, str]) -> str:
-    return app.get_key_display(next(bindings_in_use(action.binding(), keymap)))
+def _shown(action: Action, app: App[Any], keymap: Mapping[str, str]) -> str:
+    meanings = action.of.split() or [action.id]
+    if keymap.keys().isdisjoint(meanings):
+        return action.shown
+    return " ".join(_displayed(meaning, app, keymap) for meaning in meanings)
+
+
+def _displayed(meaning: str, app: App[Any], keymap: Mapping[str, str]) -> str:
+    """The first key of a meaning in the line of keys; a name that is none is a key itself."""
+    if meaning not in KEYS and meaning not in keymap:
+        return meaning
+    return app.get_key_display(next(bindings_in_use(Action(meaning, "", "").binding(), keymap)))
 
 
 def keys_of(app: App[Any], meanings: Sequence[str]) -> Iterator[str]:
@@ -38,7 +51,33 @@ def keys_of(app: App[Any], meanings: Sequence[str]) -> Iterator[str]:
 
 def first_key(app: App[Any], meaning: str) -> str:
     """The first key of a meaning, as it is written on the screen."""
-    return spelled(next(keys_of(app, [meaning])))
+    return _first_key(_keymap(app), meaning)
+
+
+def _first_key(keymap: Mapping[str, str], meaning: str) -> str:
+    return spelled((keymap.get(meaning) or KEYS[meaning]).split(",")[0].strip())
+
+
+def hint(app: App[Any], text: str) -> str:
+    """A text that names keys by their meanings: `{undo} takes it back` is `u takes it back`."""
+    return hint_in(_keymap(app), text)
+
+
+def hint_in(keymap: Mapping[str, str], text: str) -> str:
+    """The same with the keys that a user gave to meanings."""
+    return _MEANING.sub(lambda match: _first_key(keymap, match[1]) if match[1] in KEYS else match[0], text)
+
+
+def with_own_keys(app: App[Any], markdown: str) -> str:
+    """A page in which keys stand between backticks, with those that the user gave in the place of the program's."""
+    keymap = _keymap(app)
+    own = {
+        f"`{spelled(key)}`": f"`{_first_key(keymap, meaning)}`"
+        for meaning in keymap
+        for key in KEYS.get(meaning, "").split(",")
+        if key
+    }
+    return re.sub(r"`[^`\s]+`", lambda match: own.get(match[0], match[0]), markdown)
 
 
 def _keymap(app: App[Any]) -> Mapping[str, str]:

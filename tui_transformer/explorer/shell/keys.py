@@ -130,6 +130,8 @@ class Action:
         title: What it does, for the palette and the help.
         short: A word for the line of keys; "" for none.
         shown: How the keys are written in that line.
+        of: The meanings whose keys these are, with spaces between, where they are not those of `id` alone. A name
+            that is no meaning stands for the key of this name, which nobody can change.
     """
 
     id: str
@@ -137,6 +139,7 @@ class Action:
     title: str
     short: str = ""
     shown: str = ""
+    of: str = ""
 
     @property
     def keys(self) -> str:

@@ -38,6 +38,9 @@ class Port(Protocol):
     def say(self, message: str, severity: SeverityLevel = "information") -> None:
         """A message that goes away by itself."""
 
+    def hint(self, text: str) -> str:
+        """A text that names keys by their meanings, `{undo} takes it back`, with the keys that are in use."""
+
     def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
         """Do work now if it is small, else on the worker; then use what it gave."""
 

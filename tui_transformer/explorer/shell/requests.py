@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.in_turn import InTurn
+from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.saying import say
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.text.display import visible
@@ -109,7 +110,7 @@ class Requests:
     def _show_progress(self) -> None:
         """Say what is being computed, again and again until it is done."""
         if self._worker.busy:
-            self.doing = f"computing {visible(self._now)} · esc ends"
+            self.doing = f"computing {visible(self._now)} · {hint(self.screen.app, '{back} ends')}"
             self.show()
             self.screen.set_timer(PATIENCE, self._show_progress)
         elif self.doing:

@@ -22,6 +22,6 @@ def tour_of(session: Session) -> str | None:
     return BACKWARD if session.has_loss else None
 
 
-def offer(session: Session, stop: str) -> str:
-    """The line that offers the tour at the first stop; "" elsewhere, and where there is none."""
-    return "t: a guided tour of this model" if stop == VOCABULARY and tour_of(session) else ""
+def offer(session: Session, stop: str, key: str) -> str:
+    """The line that offers the tour, by a key, at the first stop; "" elsewhere, and where there is none."""
+    return f"{key}: a guided tour of this model" if stop == VOCABULARY and tour_of(session) else ""

@@ -111,7 +111,7 @@ def _draw_again(port: Port) -> None:
 
     def done(changed: Session) -> None:
         port.change(changed)
-        port.say(f"drawn again from seed {seed}: u takes it back")
+        port.say(port.hint(f"drawn again from seed {seed}: {{undo}} takes it back"))
 
     port.ask("draw", AT_ONCE + 1, lambda _: session.with_model(model.changed(seed=seed)), done)
 
@@ -228,11 +228,11 @@ def _vocabulary(port: Port) -> None:
 
 def _commands(port: Port) -> Iterator[tuple[str, str, Callable[[], None]]]:
     """Models, tours and settings, each with what is known of it and how it is opened."""
-    from tui_transformer.explorer.tools.open.choices import at_once
+    from tui_transformer.explorer.tools.open.choices import SIZES, at_once
     from tui_transformer.explorer.tools.open.screen import choose
     from tui_transformer.explorer.tools.settings.fields import COLUMNS
 
-    for choice in at_once(()):
+    for choice in at_once((), sizes=port.hint(SIZES)):
         title = f"Tour: {choice.says}" if choice.kind == "tour" else f"Open {choice.name} ({choice.source})"
         yield title, choice.name if choice.kind == "tour" else choice.says, partial(choose, port, choice)
     for field in (field for column in COLUMNS for field in column):

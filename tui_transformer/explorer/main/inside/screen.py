@@ -23,6 +23,7 @@ from tui_transformer.explorer.main.panes.texts import about
 from tui_transformer.explorer.shell.actions.main import INSIDE
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
+from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
@@ -184,9 +185,10 @@ class InsideScreen(ExplorerScreen[Spot]):
     def _leads(self) -> str:
         """Where the line under the cursor leads to."""
         targets = (self._line().target, self._line().second)
+        keys = [first_key(self.app, meaning) for meaning in ("cursor.choose", "second")]
         return " · ".join(
             f"{key}: {target.name}[{', '.join(map(str, target.index))}]"
-            for key, target in zip(("enter", ";"), targets, strict=True)
+            for key, target in zip(keys, targets, strict=True)
             if target is not None
         )
 

@@ -17,6 +17,7 @@ from tui_transformer.explorer.main.panes.cell_lines import CellLines, Inks
 from tui_transformer.explorer.main.panes.texts import about
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.shell.actions.main import CELL
+from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.state.near import Near
 from tui_transformer.explorer.state.session import Session
@@ -64,7 +65,7 @@ class CellPane(LineList):
         if scene is None:
             self.clear()
         elif (working := scene.working) is not None:
-            self._about = about(session, scene.view.name)
+            self._about = about(session, scene.view.name, first_key(self.app, "tour"))
             edited = how_set(session.trace.edits, working.name, working.index)
             self._near = scene.near
             self.show_working(working, session.trace.program, session.labels, scene.values, edited)

@@ -49,6 +49,7 @@ SORTING = 20
 MOST_LIKELY_WORDS = "The most likely word at every place"
 AT_THE_FIRST = "The most likely word at the first token, where this model answers"
 NEXT_WORDS = "The most likely next token after every place, the last place first"
+BACKWARDS = "{step.next} goes back, step by step, to the embedding"
 EDITED = "\nbefore: without the edits"
 
 TEMPERATURES = (0.0, *(tenth / 10 for tenth in range(1, 11)), 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0)
@@ -80,6 +81,8 @@ class Ending:
 
 
 Report = Callable[[str], None]
+Keys = Callable[[str], str]
+"""Writes the keys that are in use into a text that names their meanings, as `hint`."""
 Drawn = Callable[[int], Text]
 """Words, drawn for so many columns."""
 
@@ -167,9 +170,10 @@ def ending_cost(session: Session) -> int:
     return sum(trace.pending([PROBABILITIES]) + SORTING * min(rows, MOST_ROWS) * columns for trace in traces)
 
 
-def written_ending(session: Session, report: Report, temperature: float = 1.0) -> Drawn:
+def written_ending(session: Session, report: Report, keys: Keys, temperature: float = 1.0) -> Drawn:
     """Detokenized text and guesses."""
-    end, formula = ending(session, report, temperature), _formula(temperature) + EDITED * bool(session.edits)
+    end = ending(session, report, temperature)
+    formula = _formula(temperature, keys) + EDITED * bool(session.edits)
     return lambda width: _draw_ending(end, formula, width)
 
 
@@ -208,10 +212,11 @@ def _folded(text: str, width: int) -> str:
     return "\n".join(wrap(shown, room, max_lines=MOST_LINES, placeholder=" …"))
 
 
-def _formula(temperature: float) -> str:
+def _formula(temperature: float, keys: Keys) -> str:
     """How the probabilities are made, and how to change the temperature."""
     limit = " (limit)" if not temperature else ""
-    return f"softmax(logits ÷ T), T = {temperature:g}{limit} · + − change T, for this table alone"
+    change = keys("{cursor.wider} {cursor.narrower} change T").replace("-", "−")
+    return f"softmax(logits ÷ T), T = {temperature:g}{limit} · {change}, for this table alone"
 
 
 # The loss
@@ -241,13 +246,17 @@ def misses(session: Session) -> tuple[Miss, ...]:
     )
 
 
-def written_loss(session: Session, report: Report, temperature: float = 1.0) -> Drawn:  # noqa: ARG001 - one signature
+def written_loss(session: Session, report: Report, keys: Keys, temperature: float = 1.0) -> Drawn:
     """The loss, and what every position adds to it; no temperature has a part in it."""
-    text = _written_loss(session, report) if session.scalar is None else _written_metric(session.go_back(report))
+    del temperature
+    if session.scalar is None:
+        text = _written_loss(session, report, keys)
+    else:
+        text = _written_metric(session.go_back(report), keys)
     return lambda _: text
 
 
-def _written_loss(session: Session, report: Report) -> Text:
+def _written_loss(session: Session, report: Report, keys: Keys) -> Text:
     loss, quiet, strong = session.go_back(report).loss, Style(dim=True), Style(bold=True)
     counted = sum(target != NOT_COUNTED for target in session.loss_targets)
     text = Text().append("loss ", quiet).append(f"{loss:.6g}", strong)
@@ -264,17 +273,17 @@ def _written_loss(session: Session, report: Report) -> Text:
             f"{percent(miss.share):>10}{-np.log(miss.share):9.3f}\n" if miss.share else f"{'0 %':>10}{'∞':>9}\n",
             Style(),
         )
-    return text.append("\nspace goes back, step by step, to the embedding · B sets other targets", quiet)
+    return text.append(keys(f"\n{BACKWARDS} · {{targets}} sets other targets"), quiet)
 
 
-def _written_metric(gradients: Gradients) -> Text:
+def _written_metric(gradients: Gradients, keys: Keys) -> Text:
     """The metric that is differentiated instead of the loss, and its gradient by the logits."""
     quiet, start = Style(dim=True), gradients.start
     text = Text().append(f"{visible(start.said)} " if start else "", quiet)
     text.append(f"{gradients.loss:.6g}\n\n", Style(bold=True))
     text.append(f"its gradient by the logits: {start.formula}\n" if start else "", Style())
     text.append("it takes the place of the loss: ∂loss is its gradient here\n", Style())
-    return text.append("\nspace goes back, step by step, to the embedding · # differentiates something else", quiet)
+    return text.append(keys(f"\n{BACKWARDS} · {{measure}} differentiates something else"), quiet)
 
 
 def loss_cost(session: Session) -> int:
@@ -289,7 +298,7 @@ class Words:
 
     title: str
     cost: Callable[[Session], int]
-    made: Callable[[Session, Report, float], Drawn]
+    made: Callable[[Session, Report, Keys, float], Drawn]
 
 
 WORDS = {TEXT: Words("Text", ending_cost, written_ending), LOSS: Words("Loss", loss_cost, written_loss)}

@@ -184,9 +184,9 @@ def matrix_titles(session: Session, scene: Scene, *, wide: bool, both: bool) -> 
     return tuple(dict.fromkeys(" · ".join(dict.fromkeys(part)) for part in parts))
 
 
-def summary(session: Session, stop: str, scene: Scene | None, inks: Inks) -> Text:
-    """The cell in one line, and below what the step is, or how its gradient comes back."""
-    line = Text(offer(session, stop), inks.accent) if scene is None else _cell_line(session, scene, inks)
+def summary(session: Session, stop: str, scene: Scene | None, inks: Inks, tour: str) -> Text:
+    """The cell in one line, or the tour with its key; below what the step is, or how its gradient comes back."""
+    line = Text(offer(session, stop, tour), inks.accent) if scene is None else _cell_line(session, scene, inks)
     meaning, *ways = tuple(_ways_back(session, stop)) or (step_words(session, stop).what,)
     return line.append(f"\n{' · '.join((*ways, meaning))}", inks.quiet)
 
@@ -226,10 +226,10 @@ def tabs(panes: Mapping[str, int], active: str, inks: Inks) -> Text:
     return line
 
 
-def about(session: Session, stop: str) -> str:
-    """Meaning of a step, its purpose and what to look at, a paragraph each."""
+def about(session: Session, stop: str, tour: str) -> str:
+    """The tour with its key, where it is offered; meaning of a step, its purpose and what to look at, line by line."""
     words = step_words(session, stop)
-    parts = (offer(session, stop), *_ways_back(session, stop), words.what, words.why, words.look)
+    parts = (offer(session, stop, tour), *_ways_back(session, stop), words.what, words.why, words.look)
     return "\n".join(part for part in parts if part)
 
 

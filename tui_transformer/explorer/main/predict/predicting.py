@@ -35,7 +35,7 @@ class Predicting:
         """Ask about the step that is shown."""
         scene, session, stop = self._explored.scene, self._explored.session, self._explored.position.stop
         if scene is None:
-            self._port.say("there is nothing to predict here: go to a step with space")
+            self._port.say(self._port.hint("there is nothing to predict here: go to a step with {step.next}"))
             return
         shape = session.trace.program.shape(scene.view.name)
         asked = question(scene.view, scene.place, shape, self._numbers[stop])
@@ -64,4 +64,4 @@ class Predicting:
         if right is not None:
             self._score = read_score().and_then(right=right)
             keep_score(self._score)
-            self._port.say(f"{self._score} · p asks again")
+            self._port.say(f"{self._score} · {self._port.hint('{predict} asks again')}")

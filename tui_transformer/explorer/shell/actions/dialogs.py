@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tui_transformer.explorer.shell.actions.common import LEAVE
+from tui_transformer.explorer.shell.actions.common import ACROSS, CHOOSE, LEAVE, UP_DOWN, ZOOM
 from tui_transformer.explorer.shell.keys import Action
 
 CLOSE = Action("back", "leave", "Close the text", "close", "esc")
-SCROLL_SHOWN = Action("", "", "Scroll", "scroll", "↑↓")
+SCROLL_SHOWN = Action("", "", "Scroll", "scroll", "↑↓", UP_DOWN)
 DIALOG = (LEAVE,)
 PROMPT = (
     Action("", "", "Complete the word", "complete", "tab"),
@@ -15,26 +15,26 @@ PROMPT = (
     LEAVE,
 )
 PICK = (
-    Action("", "", "Move", "move", "↑↓"),
-    Action("", "", "Pick what is under the cursor", "pick", "enter"),
+    Action("", "", "Move", "move", "↑↓", UP_DOWN),
+    Action("", "", "Pick what is under the cursor", "pick", "enter", CHOOSE),
     Action("back", "leave", "Leave without a change", "stay", "esc"),
 )
-COMPARE = (Action("", "", "Compare with what is under the cursor", "compare", "enter"), LEAVE)
+COMPARE = (Action("", "", "Compare with what is under the cursor", "compare", "enter", CHOOSE), LEAVE)
 OPEN = (
     Action("", "", "Choose in the list", "choose", "↑↓"),
     Action("", "", "Open what is chosen, or the path that is typed", "open", "enter"),
     LEAVE,
 )
 FORM = (
-    Action("cursor.up", "app.focus_previous", "The field before", "field", "↑↓"),
+    Action("cursor.up", "app.focus_previous", "The field before", "field", "↑↓", UP_DOWN),
     Action("cursor.down", "app.focus_next", "The next field"),
-    Action("", "", "Choose a value", "choose", "←→"),
+    Action("", "", "Choose a value", "choose", "←→", ACROSS),
     Action("save", "submit", "Take over what is in the form", "apply", "ctrl+s"),
     Action("cursor.choose", "submit", "Take over what is in the form"),
     LEAVE,
 )
 PATCH = (
-    Action("", "", "Choose the part", "part", "tab ←→"),
+    Action("", "", "Choose the part", "part", "tab ←→", "tab cursor.left cursor.right"),
     Action("help", "app.help", "What is shown here", "help", "F1"),
     Action("cursor.choose", "submit", "Patch", "patch", "enter"),
     LEAVE,
@@ -48,12 +48,19 @@ READER = (
 CUTS = (Action("vocabulary.open", "add", "Add another vocabulary", "add a vocabulary", "v"), CLOSE)
 HELP_PAGE = (Action("help", "leave", "Close the help"), SCROLL_SHOWN, CLOSE)
 SOFTMAX = (
-    Action("cursor.wider", "raise(1)", "Raise all scores by 10", "raise, lower the scores", "+ -"),
+    Action(
+        "cursor.wider",
+        "raise(1)",
+        "Raise all scores by 10",
+        "raise, lower the scores",
+        "+ -",
+        ZOOM,
+    ),
     Action("cursor.narrower", "raise(-1)", "Lower all scores by 10"),
     Action("breaks", "break", "Raise the scores until the naive softmax breaks, and back", "break it, mend it", "!"),
     LEAVE,
 )
-SCORE = (Action("", "", "Higher or lower temperature", "temperature", "+ -"), *READER)
+SCORE = (Action("", "", "Higher or lower temperature", "temperature", "+ -", ZOOM), *READER)
 PAGE = (
     Action("cursor.up", "scroll('up')", "A line up"),
     Action("cursor.down", "scroll('down')", "A line down"),

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tui_transformer.explorer.shell.actions.common import HELP
+from tui_transformer.explorer.shell.actions.common import ACROSS, CHOOSE, EVERY_WAY, HEAD, HELP, LAYER, UP_DOWN, ZOOM
 from tui_transformer.explorer.shell.keys import Action
 
 ACTIONS = (
     Action("step.next", "step('operation', 1)", "Next step", "next", "space"),
     Action("step.back", "step('operation', -1)", "Previous step", "back", "backspace"),
-    Action("head.next", "head(1)", "Next head", "head", "[ ]"),
+    Action("head.next", "head(1)", "Next head", "head", "[ ]", HEAD),
     Action("head.back", "head(-1)", "Previous head"),
-    Action("layer.next", "step('layer', 1)", "Next layer", "layer", "{ }"),
+    Action("layer.next", "step('layer', 1)", "Next layer", "layer", "{ }", LAYER),
     Action("layer.back", "step('layer', -1)", "Previous layer"),
-    Action("sublayer.next", "step('sublayer', 1)", "Next sublayer", "sublayer", "s S"),
+    Action("sublayer.next", "step('sublayer', 1)", "Next sublayer", "sublayer", "s S", "sublayer.next sublayer.back"),
     Action("sublayer.back", "step('sublayer', -1)", "Previous sublayer"),
     Action("sentence.edit", "edit('sentence')", "Edit the sentence", "sentence", "/"),
     Action("target.edit", "edit('target')", "Edit the target of an encoder–decoder"),
@@ -96,37 +96,37 @@ ACTIONS = (
 )
 FOCUSED: Mapping[str, tuple[Action, ...]] = {
     "whole": (
-        Action("", "", "Look inside: the operation with its operands", "look inside", "enter"),
-        Action("", "", "From box to box", "box", "←↑↓→"),
+        Action("", "", "Look inside: the operation with its operands", "look inside", "enter", CHOOSE),
+        Action("", "", "From box to box", "box", "←↑↓→", EVERY_WAY),
     ),
     "sentence": (
-        Action("", "", "Edit the sentence", "edit", "enter"),
-        Action("", "", "Another word is the current one", "word", "← →"),
+        Action("", "", "Edit the sentence", "edit", "enter", CHOOSE),
+        Action("", "", "Another word is the current one", "word", "← →", ACROSS),
     ),
     "steps": (
-        Action("", "", "To the numbers of the step", "its numbers", "enter"),
-        Action("", "", "From step to step", "step", "↑ ↓"),
+        Action("", "", "To the numbers of the step", "its numbers", "enter", CHOOSE),
+        Action("", "", "From step to step", "step", "↑ ↓", UP_DOWN),
     ),
     "heads": (
-        Action("", "", "Look inside: the operation with its operands", "look inside", "enter"),
-        Action("", "", "The head beside", "head", "← →"),
+        Action("", "", "Look inside: the operation with its operands", "look inside", "enter", CHOOSE),
+        Action("", "", "The head beside", "head", "← →", ACROSS),
     ),
     "matrix": (
-        Action("", "", "Look inside: the operation with its operands", "look inside", "enter"),
-        Action("", "", "The cell beside", "cell", "←↑↓→"),
+        Action("", "", "Look inside: the operation with its operands", "look inside", "enter", CHOOSE),
+        Action("", "", "The cell beside", "cell", "←↑↓→", EVERY_WAY),
     ),
     "cell": (
-        Action("", "", "Follow the term to the cell that it was read from", "follow", "enter"),
-        Action("", "", "Follow the second factor of a product", "second factor", ";"),
-        Action("", "", "Terms in order, or the largest first", "order", "r"),
+        Action("", "", "Follow the term to the cell that it was read from", "follow", "enter", CHOOSE),
+        Action("", "", "Follow the second factor of a product", "second factor", ";", "second"),
+        Action("", "", "Terms in order, or the largest first", "order", "r", "order"),
     ),
-    "chart": (Action("", "", "The next chart", "next chart", "c"),),
+    "chart": (Action("", "", "The next chart", "next chart", "c", "chart.next"),),
     "vocabulary": (
-        Action("", "", "The word's row of the embedding", "its vector", "enter"),
-        Action("", "", "Find a word", "find", "^f"),
-        Action("", "", "Another vocabulary", "another vocabulary", "v"),
+        Action("", "", "The word's row of the embedding", "its vector", "enter", CHOOSE),
+        Action("", "", "Find a word", "find", "^f", "find"),
+        Action("", "", "Another vocabulary", "another vocabulary", "v", "vocabulary.open"),
     ),
-    "text": (Action("", "", "Higher or lower temperature", "temperature", "+ -"),),
+    "text": (Action("", "", "Higher or lower temperature", "temperature", "+ -", ZOOM),),
 }
 """Actions of the focused pane, which come first in the line of keys."""
 
@@ -183,13 +183,13 @@ PREDICT = (
     Action("", "", "Show what is right; then go on", "reveal, then go on", "enter"),
 )
 INSIDE = (
-    Action("", "", "Follow the term to the cell that it was read from", "follow", "enter"),
+    Action("", "", "Follow the term to the cell that it was read from", "follow", "enter", CHOOSE),
     Action("second", "second", "Follow the second factor of a product", "second factor", ";"),
     Action("step.next", "step(1)", "The same cell of the next step", "next step", "space"),
     Action("step.back", "step(-1)", "The same cell of the step before", "back", "backspace"),
-    Action("cursor.left", "cell(-1)", "The cell before", "cell", "← →"),
+    Action("cursor.left", "cell(-1)", "The cell before", "cell", "← →", ACROSS),
     Action("cursor.right", "cell(1)", "The next cell"),
-    Action("head.next", "head(1)", "The next head", "head", "[ ]"),
+    Action("head.next", "head(1)", "The next head", "head", "[ ]", HEAD),
     Action("head.back", "head(-1)", "The head before"),
     Action("quit", "leave", "Out, to the cell that is looked into", "out, here", "q"),
     HELP,

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from tui_transformer.explorer.shell.actions.common import (
     A_HEAD,
+    ACROSS,
     CELL_SHOWN,
+    CHOOSE,
     CHOOSE_SHOWN,
+    HEAD,
     HELP,
     HIDING,
+    LAYER,
     SUSPEND,
     THEME,
     WIDTH_SHOWN,
+    ZOOM,
 )
 from tui_transformer.explorer.shell.keys import Action
 
@@ -20,12 +25,12 @@ OVERVIEW = (
     Action("quit", "leave", "Back to the main screen"),
 )
 HEADS = (
-    Action("", "", "Open the head in the main screen", "open", "enter"),
+    Action("", "", "Open the head in the main screen", "open", "enter", CHOOSE),
     Action("order", "order", "Order by the next measure", "order", "r"),
     Action("reverse", "reverse", "Reverse the order", "reverse", "^r"),
     *HIDING,
     Action("kind", "group", "The next kind of attention: encoder, decoder, cross", "source", "f"),
-    Action("", "", "Larger or smaller pictures", "size", "+ -"),
+    Action("", "", "Larger or smaller pictures", "size", "+ -", ZOOM),
     Action("scale", "scale", "One colour scale for all heads, or one for each", "scale", "m"),
 )
 LINKS = (
@@ -37,7 +42,7 @@ LINKS = (
 )
 ROLLOUT = (
     Action("arcs", "arcs", "The same as lines between words", "arcs", "Q"),
-    Action("layer.next", "layer(1)", "Up to the next layer", "layer", "{ }"),
+    Action("layer.next", "layer(1)", "Up to the next layer", "layer", "{ }", LAYER),
     Action("layer.back", "layer(-1)", "Up to the layer before"),
     Action("kind", "stack", "Encoder or decoder", "encoder, decoder", "f"),
     CELL_SHOWN,
@@ -56,10 +61,10 @@ LENS = (
     WIDTH_SHOWN,
 )
 ABLATION = (
-    Action("", "", "Make the ablation in the main screen", "ablate", "enter"),
+    Action("", "", "Make the ablation in the main screen", "ablate", "enter", CHOOSE),
     Action("step.on", "go_on", "Go on where it was ended", "go on", "N"),
     Action("kind", "scope", "Heads, layers, positions, neurons", "of what", "f"),
-    Action("layer.next", "place(1)", "The next layer", "layer", "{ }"),
+    Action("layer.next", "place(1)", "The next layer", "layer", "{ }", LAYER),
     Action("layer.back", "place(-1)", "The layer before"),
     Action("mean", "mean", "Set to 0, or to the mean over the positions", "0 or mean", "M"),
     Action("order", "reverse", "Largest or smallest effect first", "order", "r"),
@@ -68,15 +73,15 @@ ABLATION = (
     Action("back", "end", "End the computation; then leave"),
 )
 SURVEY = (
-    Action("", "", "The texts in which it is strongest", "strongest texts", "enter"),
+    Action("", "", "The texts in which it is strongest", "strongest texts", "enter", CHOOSE),
     Action("order", "order", "The next measure", "measure", "r"),
     Action("find", "find", "A measure by its name", "by name", "^f"),
     Action("reverse", "reverse", "Reverse the order", "reverse", "^r"),
     Action("kind", "part", "The next part: heads, neurons, the logit lens", "part", "f"),
 )
-EXAMPLES = (Action("", "", "Open the text in the main screen, where it is strongest", "open", "enter"),)
+EXAMPLES = (Action("", "", "Open the text in the main screen, where it is strongest", "open", "enter", CHOOSE),)
 PATCHING = (
-    Action("", "", "Patch the cell in the main screen", "patch", "enter"),
+    Action("", "", "Patch the cell in the main screen", "patch", "enter", CHOOSE),
     Action("sentence.edit", "sentence", "Another sentence that values come from", "other sentence", "/"),
     Action("kind", "kind", "Positions, heads, layers", "of what", "f"),
     Action("measure", "measure", "Measure by a logit, a difference, KL, the loss", "measure", "#"),
@@ -87,11 +92,11 @@ PATCHING = (
 )
 CIRCUITS = (
     Action("kind", "kind", "OV, QK, composition of all heads, W_Q, W_K, W_V, W_O", "which matrix", "f"),
-    Action("head.next", "head(1)", "The next head", "head", "[ ]"),
+    Action("head.next", "head(1)", "The next head", "head", "[ ]", HEAD),
     Action("head.back", "head(-1)", "The head before"),
-    Action("layer.next", "layer(1)", "The same head of the next layer", "layer", "{ }"),
+    Action("layer.next", "layer(1)", "The same head of the next layer", "layer", "{ }", LAYER),
     Action("layer.back", "layer(-1)", "The same head of the layer before"),
-    Action("", "", "The head in the main screen", "go there", "enter"),
+    Action("", "", "The head in the main screen", "go there", "enter", CHOOSE),
     CELL_SHOWN,
     WIDTH_SHOWN,
 )
@@ -102,7 +107,7 @@ TERMS = (
     Action("", "", "To the step of the term", "go there", "enter"),
 )
 CHECKPOINTS = (
-    Action("step.next", "step(1)", "The next checkpoint", "checkpoint", "← →"),
+    Action("step.next", "step(1)", "The next checkpoint", "checkpoint", "← →", ACROSS),
     Action("step.back", "step(-1)", "The checkpoint before"),
     Action("cursor.right", "step(1)", "The next checkpoint"),
     Action("cursor.left", "step(-1)", "The checkpoint before"),
@@ -118,7 +123,9 @@ CHECKPOINTS = (
 TRAIN = (
     Action("step.on", "go_on", "Go on, or pause after the step", "train", "N"),
     Action("step.next", "one", "One step: one batch, and wait", "one step", "space"),
-    Action("cursor.wider", "scale_rate(2)", "Double the learning rate", "rate ×2 ÷2", "+ -"),
+    Action(
+        "cursor.wider", "scale_rate(2)", "Double the learning rate", "rate ×2 ÷2", "+ -", "cursor.wider cursor.narrower"
+    ),
     Action("cursor.narrower", "scale_rate(0.5)", "Halve the learning rate"),
     Action("explore", "explore", "Explore the model as it is", "explore", "E"),
     Action("pane.next", "other_part(1)", "The next part, where one is shown at a time"),
@@ -140,9 +147,9 @@ GENERATE = (
     Action("step.on", "write_on", "Write on until the text ends; esc halts", "go on", "N"),
     Action("pane.next", "other_pane", "The list of tokens, or the cache", "cache", "tab"),
     Action("pane.back", "other_pane", "The list of tokens, or the cache"),
-    Action("step.back", "backward", "Back to the token before", "back", "←"),
+    Action("step.back", "backward", "Back to the token before", "back", "←", "cursor.left"),
     Action("cursor.left", "backward", "Back to the token before"),
-    Action("", "", "Choose the token by hand", "by hand", "↑↓ enter"),
+    Action("", "", "Choose the token by hand", "by hand", "↑↓ enter", "cursor.up cursor.down cursor.choose"),
     Action("settings", "settings", "How the next token is chosen", "settings", ","),
     Action("generate.temperature", "settings('temperature')", "Set the temperature"),
     Action("generate.top-k", "settings('top_k')", "Set top-k"),
@@ -151,7 +158,7 @@ GENERATE = (
     Action("sentence.edit", "sentence", "Edit the prompt, or the source", "prompt", "/"),
     Action("undo", "undo", "Undo: the text as it was before a choice", "undo", "u"),
     Action("redo", "redo", "Redo"),
-    Action("layer.next", "other_layer(1)", "Cache of the next layer", "layer", "{ }"),
+    Action("layer.next", "other_layer(1)", "Cache of the next layer", "layer", "{ }", LAYER),
     Action("layer.back", "other_layer(-1)", "Cache of the layer before"),
     Action("explore", "explore", "Open the text in the explorer", "explore", "E"),
     Action("export", "export", "Write the text to a file", "export", "x"),
@@ -162,20 +169,27 @@ GENERATE = (
     Action("quit", "leave", "Halt; else back to the steps"),
 )
 EXERCISES = (
-    Action("", "", "Open its step in the main screen, on its model and sentence", "open its step", "enter x"),
+    Action(
+        "",
+        "",
+        "Open its step in the main screen, on its model and sentence",
+        "open its step",
+        "enter x",
+        "cursor.choose export",
+    ),
     Action("explore", "explore", "Take it to the main screen: its model, sentence and step"),
     Action("export", "explore", "Take it out of the list, to the main screen"),
 )
 ARCS = (
-    Action("", "", "Open the strongest cell of the query in the main screen", "open", "enter"),
+    Action("", "", "Open the strongest cell of the query in the main screen", "open", "enter", CHOOSE),
     Action("kind", "source", "One head, the strongest of all, the rollout", "head, all, rollout", "f"),
-    Action("head.next", "head(1)", "The next head", "head", "[ ]"),
+    Action("head.next", "head(1)", "The next head", "head", "[ ]", HEAD),
     Action("head.back", "head(-1)", "The head before"),
-    Action("layer.next", "layer(1)", "The next attention", "layer", "{ }"),
+    Action("layer.next", "layer(1)", "The next attention", "layer", "{ }", LAYER),
     Action("layer.back", "layer(-1)", "The attention before"),
 )
 BREAKING = (
-    Action("", "", "Break it, or mend it", "switch", "enter"),
+    Action("", "", "Break it, or mend it", "switch", "enter", CHOOSE),
     Action("step.next", "switch", "Break it, or mend it"),
     Action("mend", "mend", "Mend everything"),
 )

@@ -162,7 +162,8 @@ class AblateScreen(Overview):
         if target is None:
             return "nothing found yet" if not self.ended else "ended before anything was found", ""
         change = wording.change(self.search, self.search.known.effects[target])
-        return f"{self.writer.name(target)}   {change}", f"{wording.edited(self.search, target)} · enter keeps it"
+        keeps = self.port.hint("{cursor.choose} keeps it")
+        return f"{self.writer.name(target)}   {change}", f"{wording.edited(self.search, target)} · {keeps}"
 
     def left_out(self) -> Collection[str]:
         """The actions that there is nothing for."""

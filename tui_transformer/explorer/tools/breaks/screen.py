@@ -134,7 +134,8 @@ class BreaksScreen(Overview):
             return
         wanted = {*broken} ^ {each.name}
         self.port.change(self.session.with_breaks(*(one.name for one in BREAKS if one.name in wanted)))
-        self.say(f"{'broken' if each.name in wanted else 'mended'}: {each.title} · u undoes it")
+        done = "broken" if each.name in wanted else "mended"
+        self.say(f"{done}: {each.title} · {self.port.hint('{undo} undoes it')}")
         self._show()
 
     def action_mend(self) -> None:

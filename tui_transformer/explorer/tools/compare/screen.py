@@ -15,6 +15,7 @@ from tui_transformer.engine.backend import DTYPES
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import COMPARE
 from tui_transformer.explorer.shell.dialog import Dialog, plain
+from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.requests import AT_ONCE
@@ -160,6 +161,11 @@ def compare(port: Port, made: Callable[[str], Overlay]) -> None:
     port.ask("other", AT_ONCE + 1, lambda _: session.with_overlay(made("")), port.change)
 
 
+SHOWN_THEN = """Every step is then shown beside the other's; {overlay} shows the difference, \
+{compare.first} the first that differs."""
+"""Said under the offers."""
+
+
 class CompareScreen(Dialog[int]):
     """The offers in a list; gives the number of the chosen one.
 
@@ -183,10 +189,7 @@ class CompareScreen(Dialog[int]):
     def body(self) -> ComposeResult:
         """The list, and what is done with the choice."""
         yield LineList(id="offers")
-        yield Static(
-            plain("Every step is then shown beside the other's; z shows the difference, D the first that differs."),
-            classes="quiet",
-        )
+        yield Static(plain(hint(self.app, SHOWN_THEN)), classes="quiet")
 
     def on_mount(self) -> None:
         """Show the offers."""

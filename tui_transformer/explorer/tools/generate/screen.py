@@ -20,6 +20,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import GENERATE
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
+from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
@@ -214,7 +215,7 @@ class GenerateScreen(ExplorerScreen[None]):
         title = "Source sentence" if session.model.has_decoder else "Prompt"
         value = session.text or session.encoding.text
         self.open(
-            PromptScreen(title, value=value, hint="u takes it back", check=check),
+            PromptScreen(title, value=value, hint=hint(self.app, "{undo} takes it back"), check=check),
             lambda text: self._read(read[0]) if text is not None else None,
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tui_transformer.engine.computation import Watch
+from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.requests import AT_ONCE, Requests
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.history import History
@@ -122,7 +123,8 @@ class Writing:
         if draft.place:
             self.go(draft.place - 1)
         else:
-            self._requests.screen.say("the tokens before were given: / edits them")
+            screen = self._requests.screen
+            screen.say(hint(screen.app, "the tokens before were given: {sentence.edit} edits them"))
 
     def go(self, place: int) -> None:
         """Look at another place."""

@@ -20,6 +20,7 @@ from tui_transformer.analysis.input_attribution import (
 )
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.reader import Reader
 from tui_transformer.explorer.shell.worker import Task
@@ -96,7 +97,8 @@ class InputsScreen(Reader):
             lines.append(Content(f"{row:>4} {fit(visible(word), WORD)} {'  '.join(values)}"))
         table = Static(Content("\n").join(lines), markup=False)
         table.styles.text_wrap, table.styles.text_overflow = "nowrap", "ellipsis"
-        yield Static(f"{measured} · # on the main screen chooses another\n", markup=False)
+        choose = hint(self.app, "{measure} on the main screen chooses another")
+        yield Static(f"{measured} · {choose}\n", markup=False)
         yield table
         yield Static("\n" + "\n".join(self._sums()), markup=False)
 

@@ -28,6 +28,10 @@ DOES = {
 """Purpose of each trained model."""
 
 
+SIZES = "sizes of your own with {settings}"
+"""Said of models of random weights."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """Something that can be opened.
@@ -45,11 +49,17 @@ class Choice:
     kind: Kind = "model"
 
 
-def at_once(recent: Sequence[str], sentences: Sequence[str] = ()) -> tuple[Choice, ...]:
-    """Choices known without a search: trained models, tours, what was used lately, models of random weights."""
+def at_once(recent: Sequence[str], sentences: Sequence[str] = (), sizes: str = "") -> tuple[Choice, ...]:
+    """Choices known without a search: trained models, tours, what was used lately, models of random weights.
+
+    Args:
+        recent: Models that were open lately.
+        sentences: Sentences that were explored lately.
+        sizes: How models of random weights are given sizes.
+    """
     trained = [Choice(name, "trained", _known(name)) for name in trained_models()]
     told = [Choice(name, "tour", tour_question(name) or "a guided tour", "tour") for name in _told()]
-    built_in = [Choice(name, "random weights", "sizes of your own with ,") for name in BUILT_IN]
+    built_in = [Choice(name, "random weights", sizes) for name in BUILT_IN]
     lately = [Choice(name, "recent") for name in recent]
     written = [Choice(text, "sentence", kind="sentence") for text in sentences]
     return _each_once((*trained, *told, *lately, *built_in, *written))

@@ -20,7 +20,7 @@ from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.state.opened import open_session
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.tours import tour_of
-from tui_transformer.explorer.tools.open.choices import ANY_MODEL, Choice, Kind, at_once, matching, with_models
+from tui_transformer.explorer.tools.open.choices import ANY_MODEL, SIZES, Choice, Kind, at_once, matching, with_models
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.guide.texts import tour_question
 from tui_transformer.model.local_models import LocalModel, local_models
@@ -34,7 +34,9 @@ WIDEST = 28
 
 def open_from(port: Port) -> None:
     """The list; a model is opened with a sentence of its own, a tour begins, a sentence is read."""
-    screen = OpenScreen("Open", at_once(recent("models"), recent("sentences")), "a name, a folder or a tour")
+    screen = OpenScreen(
+        "Open", at_once(recent("models"), recent("sentences"), port.hint(SIZES)), "a name, a folder or a tour"
+    )
     port.open(screen, lambda choice: choose(port, choice) if choice is not None else None)
     port.ask("models", AT_ONCE + 1, lambda _: local_models(), screen.while_there(screen.take))
 
@@ -72,7 +74,7 @@ def load(port: Port, name: str, then: Callable[[], None] | None = None) -> None:
         told = tour_of(session)
         if session.model.unread_said is not None:
             port.say(session.model.unread_said, severity="warning")
-        port.say(f"{session.model.name} is open" + (f" · t: {tour_question(told)}" if told else ""))
+        port.say(f"{session.model.name} is open" + (f" · {port.hint('{tour}')}: {tour_question(told)}" if told else ""))
 
     port.ask("open", AT_ONCE + 1, lambda _: open_session(options, None, None), show)
 

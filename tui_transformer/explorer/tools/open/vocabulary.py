@@ -36,4 +36,5 @@ def _use(port: Port, choice: Choice) -> None:
     if path.is_file():
         remember("vocabularies", str(path.resolve()))
     if changed.text != before.text and before.text:
-        port.say("the sentence has words that this vocabulary does not know: another takes its place, u takes it back")
+        unknown = "the sentence has words that this vocabulary does not know"
+        port.say(port.hint(f"{unknown}: another takes its place, {{undo}} takes it back"))

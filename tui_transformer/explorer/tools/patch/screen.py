@@ -14,6 +14,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import PATCH
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
+from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import AT_ONCE
@@ -134,7 +135,8 @@ class PatchScreen(Form[Draft]):
             self._draft = None
             self.show_status(str(error), wrong=True)
         else:
-            self.show_status(note(self._session, self._position.stop, self._draft))
+            rows = note(self._session, self._position.stop, self._draft)
+            self.show_status(hint(self.app, f"{rows}\nwhat depends on it is computed again; {{undo}} takes it back"))
 
     def action_submit(self) -> None:
         """Patch, where that can be done."""
@@ -154,7 +156,7 @@ def note(session: Session, name: str, drafted: Draft) -> str:
         lines.append(f"rows 0 to {first - 1} are patched; {rest} as before")
     elif mine[-2] < other[-2]:
         lines.append(f"the step is {shape_text(mine)} here and {shape_text(other)} there: the common rows are patched")
-    return "\n".join([*lines, "what depends on it is computed again; u takes it back"])
+    return "\n".join(lines)
 
 
 def _check(session: Session, position: Position) -> None:

@@ -160,7 +160,7 @@ class PatchingScreen(Overview):
     def detail(self) -> tuple[str, str]:
         """The cell under the cursor."""
         if self.table is None:
-            return "nothing is patched yet", "/ asks for the other sentence"
+            return "nothing is patched yet", self.port.hint("{sentence.edit} asks for the other sentence")
         row, column = self.query_one(HeatMap).cursor
         place = self.table.place(row, column)
         if place is None:
@@ -174,8 +174,9 @@ class PatchingScreen(Overview):
         if value is None:
             return what, "not yet measured"
         share = self.table.share(value)
+        enter = self.port.hint("{cursor.choose} patches it in the main screen")
         way = "" if np.isnan(share) else f"   {share:.1%} of the way to the other sentence".replace("-", "−")
-        return f"{what}   {value:.4f}{way}".replace(" -", " −"), f"{place.step} · enter patches it in the main screen"
+        return f"{what}   {value:.4f}{way}".replace(" -", " −"), f"{place.step} · {enter}"
 
     # What keys do
 

@@ -143,7 +143,7 @@ class SimilarScreen(Overview):
     def detail(self) -> tuple[str, str]:
         """The pair under the cursor, and what the token gives with all of the other sentence."""
         if not self.compared:
-            return "nothing is compared yet", "/ asks for the other sentence"
+            return "nothing is compared yet", self.port.hint("{sentence.edit} asks for the other sentence")
         row, column = self.query_one(WordTable).cursor
         together, other = self.compared[-1].together, self.compared[-1].other
         first, second = _words(self.session)[row], _words(other)[column]

@@ -36,7 +36,7 @@ def open_from(port: Port) -> None:
     """Set the targets, and walk backwards from their loss."""
     session = port.session
     if session.breaks:
-        port.say("something is broken on purpose: ! mends it, then there are gradients")
+        port.say(port.hint("something is broken on purpose: {breaks} mends it, then there are gradients"))
         return
     if not session.has_loss:
         port.say("this model has no output.logits: there is no loss, and no gradients")

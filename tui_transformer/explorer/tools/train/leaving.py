@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.pick import PickScreen
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.tools.runs.exploring import session_of, show_in
@@ -34,7 +35,7 @@ class Leaving:
         going = self._training.status.state == "training"
         offers = {
             **({GO_ON: "training goes on in the background"} if going else {}),
-            PAUSE: "the run stays open where it is, saved; ctrl+l comes back",
+            PAUSE: hint(self._screen.app, "the run stays open where it is, saved; {train} comes back"),
             CLOSE: "the run is saved and closed",
         }
         self._screen.open(PickScreen("Leave", offers), self._leave)
@@ -68,7 +69,7 @@ class Leaving:
             self._explore(GO_ON)
             return
         offers = {GO_ON: "training goes on meanwhile", PAUSE: "training pauses"}
-        note = "You explore a copy of the weights as they are now; ctrl+l comes back."
+        note = hint(self._screen.app, "You explore a copy of the weights as they are now; {train} comes back.")
         self._screen.open(PickScreen("Explore the model", offers, note), self._explore)
 
     def _explore(self, how: str | None) -> None:

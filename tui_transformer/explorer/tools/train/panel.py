@@ -8,6 +8,7 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import Static
 
+from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.written import Written
 from tui_transformer.explorer.tools.runs.sample import Heads, Output
 from tui_transformer.explorer.tools.runs.selection import HeadSelection, Turned
@@ -186,7 +187,7 @@ class TrainPanel(Vertical):
             Content.styled(f"[{text}]", "bold $accent") if name == self.part else Content.styled(f" {text} ", "dim")
             for name, text in names.items()
         ]
-        return Content.assemble(("tab", "bold $accent"), *parts)
+        return Content.assemble((first_key(self.app, "pane.next"), "bold $accent"), *parts)
 
     def _show_curves(self) -> None:
         """The curves and the gradients by layer, where they are shown."""
