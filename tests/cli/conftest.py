@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,12 +13,21 @@ from tui_transformer.cli import main as cli
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+def own_signals() -> Iterator[None]:
+    """The handlers of signals are afterwards as they were."""
+    numbers = [getattr(signal, name) for name in cli.ENDING if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def run(own_signals: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     """The whole command in this process, in an empty folder: exit code and both streams."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(cli, "_catch_signals", lambda: None)
 
     def command(*arguments: str) -> Ended:
         monkeypatch.setattr(sys, "argv", ["tui-transformer", *arguments])

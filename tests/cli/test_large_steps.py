@@ -29,12 +29,6 @@ def run(run: Run) -> Run:
     return of_the_encoder(run)
 
 
-@pytest.fixture
-def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diff, "RUN", 7)
-    monkeypatch.setattr(npz_reader, "RUN", 5)
-
-
 def written(trace: Trace, name: str) -> bytes:
     file = io.BytesIO()
     as_npz.write(file, [(name, as_npz.Blocks(blocks.full_shape(trace, name), blocks.cells(trace, name)))])
@@ -59,13 +53,24 @@ def test_runs_of_different_lengths_are_brought_together() -> None:
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_files_are_compared_in_runs(
-    run: Run, tmp_path: Path, small_runs, save: Callable[..., None], order: str
-) -> None:
+def test_files_are_compared_in_runs(tmp_path: Path, save: Callable[..., None], order: str) -> None:
     first = np.random.default_rng(1).normal(size=(3, 5, 4))
     second = first.copy()
     second[1, 3, 2] += 0.5
     save(tmp_path / "a.npz", x=np.asarray(first, order=order), y=first[0])  # type: ignore[call-overload]
+    np.savez(tmp_path / "b.npz", x=second, y=first[:1])
+    one, other = (replace(npz_reader.open_trace(tmp_path / name), run=5) for name in ("a.npz", "b.npz"))
+    x, y = (diff.compared(name, one, other, 1e-5, run=7) for name in ("x", "y"))
+    assert (x.beyond, x.index, x.shapes) == (True, (1, 3, 2), ((3, 5, 4), (3, 5, 4)))
+    assert x.largest == pytest.approx(0.5)
+    assert (y.beyond, y.largest) == (False, 0.0)
+
+
+def test_two_files_are_compared_by_the_command(run: Run, tmp_path: Path) -> None:
+    first = np.arange(60.0).reshape(3, 5, 4)
+    second = first.copy()
+    second[1, 3, 2] += 0.5
+    np.savez(tmp_path / "a.npz", x=first, y=first[0])
     np.savez(tmp_path / "b.npz", x=second, y=first[:1])
     ended = run("diff", "a.npz", "b.npz")
     assert ended.code == 1
@@ -74,7 +79,7 @@ def test_files_are_compared_in_runs(
     assert "1 of 2 steps differ" in ended.out
 
 
-def test_a_file_is_compared_with_a_model_without_a_budget(run: Run, tmp_path: Path, small_runs) -> None:
+def test_a_file_is_compared_with_a_model_without_a_budget(run: Run, tmp_path: Path) -> None:
     run("trace", "--out", "a.npz", "--budget", "0")
     assert run("diff", "a.npz", "--budget", "0").code == 0
     with np.load(tmp_path / "a.npz") as archive:
@@ -95,10 +100,8 @@ def peak(action: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-def test_probabilities_are_never_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probabilities_are_never_whole(tmp_path: Path) -> None:
     backend_module.POOL.clear()
-    monkeypatch.setattr(diff, "RUN", 2 * WORDS)
-    monkeypatch.setattr(npz_reader, "RUN", 2 * WORDS)
     model = Model.load("decoder", device="cpu", vocab_size=WORDS, d_model=8, heads=1, d_ff=8, max_length=LENGTH)
     trace = replace(model.trace(ids=[1] * LENGTH, budget=1 << 18), block=4 * WORDS)
     trace.window(PROBABILITIES, (range(1), range(1)))  # weights and residual stream are there
@@ -110,6 +113,6 @@ def test_probabilities_are_never_whole(tmp_path: Path, monkeypatch: pytest.Monke
 
     assert peak(write) < whole / 2
     compared = []
-    sides = diff.Computed(trace, model), npz_reader.open_trace(path)
-    assert peak(lambda: compared.append(diff._compared(PROBABILITIES, *sides, 0.0))) < whole / 2
+    sides = diff.Computed(trace, model), replace(npz_reader.open_trace(path), run=2 * WORDS)
+    assert peak(lambda: compared.append(diff.compared(PROBABILITIES, *sides, 0.0, run=2 * WORDS))) < whole / 2
     assert (compared[0].beyond, compared[0].shapes[0]) == (False, (LENGTH, WORDS))

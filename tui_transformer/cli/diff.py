@@ -232,16 +232,16 @@ def _differences(a: Side, b: Side, tolerance: float) -> Iterator[Difference]:
     names = [name for name in ordered.names if name in known]
     if not names:
         raise InputError(f"no step is in both: the first has {listed(a.names)}")
-    return (_compared(name, a, b, tolerance) for name in names)
+    return (compared(name, a, b, tolerance) for name in names)
 
 
-def _compared(name: str, a: Side, b: Side, tolerance: float) -> Difference:
-    """One step, a run of cells at a time; a batch axis of 1 that only one side has is left out."""
+def compared(name: str, a: Side, b: Side, tolerance: float, run: int = RUN) -> Difference:
+    """Difference of one step, a run of cells at a time; a batch axis of 1 that only one side has is left out."""
     first, second = a.shape(name), b.shape(name)
     shapes = _without_batch(first, len(second)), _without_batch(second, len(first))
     if shapes[0] != shapes[1]:
         return Difference(name, shapes, beyond=True)
-    difference = compare_blocks(name, (math.prod(first),), together(a.cells(name), b.cells(name)), tolerance)
+    difference = compare_blocks(name, (math.prod(first),), together(a.cells(name), b.cells(name), run), tolerance)
     index = tuple(int(i) for i in np.unravel_index(difference.index[0], shapes[0])) if difference.index else ()
     return dataclasses.replace(difference, shapes=shapes, index=index)
 
@@ -250,13 +250,13 @@ def _without_batch(shape: Shape, axes: int) -> Shape:
     return shape[1:] if len(shape) == axes + 1 and shape[0] == 1 else shape
 
 
-def together(first: Iterator[Host], second: Iterator[Host]) -> Iterator[tuple[Region, Host, Host]]:
-    """Runs of the same cells of both, at most `RUN` long, each with its place."""
+def together(first: Iterator[Host], second: Iterator[Host], run: int = RUN) -> Iterator[tuple[Region, Host, Host]]:
+    """Runs of the same cells of both, at most so long, each with its place."""
     start, none = 0, np.empty(0)
     one, other = none, none
     while True:
         one, other = (part if part.size else next(rest, none) for part, rest in ((one, first), (other, second)))
-        size = min(one.size, other.size, RUN)
+        size = min(one.size, other.size, run)
         if not size:
             return
         yield (range(start, start + size),), one[:size], other[:size]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from driving import NARROW, WIDE, exploring
 
-from tui_transformer.explorer.main import counting
-
 WEIGHTS = "encoder.0.self_attention.weights"
 
 
@@ -63,9 +61,9 @@ async def test_a_count_is_said_while_it_is_typed_and_escape_ends_it(monkeypatch)
         assert explorer.position.place.head == 1
 
 
-async def test_after_a_moment_a_digit_is_no_count(monkeypatch):
-    monkeypatch.setattr(counting, "MOMENT", 1e-6)
+async def test_after_a_moment_a_digit_is_no_count():
     async with exploring(WIDE, model="question") as explorer:
+        explorer.parts.counting.moment = 1e-6
         await explorer.go(WEIGHTS)
         await explorer.press("2", "j")
         assert explorer.view.active == "steps"

@@ -45,10 +45,11 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True)
 class TraceFile:
-    """The arrays of a file by name; each is read when it is asked for."""
+    """The arrays of a file by name; each is read when it is asked for, or `run` numbers at a time."""
 
     path: Path
     entries: Mapping[str, str]
+    run: int = RUN
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -80,7 +81,7 @@ class TraceFile:
             return array
 
     def cells(self, name: str) -> Iterator[Host]:
-        """The numbers of one array in order, in runs of at most `RUN`: however large it is, little memory is taken.
+        """The numbers of one array in order, in runs of at most `run`: however large it is, little memory is taken.
 
         Raises:
             InputError: It is damaged, or holds no numbers, or its first axis runs fastest and it is too large.
@@ -91,7 +92,7 @@ class TraceFile:
                 return
             left = math.prod(header.shape)
             while left:
-                size = min(left, RUN)
+                size = min(left, self.run)
                 yield np.frombuffer(member.read(size * header.dtype.itemsize), header.dtype)
                 left -= size
 

@@ -30,12 +30,17 @@ ARROWS = {"left", "right", "up", "down"}
 
 
 class Counting:
-    """Digits that were typed, and where one was before them."""
+    """Digits that were typed, and where one was before them.
+
+    Attributes:
+        moment: Seconds between a digit and what it belongs to.
+    """
 
     def __init__(
         self, explored: Exploration, panes: Panes, show: Callable[[], None], tell: Callable[[str], None]
     ) -> None:
         """No digit was typed; `show` shows the position again, `tell` says which count would be taken, "" for none."""
+        self.moment = MOMENT
         self._explored, self._panes, self._show, self._tell = explored, panes, show, tell
         self._digits, self._since = "", 0.0
         self._view: ViewState | None = None
@@ -43,7 +48,7 @@ class Counting:
 
     def takes(self, event: events.Key) -> bool:
         """Whether a key ends a count, or was made as often as one said."""
-        if self._digits and event.time - self._since > MOMENT:
+        if self._digits and event.time - self._since > self.moment:
             self.end()
         if event.character is not None and event.character.isascii() and event.character.isdecimal():
             self._digit(event.character, event.time)

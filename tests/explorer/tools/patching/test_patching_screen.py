@@ -10,7 +10,6 @@ from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.patching import sweep, table_of
 from tui_transformer.explorer.state.measure import Measure
 from tui_transformer.explorer.tools.patching.screen import PatchingScreen
-from tui_transformer.explorer.tools.patching.table import PatchTable
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 
 
@@ -75,23 +74,20 @@ async def test_a_cell_says_how_much_of_the_way_it_brings_and_is_patched_by_enter
 async def test_esc_ends_the_computation_and_n_goes_on() -> None:
     others = " The fox found a crow." * 5
     async with exploring(WIDE, model="story", text=f"The fox found a crow.{others}") as explorer:
-        before, PatchTable.pause = PatchTable.pause, 0.0
-        try:
-            await explorer.press("$")
-            await explorer.write(f"The fox found a stone.{others}")
-            await explorer.keys("enter")
-            await explorer.until(
-                lambda: isinstance(explorer.app.screen, PatchingScreen) and explorer.app.screen.table is not None
-            )
-            screen = explorer.app.screen
-            await explorer.until(lambda: screen.table.values)
-            await explorer.press("escape")
-            assert screen.table.missing
-            assert "ended" in explorer.text
-            await explorer.press("N")
-            await complete(explorer)
-        finally:
-            PatchTable.pause = before
+        explorer.parts.port.open(PatchingScreen(explorer.parts.port, pause=0.0))
+        await explorer.settled()
+        await explorer.write(f"The fox found a stone.{others}")
+        await explorer.keys("enter")
+        await explorer.until(
+            lambda: isinstance(explorer.app.screen, PatchingScreen) and explorer.app.screen.table is not None
+        )
+        screen = explorer.app.screen
+        await explorer.until(lambda: screen.table.values)
+        await explorer.press("escape")
+        assert screen.table.missing
+        assert "ended" in explorer.text
+        await explorer.press("N")
+        await complete(explorer)
 
 
 async def test_another_length_is_refused_and_every_size_is_drawn() -> None:

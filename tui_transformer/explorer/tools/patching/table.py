@@ -23,6 +23,10 @@ START = "embedding"
 USUAL = Metric("divergence")
 
 
+PAUSE = 0.05
+"""Seconds of measuring after which what was measured is handed over."""
+
+
 @dataclass(eq=False)
 class PatchTable:
     """One kind of places of two sentences, with what was measured so far.
@@ -37,7 +41,7 @@ class PatchTable:
     session: Session
     other: Session
     kind: str
-    pause: float = 0.05
+    pause: float = PAUSE
     values: dict[Place, float] = field(default_factory=dict)
     ends: tuple[float, float] | None = None
     """The metric of the sentence itself and of the other, once they are known."""
