@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
@@ -81,6 +82,31 @@ def test_training_alone_has_a_thread_besides_the_worker() -> None:
         path.relative_to(EXPLORER).as_posix() for path in EXPLORER.rglob("*.py") if made.search(path.read_text("utf-8"))
     }
     assert threads == {"app.py", "shell/worker.py", "tools/train/driver.py"}
+
+
+def test_nothing_that_belongs_to_a_program_is_kept_for_so_many_programs() -> None:
+    """A cache of a fixed number of results would hold programs, traces and sessions that nobody looks at any more."""
+    held = [
+        f"{path.relative_to(PACKAGE)}: {node.name}"
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and is_cached(node) and HELD & set(annotations_of(node))
+    ]
+    assert not held
+
+
+HELD = {"Program", "Trace", "Session", "Model"}
+
+
+def is_cached(function: ast.FunctionDef) -> bool:
+    """Whether a function keeps a fixed number of results, or all of them."""
+    return any(re.search(r"\b(lru_)?cache\b", ast.unparse(each)) for each in function.decorator_list)
+
+
+def annotations_of(function: ast.FunctionDef) -> Iterator[str]:
+    """The words of the annotations of a function's parameters."""
+    for each in (*function.args.args, *function.args.kwonlyargs):
+        yield from re.findall(r"\w+", ast.unparse(each.annotation) if each.annotation else "")
 
 
 def methods(kind: type) -> int:

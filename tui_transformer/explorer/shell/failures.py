@@ -19,10 +19,11 @@ from textual.widget import Widget
 
 from tui_transformer import crash
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.saying import say
 from tui_transformer.text.display import visible
 
-GO_ON = "the rest goes on: go to another step, or leave with esc or q"
+GO_ON = "the rest goes on: go to another step, or leave with {back} or {quit}"
 MOST_TOLD = 20
 """Failures that are told; an error that is another one each time is not reported without end."""
 
@@ -31,7 +32,7 @@ NEEDED = 2
 
 
 class Failures:
-    """What failed.
+    """Mistakes that were told, and the screens that are left for them.
 
     Attributes:
         told: What was said of each.
@@ -45,7 +46,7 @@ class Failures:
 
     def undrawn(self, widget: Widget, error: Exception) -> str:
         """Tell that a widget cannot be drawn, where that was not told; what is to be said in its place."""
-        return self._tell(f"{_title(widget)} cannot be drawn", error, GO_ON, again=False)
+        return self._tell(f"{_title(widget)} cannot be drawn", error, hint(self._app, GO_ON), again=False)
 
     def handled(self, error: Exception) -> bool:
         """Tell what a message or a key could not do, or leave the screen that is not shown yet.
@@ -114,7 +115,7 @@ def _screen_of(node: object) -> Screen[Any] | None:
 
 
 def _title(widget: Widget) -> str:
-    """What a widget is called on the screen: the title of its border, or of what it is in."""
+    """Name of a widget on the screen: the title of its border, or of what it is in."""
     for each in widget.ancestors_with_self:
         title = getattr(each, "border_title", None)
         if title:
@@ -123,12 +124,12 @@ def _title(widget: Widget) -> str:
 
 
 def _name(screen: Screen[Any]) -> str:
-    """What a screen is called: `lens` for `LensScreen`."""
+    """Name of a screen: `lens` for `LensScreen`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(screen).__name__.removesuffix("Screen")).lower()
 
 
 def _reason(error: Exception) -> str:
-    """What the user can do something about, or the report of a mistake of the program."""
+    """Message that the user can act upon, or the report of a mistake of the program."""
     if isinstance(error, InputError | MemoryError):
         return str(error) or "not enough memory"
     return crash.message(error).replace("\n", "; ")
