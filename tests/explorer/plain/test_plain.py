@@ -11,8 +11,9 @@ import time
 import pytest
 
 from tui_transformer.explorer.main.exploration import Exploration
+from tui_transformer.explorer.plain.help import WITHOUT_A_SCREEN, help_of
 from tui_transformer.explorer.plain.keys import COMMANDS, Typed, key_name, meanings, read
-from tui_transformer.explorer.plain.reader import DOING, TELLING, WITHOUT_A_SCREEN, Reader
+from tui_transformer.explorer.plain.reader import DOING, TELLING, Reader
 from tui_transformer.explorer.plain.run import run_plain
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.keys import KEYS
@@ -94,6 +95,12 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(line, session, monkeypa
     assert said[2].startswith("Not done: ")
     assert "\x1b" not in said[2]
     assert said[3] == said[1].partition(";")[0] + "."
+
+
+def test_help_names_the_keys_of_the_user():
+    assert "space next step, backspace back, arrows or h j k l the cell, [ ] head" in help_of({})
+    own = help_of({"step.next": "j", "cursor.down": "ctrl+n"})
+    assert "j next step, backspace back, ← ctrl+n ↑ → the cell" in own
 
 
 def test_the_keys_of_the_user_are_used():

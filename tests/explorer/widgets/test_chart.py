@@ -76,7 +76,7 @@ async def test_many_bars_on_a_log_scale_have_powers_of_ten_beside_them(screen_te
         (2.7, 4.7, 5, ["4", "3"]),
         (0.0, 0.9, 4, ["0"]),
         (-1e-7, 3e-7, 8, ["3e-7", "2e-7", "1e-7", "0", "-1e-7"]),
-        (1e-320, 2e-320, 8, []),
+        (1e-320, 2e-320, 8, ["2e-320", "1.5e-320", "1e-320", "5e-321", "0"]),
     ],
 )
 def test_curves_by_step_are_marked_at_round_values(low: float, high: float, height: int, marks: list[str]) -> None:
