@@ -273,7 +273,7 @@ async def test_a_wrong_dump_is_shown_at_its_first_wrong_cell_with_both_values(tm
         assert not marks["encoder.0.self_attention.scores"].startswith(("≠", "↳"))
         assert "wrong itself" in apart(explorer.session, SCALED)
         assert f"follows from {SCALED}" in apart(explorer.session, "encoder.0.self_attention.output")
-        messages = [str(each.message) for each in explorer.app._notifications]
+        messages = explorer.app.messages.text.splitlines()
         assert any("divide by √d_k" in each and "2 more steps differ and follow from it" in each for each in messages)
 
 
