@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from driving import NARROW, SMALL, WIDE, Explorer, exploring
-from textual.widgets import Input
 
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.patching import sweep, table_of
@@ -75,8 +74,7 @@ async def test_a_cell_says_how_much_of_the_way_it_brings_and_is_patched_by_enter
 async def test_esc_ends_the_computation_and_n_goes_on() -> None:
     others = " The fox found a crow." * 5
     async with exploring(WIDE, model="story", text=f"The fox found a crow.{others}") as explorer:
-        explorer.parts.port.open(PatchingScreen(explorer.parts.port, pause=0.0))
-        await explorer.until(lambda: isinstance(explorer.app.focused, Input))
+        await explorer.press("$")
         await explorer.write(f"The fox found a stone.{others}")
         await explorer.keys("enter")
         await explorer.until(

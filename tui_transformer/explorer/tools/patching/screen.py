@@ -27,7 +27,7 @@ from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation.perform import perform
 from tui_transformer.explorer.tools.measure.screen import choose
 from tui_transformer.explorer.tools.patch.screen import Draft
-from tui_transformer.explorer.tools.patching.table import PAUSE, PatchTable
+from tui_transformer.explorer.tools.patching.table import PatchTable
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.views.step_view import placed, scale_for
@@ -52,10 +52,9 @@ class PatchingScreen(Overview):
     HELP_TOPIC, KIND = "patching", "patching"
     pieces: Pieces[Piece, TablePart]
 
-    def __init__(self, port: Port, pause: float = PAUSE) -> None:
-        """Nothing is patched yet; what is measured is handed over after so many seconds."""
+    def __init__(self, port: Port) -> None:
+        """Nothing is patched yet."""
         super().__init__(port)
-        self._pause = pause
         self.kinds = kinds_of(self.session.trace.program)
         self.at = 0
         self.table: PatchTable | None = None
@@ -98,7 +97,7 @@ class PatchingScreen(Overview):
     def _begin(self, other: Session) -> None:
         """Measure the table of another sentence."""
         self.ended = False
-        self.table = PatchTable(self.session, other, self.kinds[self.at], pause=self._pause)
+        self.table = PatchTable(self.session, other, self.kinds[self.at])
         self._show()
         self.pieces.again()
 

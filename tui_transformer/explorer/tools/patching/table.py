@@ -23,10 +23,6 @@ START = "embedding"
 USUAL = Metric("divergence")
 
 
-PAUSE = 0.05
-"""Seconds of measuring after which what was measured is handed over."""
-
-
 @dataclass(eq=False)
 class PatchTable:
     """One kind of places of two sentences, with what was measured so far.
@@ -41,7 +37,7 @@ class PatchTable:
     session: Session
     other: Session
     kind: str
-    pause: float = PAUSE
+    pause: float = 0.05
     values: dict[Place, float] = field(default_factory=dict)
     ends: tuple[float, float] | None = None
     """The metric of the sentence itself and of the other, once they are known."""
