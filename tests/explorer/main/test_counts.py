@@ -47,9 +47,9 @@ async def test_a_digit_and_an_arrow_are_a_pane_and_a_movement_in_it():
         assert explorer.parts.panes.whole
 
 
-async def test_a_count_is_said_while_it_is_typed_and_escape_ends_it(monkeypatch):
-    monkeypatch.setattr(counting, "MOMENT", 60.0)
+async def test_a_count_is_said_while_it_is_typed_and_escape_ends_it():
     async with exploring(WIDE, model="question") as explorer:
+        explorer.parts.counting.moment = 60.0
         await explorer.go(WEIGHTS)
         await typed(explorer, "1", "2")
         assert explorer.text.splitlines()[-1].split()[:4] == ["12", "times", "space", "next"]
