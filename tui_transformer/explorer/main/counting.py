@@ -76,7 +76,7 @@ class Counting:
         self._tell(self._digits)
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self._panes.screen.set_timer(MOMENT, self.end)
+        self._timer = self._panes.screen.set_timer(self.moment, self.end)
 
     def end(self) -> None:
         """What is typed next is not counted."""
