@@ -118,7 +118,7 @@ OWN = {
 async def test_hints_and_lines_of_keys_name_the_keys_that_the_user_gave():
     async with exploring(WIDE, model="question", preferences=Preferences(keys=OWN), whole=False) as explorer:
         assert "`: a guided tour of this model" in explorer.text
-        await explorer.press("f8", "f8", "4")
+        await explorer.press("f8", "f8")
         line = explorer.text.splitlines()[-1]
         assert line.startswith(" ^e look inside  ^a ↑ ↓ → cell ")
         await explorer.press("e")

@@ -59,7 +59,7 @@ async def test_steps_and_arrows_move_the_frame(size):
         await explorer.press("down")
         assert explorer.stop.startswith("encoder.0.feed_forward")
         await explorer.press("up", "up")
-        assert explorer.stop == "embedding.output"
+        assert explorer.stop == "tokens"
         await explorer.press("enter")
         assert "Look inside" in explorer.text
         await explorer.press("escape")
