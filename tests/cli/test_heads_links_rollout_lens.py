@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
 from command_line import REFERENCES, Ended, Run, of_the_encoder
 
+from tui_transformer.analysis.heads import MEASURES, Measure
 from tui_transformer.engine.trace import Trace
+from tui_transformer.guide.texts import help_text
 from tui_transformer.model import Model
 
 BERT = ("--model", str(REFERENCES / "bert"), "--ids", "2,5,7,9,3")
@@ -29,6 +32,13 @@ def trace_of(folder: str, ids: list[int]) -> Trace:
 def table(ended: Ended) -> list[dict[str, str]]:
     assert (ended.code, ended.err) == (0, "")
     return list(csv.DictReader(io.StringIO(ended.out)))
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
+def test_every_measure_is_named_in_the_help_of_commands_and_described_on_the_page_of_heads(run: Run, measure: Measure):
+    for command in ("heads", "survey"):
+        assert re.search(rf"\b{measure.name}\b", run(command, "--help").out), command
+    assert f"**{measure.name}**" in help_text("all-heads")
 
 
 def test_heads_has_a_line_a_head_with_every_measure(run: Run) -> None:

@@ -1,0 +1,40 @@
+"""Every tool is opened from the table, by an action of the main screen, and left by escape."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from driving import NARROW, exploring
+
+from tui_transformer.explorer import tools
+from tui_transformer.explorer.shell.actions.main import ACTIONS
+from tui_transformer.explorer.tools.opening import TOOLS
+
+NAMED = {name for action in ACTIONS for name in re.findall(r"^open\('([\w-]+)'\)$", action.action)}
+"""The tools that actions of the main screen open."""
+
+
+def test_every_action_opens_a_tool_and_every_tool_has_one():
+    assert {*NAMED, "vocabulary"} == set(TOOLS)  # the vocabulary is opened by the action that shows it
+
+
+def test_every_folder_is_one_of_a_tool():
+    folder = Path(tools.__path__[0])
+    source = (folder / "opening.py").read_text(encoding="utf-8")
+    screens = {path.parent.name for path in folder.glob("*/screen.py")}
+    assert screens <= set(re.findall(r"explorer\.tools\.(\w+)", source))
+
+
+@pytest.mark.parametrize("names", [sorted(TOOLS)[::2], sorted(TOOLS)[1::2]])
+async def test_every_tool_is_opened_and_left(names):
+    async with exploring(NARROW, model="story", text="The fox") as explorer:
+        for name in names:
+            TOOLS[name](explorer.parts.port)
+            await explorer.settled()
+            for _ in range(3):
+                if explorer.app.screen is not explorer.main:
+                    await explorer.press("escape")
+            assert explorer.app.screen is explorer.main, name
+        assert not explorer.app.failures.told
