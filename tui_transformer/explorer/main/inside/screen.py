@@ -156,7 +156,7 @@ class InsideScreen(ExplorerScreen[Spot]):
 
     def _about(self, paint: Paint) -> Iterator[Drawn]:
         """The step in words: what it is, why it is there, and what to look for."""
-        for part in about(self.session, self.spot.name).split("\n"):
+        for part in about(self.session, self.spot.name, first_key(self.app, "tour")).split("\n"):
             yield Drawn(Text("", paint.inks.plain))
             for line in wrap(part, max(min(paint.width - 1, READABLE), 10)):
                 yield Drawn(Text(line, paint.inks.plain))
