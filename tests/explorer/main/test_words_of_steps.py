@@ -1,4 +1,4 @@
-"""What a step is, why it is there and what to look for can be read in full, at every size."""
+"""The words of a step, what it is, why it is there and what to look for, can be read in full, at every size."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ async def exploring_what_fails(size=NARROW, **options) -> AsyncIterator[Explorer
 
 
 async def told(explorer: Explorer, widget: type[Widget]) -> str:
-    """What is said once a widget was to be drawn anew."""
+    """The messages once a widget was to be drawn anew."""
     next(each for each in explorer.main.query(widget) if each.display and each.region).refresh()
     await explorer.until(lambda: explorer.app.failures.told)
     await explorer.handled()
@@ -171,7 +171,7 @@ def wrong(*_: object) -> None:
 
 
 async def failed(explorer: Explorer, tmp_path: Path) -> str:
-    """What is said once; the main screen answers."""
+    """The messages, once the main screen answers."""
     await explorer.until(lambda: explorer.app.failures.told and explorer.app.messages.text)
     (said,) = explorer.app.failures.told.values()
     assert "the program made a mistake (RuntimeError): please report it; a report is in" in said

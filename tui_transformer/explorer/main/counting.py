@@ -79,7 +79,7 @@ class Counting:
         self._timer = self._panes.screen.set_timer(self.moment, self.end)
 
     def end(self) -> None:
-        """What is typed next is not counted."""
+        """Count no key that is typed next."""
         if self._digits:
             self._digits = ""
             self._tell("")

@@ -174,7 +174,7 @@ class Editing:
 
 
 def _stored(session: Session, here: tuple[str, Index] | None) -> str:
-    """What a cell holds, as Python writes it."""
+    """Value of a cell, as Python writes it."""
     if here is None:
         return ""
     name, index = here

@@ -208,6 +208,6 @@ class Tour:
 
 
 def _paragraphs(question: str, stop: Stop) -> tuple[str, ...]:
-    """What the card of a stop may say; what comes of it is not known yet."""
+    """Text that the card of a stop may say; its outcome is not known yet."""
     notes = (f"notes: {stop.notes}",) if stop.notes else ()
     return question, stop.text, *notes, *((OUTCOME,) if has_outcome(stop) else ())

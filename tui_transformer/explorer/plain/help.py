@@ -20,7 +20,7 @@ HELP = (
 
 
 def help_of(keymap: Mapping[str, str]) -> str:
-    """What can be typed, with the keys that the user gave to meanings."""
+    """Keys and commands that can be typed, with the keys that the user gave to meanings."""
     own = any(name.startswith("cursor.") for name in keymap)
     return hint_in(keymap, HELP.replace(MOVING, MOVES) if own else HELP)
 

@@ -1,4 +1,4 @@
-"""What is shown of the step that is asked about: nothing that gives the answer away."""
+"""The step that is asked about, as it is shown: nothing that gives the answer away."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class About:
 
 
 def about(session: Session, scene: Scene) -> About:
-    """What a scene shows, without its values."""
+    """Description of a scene without its values."""
     title, head = stop_title(session, scene.view.name), f" · head {scene.place.head}" if scene.view.heads > 1 else ""
     return About(title, f"{title}{head}", step_words(session, scene.view.name).what, _operands(session, scene))
 

@@ -53,5 +53,5 @@ class ByLayer:
         return self.rows[row], f"{self._lens.depths[row].step}{last}"
 
     def place(self, row: int) -> tuple[str, int]:
-        """What leaves the layer."""
+        """The output of the layer."""
         return self._lens.depths[row].step, 0

@@ -107,11 +107,11 @@ class LensScreen(Overview):
     # What is said
 
     def heading(self) -> str:
-        """What is read, through which steps."""
+        """The stack that is read, and the steps that it is read through."""
         return self.sheet.heading
 
     def note(self) -> str:
-        """What part is on screen."""
+        """The part that is on screen."""
         rows, columns = self.query_one(WordTable).shown
         parts = [part_shown("token", columns, self.lens.tokens), part_shown("row", rows, len(self.sheet.rows))]
         return " · ".join(parts)
@@ -145,7 +145,7 @@ class LensScreen(Overview):
         self._turn(by_head=not isinstance(self.sheet, ByHead))
 
     def action_mean(self) -> None:
-        """What heads write, or that less its mean over the tokens."""
+        """Switch between the output of heads and that less its mean over the tokens."""
         if isinstance(self.sheet, ByHead):
             self.less_mean = not self.less_mean
             self._turn(by_head=True)

@@ -1,4 +1,4 @@
-"""What the lens screen shows: a table of words whose cells come piece by piece."""
+"""Sheets of the lens screen: a table of words whose cells come piece by piece."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Sheet(Protocol):
 
     @property
     def words(self) -> dict[tuple[int, int], Words]:
-        """What is known of the cells, by row and token."""
+        """Known cells, by row and token."""
 
     @property
     def scale(self) -> Scale:
@@ -40,7 +40,7 @@ class Sheet(Protocol):
 
     @property
     def legend(self) -> str:
-        """What the numbers are."""
+        """Meaning of the numbers."""
 
     def number(self, value: float) -> str:
         """A number as it is written."""

@@ -44,7 +44,7 @@ class PatchTable:
 
     @property
     def what(self) -> str:
-        """What is patched: "position", "head" or "layer"."""
+        """Kind of the patched places: "position", "head" or "layer"."""
         return self.kind.partition(":")[0]
 
     @property

@@ -122,7 +122,8 @@ class TermsScreen(Overview):
         term = self._terms[index]
         share = term.value / self.attribution.logit if self.attribution.logit else float("nan")
         first = f"{term} · {term.kind}   {number(term.value, '+')}   {share:+.1%} of the logit"
-        return first, "a negative one speaks against it; # on this screen chooses words, enter goes to the step"
+        keys = "{measure} on this screen chooses words, {cursor.choose} goes to the step"
+        return first, self.port.hint(f"a negative one speaks against it; {keys}")
 
     # What keys do
 
