@@ -39,6 +39,14 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder; False for one that may not be looked at, or that no folder can have."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 def read_json(path: Path, largest: int) -> dict[str, Any]:
     """The object of a JSON file of at most so many bytes.
 

@@ -13,6 +13,7 @@ from test_dumps import CALLBACK, FORMATS, X, debugger, npy_folder, raw_folder
 
 from tui_transformer.diagnosis.dumps import open_dump
 from tui_transformer.diagnosis.naming import read_map
+from tui_transformer.errors import InputError
 
 MOST_CELLS = 1 << 20
 """Numbers of a tensor, at most: far more than a small file can hold, far fewer than a hostile one can claim."""
@@ -104,3 +105,9 @@ def test_broken_maps_of_names(tmp_path, name, count):
 
     broken = damaged(as_json(names) if path.suffix == ".json" else lines)
     hold(count, check, content=st.one_of(broken, changed(names).map(as_json)) if path.suffix == ".json" else broken)
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "a\0b", "no/such\n[red]file.npz"])
+def test_names_that_no_file_can_have(name: str) -> None:
+    with pytest.raises(InputError):
+        open_dump(Path(name))

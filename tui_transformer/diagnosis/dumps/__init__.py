@@ -13,7 +13,7 @@ from tui_transformer.diagnosis.dumps.log import log_of, read_text
 from tui_transformer.diagnosis.dumps.npz import npy_tensor, read_npz
 from tui_transformer.diagnosis.dumps.safetensors import read_safetensors
 from tui_transformer.errors import InputError
-from tui_transformer.files import check_regular
+from tui_transformer.files import check_regular, is_folder
 from tui_transformer.text.files import shown_path
 
 PICKLED = frozenset({".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib"})
@@ -25,7 +25,7 @@ def open_dump(path: Path) -> Dump:
     Raises:
         InputError: There is no such file, or its format is not known, or it is damaged.
     """
-    if path.is_dir():
+    if is_folder(path):
         return read_folder(path)
     check_regular(path)
     if path.suffix in PICKLED:
