@@ -68,7 +68,7 @@ class Side:
         self._process.communicate()
 
     def __call__(self) -> Taken:
-        """What one pass takes."""
+        """Ask for one pass."""
         assert self._process.stdin is not None  # noqa: S101
         assert self._process.stdout is not None  # noqa: S101
         print(file=self._process.stdin, flush=True)

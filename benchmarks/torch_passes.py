@@ -42,11 +42,11 @@ def encoder(width: int, heads: int, inner: int, layers: int, tokens: int) -> Cal
     return lambda: checked(model(ids, output_attentions=True, output_hidden_states=True), layers)
 
 
-def checked(found: Any, layers: int) -> object:
-    """What a pass gave, where everything was recorded."""
-    if len(found.attentions) != layers or len(found.hidden_states) != layers + 1:
+def checked(outputs: Any, layers: int) -> object:
+    """The outputs of a pass in which everything was recorded."""
+    if len(outputs.attentions) != layers or len(outputs.hidden_states) != layers + 1:
         raise SystemExit("not everything was recorded")
-    return found
+    return outputs
 
 
 def bridge() -> Any:

@@ -23,17 +23,17 @@ def model() -> Model:
 def test_neighbours_that_change_the_same_steps_share_a_pass(model):
     trace = model.trace(ids=IDS)
     targets = every(trace.program, "head")
-    found = list(in_passes(trace, ((each, each.edits(trace.program)) for each in targets)))
-    assert [len(group) for group, _, _ in found] == [4, 4]
-    assert [each for group, _, _ in found for each in group] == list(targets)
-    assert all(edited.batch == len(items) == 4 for _, edited, items in found)
+    dealt = list(in_passes(trace, ((each, each.edits(trace.program)) for each in targets)))
+    assert [len(group) for group, _, _ in dealt] == [4, 4]
+    assert [each for group, _, _ in dealt for each in group] == list(targets)
+    assert all(edited.batch == len(items) == 4 for _, edited, items in dealt)
 
 
 def test_long_sentences_are_alone_in_a_pass(model, monkeypatch):
     monkeypatch.setattr(passes, "ROWS", 10)
     trace = model.trace(ids=IDS)
-    found = list(in_passes(trace, ((each, each.edits(trace.program)) for each in every(trace.program, "head"))))
-    assert [len(group) for group, _, _ in found] == [2] * 4
+    dealt = list(in_passes(trace, ((each, each.edits(trace.program)) for each in every(trace.program, "head"))))
+    assert [len(group) for group, _, _ in dealt] == [2] * 4
 
 
 @pytest.mark.parametrize("name", [None, *METRICS])
@@ -41,9 +41,9 @@ def test_long_sentences_are_alone_in_a_pass(model, monkeypatch):
 def test_effects_are_those_of_each_alone(model, monkeypatch, name, mean):
     metric = None if name is None else Metric(name, (11, 12)[: METRICS[name].tokens])
     trace, targets = model.trace(ids=IDS), every(model.program(len(IDS)), "head")
-    together = [found for _, found in effects(trace, targets, mean=mean, metric=metric, positions=range(2, 5))]
+    together = [effect for _, effect in effects(trace, targets, mean=mean, metric=metric, positions=range(2, 5))]
     monkeypatch.setattr(passes, "ROWS", 1)
-    alone = [found for _, found in effects(trace, targets, mean=mean, metric=metric, positions=range(2, 5))]
+    alone = [effect for _, effect in effects(trace, targets, mean=mean, metric=metric, positions=range(2, 5))]
     for one, other in zip(together, alone, strict=True):
         assert (one.change, one.size) == pytest.approx((other.change, other.size), rel=1e-9, abs=1e-12)
 
@@ -51,8 +51,8 @@ def test_effects_are_those_of_each_alone(model, monkeypatch, name, mean):
 def test_one_sentence_of_a_batch_is_measured_as_alone(model):
     batch, single = model.trace(ids=[OTHER, IDS]), model.trace(ids=IDS)
     targets = every(single.program, "head")
-    found = [each.divergence for _, each in effects(batch, targets, item=1)]
-    assert found == pytest.approx([each.divergence for _, each in effects(single, targets)], rel=1e-9)
+    together = [each.divergence for _, each in effects(batch, targets, item=1)]
+    assert together == pytest.approx([each.divergence for _, each in effects(single, targets)], rel=1e-9)
 
 
 def test_a_table_is_that_of_each_place_alone(model, monkeypatch):

@@ -28,6 +28,9 @@ from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.model.options import ModelOptions
 
+CALM = 3
+"""Times in a row that nothing is about to be done, for that to count."""
+
 PATIENCE = 20.0
 """Seconds after which a test gives up waiting, however busy the machine is."""
 
@@ -124,10 +127,12 @@ class Explorer:
         await self.settled()
 
     async def settled(self) -> None:
-        """Wait until nothing is being computed or about to be."""
-        await self.until(lambda: self.app.settled)
-        for _ in range(2):
+        """Wait until nothing is being computed or about to be, also once all is handled that was said meanwhile."""
+        times = 0
+        while times < CALM:
+            await self.until(lambda: self.app.settled)
             await self.pilot.pause(0)
+            times = times + 1 if self.app.settled else 0
 
     async def until(self, condition: Callable[[], object], seconds: float = PATIENCE) -> None:
         """Wait for a condition."""

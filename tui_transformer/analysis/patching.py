@@ -61,7 +61,7 @@ def _stacks(program: Program) -> tuple[str, ...]:
 
 
 def _stream(program: Program, of: str) -> dict[int, str]:
-    """What enters the first layer, and what leaves each, of a stack; by default of the last."""
+    """The steps that enter the first layer and leave each, of a stack; by default of the last."""
     stacks = _stacks(program)
     if not stacks:
         raise InputError("the model has no layers whose values could be patched")
@@ -108,7 +108,7 @@ def _context(attention: Attention) -> str:
 
 
 KINDS: Mapping[str, Callable[[Program, str], Table]] = {"position": _positions, "head": _heads, "layer": _layers}
-"""What is patched: the residual stream at a position behind each layer, a head's output, all that leaves a layer."""
+"""Places that are patched: the residual stream at a position behind each layer, a head's output, all that leaves a layer."""
 
 
 def kinds_of(program: Program) -> tuple[str, ...]:

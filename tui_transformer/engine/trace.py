@@ -226,8 +226,8 @@ class Trace(Mapping[str, Host]):
         step = self.program.step(name)
         values = self._values.ready(self._values.needed(step.name), before)
         for piece in self._values.parts.pieces(step, whole(step.shape) if region is None else region):
-            found = self._values.read(step.name, piece, values)
-            yield piece, self._read_only(found if item is None else found[item])
+            part = self._values.read(step.name, piece, values)
+            yield piece, self._read_only(part if item is None else part[item])
 
     def explain(
         self, name: str, *, head: int | None = None, row: int = 0, column: int = 0, item: int = 0
@@ -288,7 +288,7 @@ class Trace(Mapping[str, Host]):
         """
         if self.batch != 1:
             raise UsageError("edited_each is of a single sentence: take one of them")
-        changes = [OfSentence(change, item) for item, found in enumerate(edits) for change in found]
+        changes = [OfSentence(change, item) for item, own in enumerate(edits) for change in own]
         repeated = {name: np.broadcast_to(each, (len(edits), *each.shape[1:])) for name, each in self.givens.items()}
         return replace(self._with(changes, repeated, budget), batched=True, _held={})
 

@@ -143,7 +143,7 @@ class ExplorerApp(App[None]):
     def settled(self) -> bool:
         """Whether every key was handled, nothing is computed, and no screen is about to show more."""
         screens = (screen for screen in self.screen_stack if isinstance(screen, ExplorerScreen))
-        busy = self.worker.busy or self._batch_count
+        busy = self.worker.busy or self._batch_count or self.message_queue_size
         return self.in_turn.idle and not busy and all(screen.settled for screen in screens)
 
     def get_driver_class(self) -> type[Driver]:

@@ -125,8 +125,9 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
         self.app.set_timer(TOGETHER, held.close)  # a timer of the screen would end with it, and hold for good
 
     def _draw_late(self) -> None:
-        """Draw what could not be drawn while it was held."""
-        self.check_idle()
+        """Draw what could not be drawn while it was held, below this screen too."""
+        for screen in self.app.screen_stack:
+            screen.check_idle()
         if self._is_late and self.is_current and not self.app._batch_count:
             self._compositor.update_widgets(self._dirty_widgets)
             self._compositor_refresh()

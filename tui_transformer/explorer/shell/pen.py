@@ -42,13 +42,13 @@ def written(changes: Iterable[Change], columns: int) -> str:
 
 
 def by_style(changes: Iterable[Change]) -> dict[CellStyle, list[Run]]:
-    """What is written in every style, in the order of reading; blanks go with what stands beside them."""
-    found: dict[CellStyle, list[Run]] = {}
+    """The runs of every style, in the order of reading; blanks go with what stands beside them."""
+    runs: dict[CellStyle, list[Run]] = {}
     texts, style, y, start, end = list[str](), OWN, -1, 0, 0
 
     def close() -> None:
         if texts:
-            found.setdefault(style, []).append(Run(y, start, "".join(texts), end - start))
+            runs.setdefault(style, []).append(Run(y, start, "".join(texts), end - start))
 
     for line, at, (text, own) in changes:
         if line != y or at != end or len(text) > 1 or (own is not style and not _blank_alike(texts, text, own, style)):
@@ -59,7 +59,7 @@ def by_style(changes: Iterable[Change]) -> dict[CellStyle, list[Run]]:
         texts.append(text)
         end = at + 1 if len(text) == 1 else start
     close()
-    return found
+    return runs
 
 
 def _blank_alike(texts: Sequence[str], text: str, own: CellStyle, style: CellStyle) -> bool:
