@@ -108,7 +108,7 @@ def _context(attention: Attention) -> str:
 
 
 KINDS: Mapping[str, Callable[[Program, str], Table]] = {"position": _positions, "head": _heads, "layer": _layers}
-"""Places that are patched: the residual stream at a position behind each layer, a head's output, all that leaves a layer."""
+"""Places that are patched: the residual stream at a position behind each layer, a head's output, a layer's output."""
 
 
 def kinds_of(program: Program) -> tuple[str, ...]:
