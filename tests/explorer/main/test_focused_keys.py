@@ -17,7 +17,7 @@ def line(explorer) -> str:
 @pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
 async def test_enter_comes_first_and_says_what_it_does_in_the_focused_pane(size):
     async with exploring(size, model="question") as explorer:
-        explorer.parts.counting.moment = 1e-6  # else the line says the count for that long
+        explorer.parts.counting.moment = 0.05  # else the line says the count for that long
         await explorer.go(WEIGHTS)
         for digit, says in FIRST.items():
             await explorer.press(digit)

@@ -235,5 +235,5 @@ async def test_a_key_writes_little_to_the_terminal(sent: Written) -> None:
         assert max(await keys(explorer, sent, "H")) <= 30 * 1024
         assert max(await keys(explorer, sent, "right", "down", "left")) <= 1024
         await explorer.press("escape", "0")
-        assert max(await keys(explorer, sent, *["space"] * 12)) <= 12 * 1024
+        assert max(await keys(explorer, sent, *["space"] * 12)) <= 15 * 1024
         assert max(await keys(explorer, sent, "down", "right", "down", "right", "left")) <= 1024

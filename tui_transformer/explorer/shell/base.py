@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 from textual.await_complete import AwaitComplete
-from textual.geometry import Size
 from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
@@ -44,12 +43,12 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
     _result: tuple[Result | None] | None = None
     """The result that a screen is left with, where it was left."""
 
-    _is_left = _is_late = False
+    _is_left = False
 
     @property
     def settled(self) -> bool:
         """Whether nothing more is about to be shown by itself."""
-        return not (self.is_current and (self._layout_required or self._is_late or self._callbacks))
+        return not (self.is_current and (self._layout_required or self._callbacks))
 
     @property
     def in_front(self) -> bool:
@@ -115,36 +114,14 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
         """Call a function once the screen is drawn, if this screen is still there: another may be drawn instead."""
         return super().call_after_refresh(self.while_there(callback), *arguments, **named)
 
-    # Drawing
-
     def draw_together(self) -> None:
         """Let what changes now be drawn at once: else the first pane is drawn alone, and the rest a frame later."""
         held = ExitStack()
-        held.callback(self._draw_late)
+        held.callback(self._draw)
         held.enter_context(self.app.batch_update())
         self.app.set_timer(TOGETHER, held.close)  # a timer of the screen would end with it, and hold for good
 
-    def _draw_late(self) -> None:
+    def _draw(self) -> None:
         """Draw what could not be drawn while it was held, below this screen too."""
         for screen in self.app.screen_stack:
             screen.check_idle()
-        if self._is_late and self.is_current and not self.app._batch_count:
-            self._compositor.update_widgets(self._dirty_widgets)
-            self._compositor_refresh()
-
-    def _compositor_refresh(self) -> None:
-        """Draw what changed, but not while that is held: Textual would take it for drawn."""
-        self._is_late = bool(self.app._batch_count)
-        if not self._is_late:
-            super()._compositor_refresh()
-
-    async def _invoke_and_clear_callbacks(self) -> None:
-        """Call what waits until the screen is drawn; while that is held, Textual would call it before."""
-        if not (self._is_late and self.is_current):
-            await super()._invoke_and_clear_callbacks()
-
-    def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:  # noqa: FBT001, FBT002 - Textual's signature
-        """Lay out; panes that have another size then are drawn for that, and not for the one before it first."""
-        if not scroll:
-            self.draw_together()
-        super()._refresh_layout(size, scroll)
