@@ -28,7 +28,7 @@ from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.model.options import ModelOptions
 
-CALM = 3
+CALM = 2
 """Times in a row that nothing is about to be done, for that to count."""
 
 PATIENCE = 20.0

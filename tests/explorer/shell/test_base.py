@@ -15,7 +15,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.message import MessageScreen
 from tui_transformer.explorer.shell.pick import PickScreen
-from tui_transformer.explorer.shell.requests import AT_ONCE
+from tui_transformer.explorer.shell.requests import AT_ONCE, draw_together
 from tui_transformer.explorer.tools.lens.screen import LensScreen
 
 
@@ -114,7 +114,7 @@ async def test_drawing_goes_on_when_the_screen_that_held_it_is_left_at_once():
         screen = MessageScreen("Held", "text")
         explorer.main.open(screen)
         await explorer.handled()
-        screen.draw_together()
+        draw_together(screen)
         screen.dismiss()
         await explorer.until(lambda: not explorer.app._batch_count)
         await explorer.press("space")

@@ -20,7 +20,7 @@ from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.scene import Scene, gather, scene_cost, tile_of
 from tui_transformer.explorer.main.whole_view import Whole
 from tui_transformer.explorer.shell.keymap import first_key, hint
-from tui_transformer.explorer.shell.requests import AT_ONCE, Requests
+from tui_transformer.explorer.shell.requests import AT_ONCE, Requests, draw_together
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.near import Near
 from tui_transformer.explorer.state.position import Position
@@ -151,7 +151,7 @@ class Presenter:
     # Stops that are matrices
 
     def _show_scene(self, scene: Scene) -> None:
-        self._screen.draw_together()
+        draw_together(self._screen)
         explored = self._explored
         explored.scene = scene
         explored.position = replace(explored.position, place=scene.place)
@@ -210,7 +210,7 @@ class Presenter:
             self.panes.heat_map(pane).cursor = place.row, place.column
 
     def _show_cell(self, cell: Cell) -> None:
-        self._screen.draw_together()
+        draw_together(self._screen)
         if self._explored.scene is None:
             return
         self._explored.scene = replace(self._explored.scene, working=cell.working, values=cell.values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -18,9 +17,6 @@ from tui_transformer.explorer.widgets.inks import INK_CLASSES
 
 Result = TypeVar("Result")
 Other = TypeVar("Other")
-
-TOGETHER = 0.001
-"""Seconds in which every pane has said that it has to be drawn again."""
 
 
 class ExplorerScreen(Screen[Result | None], Generic[Result]):
@@ -48,7 +44,7 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
     @property
     def settled(self) -> bool:
         """Whether nothing more is about to be shown by itself."""
-        return not (self.is_current and (self._layout_required or self._callbacks))
+        return True
 
     @property
     def in_front(self) -> bool:
@@ -113,15 +109,3 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
     def call_after_refresh(self, callback: Callable[..., Any], *arguments: Any, **named: Any) -> bool:
         """Call a function once the screen is drawn, if this screen is still there: another may be drawn instead."""
         return super().call_after_refresh(self.while_there(callback), *arguments, **named)
-
-    def draw_together(self) -> None:
-        """Let what changes now be drawn at once: else the first pane is drawn alone, and the rest a frame later."""
-        held = ExitStack()
-        held.callback(self._draw)
-        held.enter_context(self.app.batch_update())
-        self.app.set_timer(TOGETHER, held.close)  # a timer of the screen would end with it, and hold for good
-
-    def _draw(self) -> None:
-        """Draw what could not be drawn while it was held, below this screen too."""
-        for screen in self.app.screen_stack:
-            screen.check_idle()

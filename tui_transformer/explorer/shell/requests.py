@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any, TypeVar
+
+from textual.screen import Screen
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import ExplorerScreen
@@ -17,6 +20,9 @@ Result = TypeVar("Result")
 
 AT_ONCE = 2_000_000
 """Floating-point operations that are done between two key presses; more go to the worker."""
+
+TOGETHER = 0.001
+"""Seconds in which every pane has said that it has to be drawn again."""
 
 PATIENCE = 0.15
 """Seconds after which the title says that something is being computed."""
@@ -125,3 +131,11 @@ class Requests:
         failed()
         self.failed(error)
         self.show()
+
+
+def draw_together(screen: Screen[Any]) -> None:
+    """Let the panes that change now be drawn at once: else the first is drawn alone, and the rest a frame later."""
+    held = ExitStack()
+    held.enter_context(screen.app.batch_update())
+    held.callback(screen.check_idle)
+    screen.app.set_timer(TOGETHER, held.close)  # a timer of the screen would end with it, and hold for good

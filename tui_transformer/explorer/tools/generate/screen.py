@@ -24,7 +24,7 @@ from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.shell.requests import Requests
+from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.shell.written import Written
 from tui_transformer.explorer.state.history import History
@@ -120,7 +120,7 @@ class GenerateScreen(ExplorerScreen[None]):
     # What is shown
 
     def _show(self, shown: Gathered) -> None:
-        self.draw_together()
+        draw_together(self)
         self.show_lines()
         self.view.show(shown, self.writing.layer)
 
