@@ -262,7 +262,7 @@ FAULTS = (
         "model/gguf_blocks.py",
         "(third >> 4) | ((second >> 2) & 48)",
         "(third >> 4) | ((first >> 2) & 48)",
-        "tests/model/test_gguf.py::test_blocks_of_any_bytes_are_what_the_library_makes_of_them[Q4_K]",
+        "tests/model/test_gguf_blocks.py::test_blocks_of_any_bytes_are_what_the_library_makes_of_them[Q4_K]",
     ),
     Fault(
         "both bounds of yarn's mixture are rounded down",
