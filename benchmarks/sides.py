@@ -87,7 +87,7 @@ def least(sides: Mapping[str, tuple[str, ...]], times: int) -> dict[str, Taken]:
         for _ in range(times):
             for name, side in running.items():
                 taken[name].append(side())
-    return {name: Taken(*map(min, zip(*found, strict=True))) for name, found in taken.items()}
+    return {name: Taken(*map(min, zip(*figures, strict=True))) for name, figures in taken.items()}
 
 
 @cache

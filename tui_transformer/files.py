@@ -53,7 +53,7 @@ def read_json(path: Path, largest: int) -> dict[str, Any]:
     Raises:
         InputError: The file is missing, too large, not JSON, or no object.
     """
-    return _json(path, largest, dict, "object, which is {…}")
+    return json_object(_read(path, largest), str(path))
 
 
 def read_json_list(path: Path, largest: int) -> list[Any]:
@@ -62,16 +62,25 @@ def read_json_list(path: Path, largest: int) -> list[Any]:
     Raises:
         InputError: The file is missing, too large, not JSON, or no list.
     """
-    return _json(path, largest, list, "list, which is […]")
+    return _json(_read(path, largest), str(path), list, "list, which is […]")
 
 
-def _json(path: Path, largest: int, kind: type[Kind], what: str) -> Kind:
+def json_object(text: str | bytes, where: str) -> dict[str, Any]:
+    """The object that a JSON text is; `where` it stands is named if it is none.
+
+    Raises:
+        InputError: The text is not JSON, or no object.
+    """
+    return _json(text, where, dict, "object, which is {…}")
+
+
+def _json(text: str | bytes, where: str, kind: type[Kind], what: str) -> Kind:
     try:
-        raw = json.loads(_read(path, largest))
+        raw = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {_reason(error)}") from error
+        raise InputError(f"{where}: not JSON: {_reason(error)}") from error
     if not isinstance(raw, kind):
-        raise InputError(f"{path}: not a JSON {what}")
+        raise InputError(f"{where}: not a JSON {what}")
     return raw
 
 

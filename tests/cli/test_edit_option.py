@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from safetensors.numpy import load_file
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.engine.changes import OPEN, Add, Scale, Set
 from tui_transformer.engine.edits import Ablate, Patch
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.written_edits import changes
 from tui_transformer.model import Model
 
@@ -87,9 +89,9 @@ def test_both_sentences_of_a_patch_are_computed_with_the_edits(run: Run) -> None
     metric = Metric("difference", (6, 10))
     wanted = metric.measure(own.edited([Patch.between(own, other, name)]), own, range(4, 5))
     given = ("--from-ids", "5,10,7,8,5", "--tokens", "6,10", "--edit", "0.self_attention.context[0] *= 0.5")
-    found = json.loads(run("patch", name, *GIVEN, *given, "--format", "json").out)
-    assert found["value"] == pytest.approx(wanted, abs=1e-4)
-    assert found["steps"][0]["name"] == name
+    patched = json.loads(run("patch", name, *GIVEN, *given, "--format", "json").out)
+    assert patched["value"] == pytest.approx(wanted, abs=1e-4)
+    assert patched["steps"][0]["name"] == name
     each = json.loads(run("patch", "--each", "layer", *GIVEN, *given, "--format", "json").out)
     plain = json.loads(run("patch", "--each", "layer", *GIVEN, *given[:4], "--format", "json").out)
     assert each != plain
@@ -97,7 +99,12 @@ def test_both_sentences_of_a_patch_are_computed_with_the_edits(run: Run) -> None
 
 def test_the_explorer_begins_with_the_edits(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = []
-    monkeypatch.setattr("tui_transformer.explorer.run._on_screen", lambda start, *_: begun.append(start.session) or 0)
+
+    def explorer(session: Session, *_: object) -> SimpleNamespace:
+        begun.append(session)
+        return SimpleNamespace(run=lambda: None, failure=None, return_code=0)
+
+    monkeypatch.setattr("tui_transformer.explorer.app.ExplorerApp", explorer)
     monkeypatch.setattr("tui_transformer.cli.main.check_terminal", lambda: None)
     assert run(*GIVEN, "--edit", "0.output[2] += 1", "--edit", "0.output[2] += 1").code == 0
     session = begun[0]

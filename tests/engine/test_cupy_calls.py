@@ -105,9 +105,9 @@ def test_every_method_of_an_array_takes_how_it_is_called(calls: set[Call]) -> No
 def documented(name: str) -> inspect.Signature:
     """The signature of a compiled method, which stands in the first line of its description."""
     line = (getattr(cupy.ndarray, name).__doc__ or "").strip().splitlines()[0]
-    found = re.search(r"\(self,? ?(.*?)\)(?: ->|$)", line)
-    assert found is not None, line
-    words = [part.split("=")[0].split()[-1] for part in filter(None, found[1].split(", "))]
+    parameters = re.search(r"\(self,? ?(.*?)\)(?: ->|$)", line)
+    assert parameters is not None, line
+    words = [part.split("=")[0].split()[-1] for part in filter(None, parameters[1].split(", "))]
     return inspect.Signature(_parameter(word, after=words[0].startswith("*")) for word in words)
 
 

@@ -116,14 +116,13 @@ FILES = sorted((texts.ROOT / "en").rglob("*.*"))
 
 
 @pytest.fixture
-def translated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def translated(tmp_path: Path) -> Path:
     """A root with English and a second, still empty language; gives the folder of the second."""
     shutil.copytree(texts.ROOT / "en", tmp_path / "en")
     folder = tmp_path / "de"
     for name in ("tours", "help"):
         (folder / name).mkdir(parents=True)
     (folder / "steps.toml").touch()
-    monkeypatch.setattr(texts, "ROOT", tmp_path)
     return folder
 
 
@@ -290,22 +289,22 @@ def test_a_topic_without_a_file_has_the_general_help() -> None:
 
 
 def test_a_language_is_a_folder(translated: Path) -> None:
-    assert languages() == ("en", "de")
+    assert languages(translated.parent) == ("en", "de")
 
 
 def test_a_translation_replaces_what_it_gives_and_english_fills_in(translated: Path) -> None:
     (translated / "steps.toml").write_text('[self_attention.weights]\ntitle = "Gewichte"\nwhat = " "\nlook = 3\n')
     english = step_text("encoder.0.self_attention.weights")
-    german = step_text("encoder.0.self_attention.weights", "de")
+    german = step_text("encoder.0.self_attention.weights", "de", translated.parent)
     assert asdict(german) == asdict(english) | {"title": "Gewichte"}
-    assert step_text("decoder.0.cross_attention.weights", "de").title == "Gewichte"
-    assert step_text("tokens", "de") == step_text("tokens")
+    assert step_text("decoder.0.cross_attention.weights", "de", translated.parent).title == "Gewichte"
+    assert step_text("tokens", "de", translated.parent) == step_text("tokens")
 
 
 def test_a_translated_tour_changes_words_and_not_places(translated: Path) -> None:
     table = '[tokens]\ntitle = "Der Satz als Zahlen"\nstep = "nowhere"\n\n[made_up]\ntext = "x"\n'
     (translated / "tours/encoder.toml").write_text(table)
-    stops = {stop.name: asdict(stop) for stop in tour("encoder", "de")}
+    stops = {stop.name: asdict(stop) for stop in tour("encoder", "de", translated.parent)}
     english = {stop.name: asdict(stop) for stop in tour("encoder")}
     assert stops == english | {"tokens": english["tokens"] | {"title": "Der Satz als Zahlen"}}
 
@@ -315,7 +314,7 @@ def test_a_translated_text_has_the_numbers_filled_in_and_english_stands_for_one_
 ) -> None:
     table = '[model]\ntitle = "{moon}"\ntext = "{weights:,} Zahlen"\n\n[answer]\ntext = "{loss:d}"\ntitle = "{"\n'
     (translated / "tours/question.toml").write_text(table)
-    english, german = tour("question"), tour("question", "de")
+    english, german = tour("question"), tour("question", "de", translated.parent)
     assert german[0].text == f"{about('question')['weights']:,} Zahlen"
     assert german[0].title == english[0].title
     assert german[1:] == english[1:]
@@ -325,14 +324,14 @@ def test_a_translated_text_has_the_numbers_filled_in_and_english_stands_for_one_
 def test_a_broken_translation_leaves_english(translated: Path, content: bytes) -> None:
     for name in ("steps.toml", "tours/encoder.toml"):
         (translated / name).write_bytes(content)
-    assert step_text("tokens", "de") == step_text("tokens")
-    assert tour("encoder", "de") == tour("encoder")
+    assert step_text("tokens", "de", translated.parent) == step_text("tokens")
+    assert tour("encoder", "de", translated.parent) == tour("encoder")
 
 
 def test_help_is_translated_file_by_file(translated: Path) -> None:
     (translated / "help/cell.md").write_text("# Zelle\n")
-    assert help_text("cell", "de") == "# Zelle\n"
-    assert help_text("matrix", "de") == help_text("matrix")
+    assert help_text("cell", "de", translated.parent) == "# Zelle\n"
+    assert help_text("matrix", "de", translated.parent) == help_text("matrix")
 
 
 @pytest.mark.parametrize("language", ["xx", "", "..", "../en"])
@@ -351,5 +350,5 @@ def test_every_tour_begins_with_its_question(name: str) -> None:
 
 def test_a_translated_question_is_taken_and_a_missing_one_is_english(translated: Path) -> None:
     (translated / "tours" / "question.toml").write_text('[about]\nquestion = "Woher kommt .99?"\n', encoding="utf-8")
-    assert tour_question("question", "de") == "Woher kommt .99?"
-    assert tour_question("dates", "de") == tour_question("dates")
+    assert tour_question("question", "de", translated.parent) == "Woher kommt .99?"
+    assert tour_question("dates", "de", translated.parent) == tour_question("dates")

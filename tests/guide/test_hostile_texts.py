@@ -12,11 +12,10 @@ from tui_transformer.guide import texts
 
 
 @pytest.fixture
-def translated(tmp_path, monkeypatch):
+def translated(tmp_path):
     """The folder of a second language, whose files are those of English."""
     shutil.copytree(texts.ROOT / "en", tmp_path / "en")
     shutil.copytree(texts.ROOT / "en", tmp_path / "xx")
-    monkeypatch.setattr(texts, "ROOT", tmp_path)
     yield tmp_path / "xx"
     forget()
 
@@ -38,25 +37,24 @@ def test_broken_translations_are_english(translated, name, count):
     def check(data: bytes) -> None:
         forget()
         path.write_bytes(data)
-        assert [stop.step for stop in texts.tour(tour, "xx")] == wanted
-        assert all(stop.title and stop.text for stop in texts.tour(tour, "xx"))
-        assert texts.step_text("encoder.0.self_attention.scores", "xx").title
-        assert texts.help_text("general", "xx").strip()
+        assert [stop.step for stop in texts.tour(tour, "xx", translated.parent)] == wanted
+        assert all(stop.title and stop.text for stop in texts.tour(tour, "xx", translated.parent))
+        assert texts.step_text("encoder.0.self_attention.scores", "xx", translated.parent).title
+        assert texts.help_text("general", "xx", translated.parent).strip()
 
     hold(min(count, 1000), check, data=damaged(path.read_bytes()))
 
 
 @COUNTS
-def test_broken_facts_of_a_trained_model(tmp_path, monkeypatch, count):
+def test_broken_facts_of_a_trained_model(tmp_path, count):
     whole = (trained.HERE / "copy" / trained.ABOUT).read_bytes()
-    monkeypatch.setattr(trained, "HERE", tmp_path)
     (tmp_path / "copy").mkdir()
     path = tmp_path / "copy" / trained.ABOUT
 
     def check(data: bytes) -> None:
         trained.about.cache_clear()
         path.write_bytes(data)
-        facts = read_or_refused(lambda: trained.about("copy"), path)
+        facts = read_or_refused(lambda: trained.about("copy", tmp_path), path)
         assert facts is None or isinstance(facts, dict)
 
     hold(count, check, data=damaged(whole))

@@ -75,10 +75,10 @@ def test_a_file_that_says_nothing_of_words_seed_and_precision_is_read(tmp_path: 
         ("a.csv", b"one,two\n1,2\n", "not the result of"),
         ("a.csv", b"", "there is no row"),
         ("a.csv", b"\xff\xfe\x00", "not the result of"),
-        ("a.json", b"[1]", "not the result of"),
+        ("a.json", b"[1]", "not a JSON object"),
         ("a.json", b"{}", "not the result of"),
         ("a.json", b'{"rows": [{}], "examples": []}', "not the result of"),
-        ("a.json", b"[" * 100_000, "not the result of"),
+        ("a.json", b"[" * 100_000, "not JSON"),
         ("a.txt", b"", "ends with .csv, .json, .parquet"),
     ],
 )

@@ -34,7 +34,7 @@ def test_jsonl_gives_the_text_of_every_object(tmp_path: Path, name: str):
     ("line", "said"),
     [
         ('{"text": 1}', "no object with a text"),
-        ("[1]", "no object with a text"),
+        ("[1]", "not a JSON object"),
         ('{"text": "a"', "not JSON"),
         ("x", "not JSON"),
     ],

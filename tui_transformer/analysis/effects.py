@@ -23,7 +23,7 @@ import numpy as np
 
 from tui_transformer.analysis.log_shares import log_shares
 from tui_transformer.analysis.metrics import Metric, Positions, positions_in
-from tui_transformer.analysis.passes import in_passes
+from tui_transformer.analysis.passes import ROWS, in_passes
 from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.axis import Axis, Region, cells
 from tui_transformer.engine.backend import Host
@@ -69,6 +69,7 @@ def effects(
     item: int = 0,
     metric: Metric | None = None,
     before: Watch | None = None,
+    rows: int = ROWS,
 ) -> Iterator[tuple[Target, Effect]]:
     """The effect of each target as it is found; only what lies downstream is computed again, for several at once.
 
@@ -82,6 +83,7 @@ def effects(
         item: Which sentence of a batch.
         metric: What is measured, instead of the change of the most likely token and the divergence.
         before: As in `Trace.compute`: told of every step that runs, and may end the work.
+        rows: How many rows are computed at a time, at most.
 
     Raises:
         InputError: There is no such target or position.
@@ -92,12 +94,12 @@ def effects(
     experiments = ((target, target.edits(trace.program, mean=mean, means=means)) for target in wanted)
     if metric is not None:
         own = metric.measure(trace, trace, positions, item, before)
-        for group, edited, items in in_passes(trace, experiments, item):
+        for group, edited, items in in_passes(trace, experiments, item, rows):
             values = metric.measure_each(edited, trace, positions, items, item, before)
             yield from zip(group, (_of_metric(value, own) for value in values), strict=True)
         return
     answer = _Answer.of(trace, positions, item)
-    for group, edited, items in in_passes(trace, experiments, item):
+    for group, edited, items in in_passes(trace, experiments, item, rows):
         yield from zip(group, answer.effects(edited, items, before), strict=True)
 
 

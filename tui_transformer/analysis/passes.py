@@ -16,7 +16,7 @@ What = TypeVar("What")
 
 
 def in_passes(
-    trace: Trace, experiments: Iterable[tuple[What, Sequence[Change]]], item: int = 0
+    trace: Trace, experiments: Iterable[tuple[What, Sequence[Change]]], item: int = 0, rows: int = ROWS
 ) -> Iterator[tuple[tuple[What, ...], Trace, range]]:
     """Some experiments at a time, the trace of a pass, and which of its sentences are theirs; nothing is kept of it.
 
@@ -27,8 +27,9 @@ def in_passes(
         trace: The sentence.
         experiments: What each is, and its edits.
         item: Which sentence of a batch is meant.
+        rows: How many rows a pass has at most.
     """
-    most = _most(trace)
+    most = _most(trace, rows)
     for names, alike in groupby(experiments, lambda each: frozenset(change.name for change in each[1])):
         size = most if names.isdisjoint(trace.program.weights) else 1
         while some := tuple(islice(alike, size)):
@@ -39,8 +40,8 @@ def in_passes(
                 yield whats, trace.edited(edits[0], budget=0), range(item, item + 1)
 
 
-def _most(trace: Trace) -> int:
+def _most(trace: Trace, rows: int) -> int:
     """How many experiments share a pass."""
     if trace.batch != 1:
         return 1
-    return max(1, ROWS // max(step.shape[-2] for step in trace.program.steps if len(step.axes) > 1))
+    return max(1, rows // max(step.shape[-2] for step in trace.program.steps if len(step.axes) > 1))

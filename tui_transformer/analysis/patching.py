@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group
 from tui_transformer.analysis.metrics import Metric, Positions
-from tui_transformer.analysis.passes import in_passes
+from tui_transformer.analysis.passes import ROWS, in_passes
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.keep import layer_outputs
@@ -155,6 +155,7 @@ def sweep(
     metric: Metric,
     positions: Positions | None = None,
     before: Watch | None = None,
+    rows: int = ROWS,
 ) -> Iterator[Measured]:
     """The metric with every place patched alone, one at a time as it is found.
 
@@ -165,6 +166,7 @@ def sweep(
         metric: What is measured.
         positions: Where the answer is read; by default at the last token that is no padding.
         before: As in `Trace.compute`.
+        rows: How many rows are computed at a time, at most.
 
     Raises:
         InputError: The sentences have different lengths.
@@ -172,7 +174,7 @@ def sweep(
     table = table_of(trace.program, table) if isinstance(table, str) else table
     for each in (trace, other):
         each.compute(before=before)
-    for some in measured(trace, other, table.places, metric, positions, before):
+    for some in measured(trace, other, table.places, metric, positions, before, rows):
         yield from some
 
 
@@ -183,6 +185,7 @@ def measured(
     metric: Metric,
     positions: Positions | None = None,
     before: Watch | None = None,
+    rows: int = ROWS,
 ) -> Iterator[list[Measured]]:
     """The metric with each of some places patched alone, as many at a time as share a pass; arguments as of `sweep`.
 
@@ -190,6 +193,6 @@ def measured(
         InputError: The sentences have different lengths.
     """
     patches = ((place, [Patch.between(trace, other, place.step, place.rows, place.heads)]) for place in places)
-    for group, edited, items in in_passes(trace, patches):
+    for group, edited, items in in_passes(trace, patches, rows=rows):
         values = metric.measure_each(edited, trace, positions, items, watch=before)
         yield list(map(Measured, group, values))

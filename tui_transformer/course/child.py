@@ -18,6 +18,7 @@ MOST_TEXT = 400
 
 def main(folder: Path) -> None:
     """Do the job of a folder."""
+    # what the program itself wrote, and nothing of the program is imported beside a learner's code
     job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
     _limit(job)
     if "command" in job:

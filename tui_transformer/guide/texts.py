@@ -84,18 +84,20 @@ class Stop:
     notes: str = ""
 
 
-def languages() -> tuple[str, ...]:
-    """The languages that have texts, English first."""
-    return _languages(ROOT)
+@cache
+def languages(root: Path = ROOT) -> tuple[str, ...]:
+    """The languages that have texts, English first; a folder each in `root`, as in all that follows."""
+    names = sorted(path.parent.name for path in root.glob("*/steps.toml"))
+    return (ENGLISH, *(name for name in names if name != ENGLISH))
 
 
-def step_text(name: str, language: str = ENGLISH) -> StepText:
+def step_text(name: str, language: str = ENGLISH, root: Path = ROOT) -> StepText:
     """The words for a step, sublayer or layer, given its dotted name such as `encoder.0.self_attention.weights`.
 
     A name without a text gets a title made from its last part, and no sentences.
     """
     made = name.rpartition(".")[2].replace("_", " ")
-    words = {"title": made, "label": made.capitalize()} | _step_words(name, language)
+    words = {"title": made, "label": made.capitalize()} | _step_words(name, language, root)
     return StepText(**{field.name: words[field.name] for field in fields(StepText) if field.name in words})
 
 
@@ -104,7 +106,7 @@ def tours() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (ROOT / ENGLISH / "tours").glob("*.toml")))
 
 
-def tour(name: str = "encoder", language: str = ENGLISH) -> tuple[Stop, ...]:
+def tour(name: str = "encoder", language: str = ENGLISH, root: Path = ROOT) -> tuple[Stop, ...]:
     """The stops of a tour, in order.
 
     A translation gives the titles and texts; where the stops lead is read from the English file alone. In the texts
@@ -115,36 +117,31 @@ def tour(name: str = "encoder", language: str = ENGLISH) -> tuple[Stop, ...]:
     """
     if name not in tours():
         raise InputError(f"no tour is named {name!r}; choose one of: {', '.join(tours())}")
-    english, words = (_toml(folder / "tours" / f"{name}.toml") for folder in (ROOT / ENGLISH, _folder(language)))
+    english, words = (_toml(folder / "tours" / f"{name}.toml") for folder in (root / ENGLISH, _folder(language, root)))
     return tuple(_stops(english, _flat(words), about(name)))
 
 
-def tour_question(name: str, language: str = ENGLISH) -> str:
+def tour_question(name: str, language: str = ENGLISH, root: Path = ROOT) -> str:
     """The question that a tour answers; "" where it says none."""
-    files = (_toml(folder / "tours" / f"{name}.toml") for folder in (_folder(language), ROOT / ENGLISH))
+    files = (_toml(folder / "tours" / f"{name}.toml") for folder in (_folder(language, root), root / ENGLISH))
     asked = (_flat(file).get(_ABOUT, {}).get("question", "") for file in files)
     return next(filter(None, asked), "")
 
 
-def help_text(topic: str, language: str = ENGLISH) -> str:
+def help_text(topic: str, language: str = ENGLISH, root: Path = ROOT) -> str:
     """The help of a pane as Markdown; the general help for a topic that has no file."""
-    places = [(_folder(language), topic), (ROOT / ENGLISH, topic), (_folder(language), "general")]
+    own, english = _folder(language, root), root / ENGLISH
+    places = [(own, topic), (english, topic), (own, "general")]
     texts = (_text(folder / "help" / f"{name}.md") for folder, name in places)
-    return next((text for text in texts if text.strip()), _text(ROOT / ENGLISH / "help" / "general.md"))
+    return next((text for text in texts if text.strip()), _text(english / "help" / "general.md"))
 
 
-@cache
-def _languages(root: Path) -> tuple[str, ...]:
-    names = sorted(path.parent.name for path in root.glob("*/steps.toml"))
-    return (ENGLISH, *(name for name in names if name != ENGLISH))
+def _folder(language: str, root: Path) -> Path:
+    return root / (language if language in languages(root) else ENGLISH)
 
 
-def _folder(language: str) -> Path:
-    return ROOT / (language if language in languages() else ENGLISH)
-
-
-def _step_words(name: str, language: str) -> dict[str, str]:
-    texts = _steps(ROOT, _folder(language).name)
+def _step_words(name: str, language: str, root: Path) -> dict[str, str]:
+    texts = _steps(root, _folder(language, root).name)
     key = next((key for key in _keys(name) if key in texts), "")
     return texts.get(key, {})
 

@@ -150,6 +150,7 @@ def _epochs_of(path: Path, lines: Iterable[str]) -> Epochs:
 
 
 def _step(line: str, path: Path) -> int:
+    """The step of a line, which is JSON or a row of CSV: either way one message says that it is none."""
     try:
         return int(json.loads(line)["step"] if path.suffix == ".jsonl" else line.partition(",")[0])
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:

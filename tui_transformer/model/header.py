@@ -83,6 +83,7 @@ def _text(file: WeightsFile) -> tuple[bytes, int]:
 
 def _object(text: bytes) -> dict[str, Any]:
     try:
+        # bytes inside a file of weights, where besides no name may come twice
         content = json.loads(text.decode(), object_pairs_hook=_distinct)
     except _DamageError:
         raise

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from tui_transformer.analysis.survey.table import Example, Row, columns
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import check_regular, write_whole
+from tui_transformer.files import check_regular, read_json, write_whole
 from tui_transformer.text.files import shown_path
 
 Kind = TypeVar("Kind", Row, Example)
@@ -186,7 +186,7 @@ def _json(out: Path, results: Results) -> list[tuple[Path, bytes]]:
 
 
 def _read_json(path: Path) -> Results:
-    data = json.loads(path.read_bytes())
+    data = read_json(path, LARGEST_JSON)
     rows, examples = [_made(Row, line) for line in data["rows"]], [_made(Example, line) for line in data["examples"]]
     return Results(rows, examples)
 

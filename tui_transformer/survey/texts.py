@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from tui_transformer.analysis.survey.batch import Item
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.errors import InputError
+from tui_transformer.files import json_object
 from tui_transformer.text.corpus import lines_of, read_lines
 from tui_transformer.text.encoding import MAX_CHARACTERS
 from tui_transformer.text.files import shown_path
@@ -77,11 +77,7 @@ def _lines(name: str) -> Iterator[str]:
 
 
 def _text_of(line: str, where: str) -> str:
-    try:
-        content = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: not JSON: {str(error).splitlines()[0]}") from error
-    text = content.get(FIELD) if isinstance(content, dict) else None
+    text = json_object(line, where).get(FIELD)
     if not isinstance(text, str):
         raise InputError(f'{where}: no object with a text: write {{"{FIELD}": "…"}}')
     return text

@@ -66,5 +66,5 @@ def batch_bytes(batch: Batch) -> bytes:
 
 
 def batch_of(data: bytes) -> Batch:
-    """The batch of some JSON."""
+    """The batch of some JSON, which another process of the program wrote."""
     return tuple(Item(number, Source(*source)) for number, *source in json.loads(data))

@@ -154,6 +154,7 @@ def _unknown(rust: tokenizers.Tokenizer, text: str) -> int | None:
     from tokenizers.models import Unigram
 
     if isinstance(rust.model, Unigram):
+        # the library has read it already: it is JSON, an object, and has a model
         unknown = json.loads(text)["model"].get("unk_id")
         return unknown if isinstance(unknown, int) else None
     word = getattr(rust.model, "unk_token", None)
@@ -208,6 +209,7 @@ def _check_added(rust: tokenizers.Tokenizer, where: str, size: int) -> None:
 
 def _parts(component: Any) -> Iterator[Mapping[str, Any]]:
     """A component of a tokenizer and those inside it, as the file describes them."""
+    # what the library writes of itself
     whole = None if component is None else json.loads(component.__getstate__())
     waiting = [whole] if isinstance(whole, dict) else []
     while waiting:

@@ -18,11 +18,11 @@ LARGEST = 1 << 16
 
 
 @cache
-def about(name: str) -> Mapping[str, Any]:
-    """Measurements of a model from when it was made; empty where there is none.
+def about(name: str, folder: Path = HERE) -> Mapping[str, Any]:
+    """Measurements of a model from when it was made, among those in a folder; empty where there is none.
 
     Raises:
         InputError: The file is damaged.
     """
-    path = HERE / name / ABOUT
+    path = folder / name / ABOUT
     return read_toml(path, LARGEST) if path.is_file() else {}

@@ -24,9 +24,9 @@ async def read(explorer: Explorer) -> None:
     for stop in explorer.session.stops:
         explorer.parts.navigation.go_to_stop(stop)
         await explorer.settled()
-        found, words = words_in_pane(explorer), step_words(explorer.session, stop)
+        shown, words = words_in_pane(explorer), step_words(explorer.session, stop)
         for part in (words.what, words.why, words.look):
-            assert "".join(part.split()) in found, stop
+            assert "".join(part.split()) in shown, stop
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from driving import WIDE, Explorer, exploring
 from rich.cells import cell_len
 from rich.color import ColorSystem
+from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
-from tui_transformer.explorer.app import ExplorerApp
 from tui_transformer.explorer.shell.frame import Frame
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 
@@ -81,7 +80,7 @@ def full(lines: list[list[Segment]]) -> LayoutUpdate:
     return LayoutUpdate(strips, Region(0, 0, 20, len(lines)))
 
 
-def written(frame: Frame, update: Any) -> str:
+def written(frame: Frame, update: LayoutUpdate | ChopsUpdate) -> str:
     return frame.write(update)
 
 
@@ -159,17 +158,16 @@ class Written:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.bytes, self.plain = 0, Terminal()
         self.terminal = Terminal()
-        display = ExplorerApp._display
+        write, console = Frame.write, Console(color_system="truecolor", force_terminal=True)
 
-        def shown(app: ExplorerApp, screen: Any, renderable: Any) -> None:
-            if isinstance(renderable, LayoutUpdate | ChopsUpdate) and not app._batch_count:
-                self.plain.write(renderable.render_segments(app.console).replace("\n", ""))
-                text = app.frame.changes(renderable).render_segments(app.console)
-                self.terminal.write(text)
-                self.bytes += len(text.encode())
-            display(app, screen, renderable)
+        def noted(frame: Frame, update: LayoutUpdate | ChopsUpdate) -> str:
+            self.plain.write(update.render_segments(console).replace("\n", ""))
+            text = write(frame, update)
+            self.terminal.write(text)
+            self.bytes += len(text.encode())
+            return text
 
-        monkeypatch.setattr(ExplorerApp, "_display", shown)
+        monkeypatch.setattr(Frame, "write", noted)
 
     def since(self) -> int:
         """Bytes since this was asked last."""

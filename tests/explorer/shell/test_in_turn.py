@@ -143,7 +143,7 @@ async def test_moves_of_the_mouse_that_wait_are_one():
         for x in range(50):
             app.post_message(events.MouseMove(None, x, 1, 1, 0, 0, False, False, False, x, 1))
         await pilot.pause()
-        assert len(app.in_turn._waiting) == 1
+        assert app.in_turn.waiting == 1
         app.in_turn._forget()
 
 

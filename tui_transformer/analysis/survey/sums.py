@@ -131,6 +131,7 @@ class Sums:
         """
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as file:
+                # in an archive, of which all that is damaged gets one error
                 header = json.loads(file["header"].tobytes())
                 arrays = {name: file[name] for name in ARRAYS}
             places = tuple((Place(*place), int(size)) for place, size in header["places"])

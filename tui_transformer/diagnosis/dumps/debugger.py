@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ from tui_transformer.diagnosis.dumps.numbers import NUMBER
 from tui_transformer.diagnosis.dumps.precision import printed_precision
 from tui_transformer.diagnosis.dumps.safetensors import read_safetensors
 from tui_transformer.errors import InputError
-from tui_transformer.files import check_regular, is_file
+from tui_transformer.files import is_file, read_json
 from tui_transformer.text.files import shown_path
 
 LARGEST = 1 << 26
@@ -51,14 +50,8 @@ def read_debugger(path: Path) -> Dump:
 
 
 def _tree(path: Path) -> dict[str, Any]:
-    check_regular(path)
-    if path.stat().st_size > LARGEST:
-        raise InputError(f"{shown_path(path)}: too large for such a file: write the arrays with use_repr=False")
-    try:
-        raw = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{shown_path(path)}: not JSON: {str(error).splitlines()[0]}") from error
-    if not isinstance(raw, dict) or TREE not in raw:
+    raw = read_json(path, LARGEST)
+    if TREE not in raw:
         raise InputError(f"{shown_path(path)}: not a dump that is known: its JSON has no {TREE}")
     return raw
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tui_transformer.errors import InputError
+from tui_transformer.files import read_toml
+
 FILE = "config.toml"
+LARGEST = 1 << 20
 
 RENAMED = {"beside": "overlay"}
 """Names that actions once had, which a file may still give keys to, with those that they have now."""
@@ -44,11 +47,9 @@ def preferences_path() -> Path:
 def read_preferences(path: Path) -> Preferences:
     """The preferences in a file; defaults where there is none, and a line for everything that cannot be used."""
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return Preferences()
-    except (OSError, ValueError, RecursionError) as error:
-        return Preferences(problems=(f"{path}: not read: {str(error).splitlines()[0]}",))
+        raw = read_toml(path, LARGEST) if path.exists() else {}
+    except (InputError, OSError) as error:
+        return Preferences(problems=(str(error),))
     theme, whole, keys = raw.get("theme"), raw.get("whole", True), raw.get("keys", {})
     problems = [f"{path}: {key} is not known" for key in raw if key not in ("theme", "whole", "keys")]
     if theme is not None and not isinstance(theme, str):

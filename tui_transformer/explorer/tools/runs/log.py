@@ -29,7 +29,7 @@ def logged(folder: Path) -> Iterator[Mapping[str, float]]:
 def _objects(lines: Any) -> Iterator[Mapping[str, Any]]:
     for line in lines:
         with suppress(ValueError, RecursionError):  # the last line of a run that was killed may be cut
-            row = json.loads(line)
+            row = json.loads(line)  # a line that is not JSON is left out, not said
             if isinstance(row, dict):
                 yield row
 
