@@ -11,23 +11,25 @@ Work = Callable[..., None]
 
 
 def by_rows(backend: Backend, work: Work, *arrays: Array) -> None:
-    """Do work on all rows of these arrays: at once on a GPU, else block by block.
+    """Do work on all rows of these arrays: at once on a GPU and where they are one block, else block by block.
 
     Args:
         backend: Where the arrays are.
-        work: What to do with some of the rows.
-        arrays: Each … × columns, with as many rows; those that are written to are contiguous.
+        work: What to do with some of the rows: … × columns.
+        arrays: All of one shape, … × columns; those that are written to are contiguous.
     """
-    flat = [array.reshape(-1, array.shape[-1]) for array in arrays]
-    count = flat[0].shape[0]
-    height = max(1, backend.block // max(1, *(array.shape[1] for array in flat)))
-    if backend.device != "cpu" or count <= height:
-        work(*flat)
+    if backend.device != "cpu" or arrays[0].size <= backend.block:
+        work(*arrays)
         return
-    for start in range(0, count, height):
+    flat = [array.reshape(-1, array.shape[-1]) for array in arrays]
+    height = max(1, backend.block // flat[0].shape[1])
+    for start in range(0, len(flat[0]), height):
         work(*(array[start : start + height] for array in flat))
 
 
 def by_cells(backend: Backend, work: Work, *arrays: Array) -> None:
-    """As `by_rows`, for arrays of one shape in which no cell depends on another."""
+    """As `by_rows`, where no cell depends on another."""
+    if backend.device != "cpu" or arrays[0].size <= backend.block:
+        work(*arrays)
+        return
     by_rows(backend, work, *(array.reshape(-1, 1) for array in arrays))

@@ -6,8 +6,11 @@ same steps run in the same order, once worked out for a model, whatever the leng
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,63 +19,32 @@ from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.changes import Place, of_pass, places
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Change, changed
-from tui_transformer.engine.ops import Extend
+from tui_transformer.engine.ops import Extend, Mask
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.weights import Weights
 from tui_transformer.generation.cache import is_cross, kept_steps
+from tui_transformer.generation.rooms import Rooms
 
-SMALLEST_ROOM = 64
 
-
-@dataclass(eq=False)
-class Room:
-    """Memory for rows of keys or values, with space for more behind them. A row that was written never changes.
+class _Line(NamedTuple):
+    """A step as it runs here, its inputs and its result by their places among the values.
 
     Attributes:
-        memory: B × g × space × d_k.
-        rows: The part of it that is in use.
+        forward: Its op's.
+        spare: Whether its result may be written over its first input, which nothing else reads.
+        kept: Whether it is rows that are kept and grow.
+        mask: A number that all masks have that hide the same; -1 for other steps.
+        edits: What is changed of its result in every pass.
     """
 
-    memory: Array
-    rows: Array
-
-    def add(self, new: Array) -> Array | None:
-        """All rows, with new ones behind; None where there is not enough space."""
-        used, end = self.rows.shape[2], self.rows.shape[2] + new.shape[2]
-        if end > self.memory.shape[2]:
-            return None
-        self.memory[:, :, used:end] = new
-        self.rows = self.memory[:, :, :end]
-        return self.rows
-
-
-@dataclass(eq=False)
-class Rooms:
-    """The memory of a cache that grows: copied when it is full, or when one has gone back.
-
-    Attributes:
-        most: Tokens that the model reads; there is space for more only where a prompt is longer.
-    """
-
-    backend: Backend
-    most: int
-    rooms: dict[str, Room] = field(default_factory=dict)
-
-    def extended(self, name: str, kept: Array, new: Array) -> Array:
-        """Kept rows and new ones behind them: B × g × (p + n) × d_k."""
-        room = self.rooms.get(name)
-        longer = room.add(new) if room is not None and room.rows is kept else None
-        return self._moved(name, kept, new) if longer is None else longer
-
-    def _moved(self, name: str, kept: Array, new: Array) -> Array:
-        """The same in twice the space."""
-        batch, heads, past, width = kept.shape
-        end = past + new.shape[2]
-        size = max(min(max(SMALLEST_ROOM, 2 * end), self.most), end)
-        memory = self.backend.xp.empty((batch, heads, size, width), dtype=new.dtype)
-        memory[:, :, :past], memory[:, :, past:end] = kept, new
-        self.rooms[name] = Room(memory, memory[:, :, :end])
-        return self.rooms[name].rows
+    step: Step
+    forward: Callable[..., Array]
+    inputs: tuple[int, ...]
+    result: int
+    spare: bool
+    kept: bool
+    mask: int
+    edits: Sequence[tuple[Change, Place]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,41 +52,32 @@ class OneToken:
     """The steps from a token to its logits, with what they read that is the same for every token.
 
     Attributes:
-        steps: In order.
+        lines: The steps in order.
+        names: Weights, inputs, what is kept, and steps → their places among the values.
+        start: The values before a pass: the weights, on the device, and None for all else.
         kept: What is kept for the next token → the step or input that it is in.
-        weights: By name, on the device.
         logits: The step that the choice of a token reads.
-        edits: What is changed in every pass, by step; of weights it is done.
     """
 
     backend: Backend
-    steps: tuple[Step, ...]
+    lines: tuple[_Line, ...]
+    names: Mapping[str, int]
+    start: tuple[Array | None, ...]
     kept: Mapping[str, str]
-    weights: Mapping[str, Array]
     logits: str
-    edits: Mapping[str, Sequence[tuple[Change, Place]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, program: Program, weights: Weights, edits: tuple[Change, ...] = ()) -> OneToken:
-        """From the program of any length with tokens before."""
+        """From the program of any length with tokens before, with edits that are made in every pass."""
         kept = kept_steps(program)
-        wanted = {program.logits, *kept.values()}
-        steps = []
-        for step in reversed(program.steps):
-            if step.name in wanted:
-                steps.append(step)
-                wanted.update(step.inputs)
-        shapes = {name: shape_of(axes) for name, axes in program.weights.items() if name in wanted}
-        weights.check_room(shapes)
-        here = of_pass(edits, program, 1)
-        changes: dict[str, list[tuple[Change, Place]]] = {}
-        for change, place in places(edits, program):
-            changes.setdefault(place.name, []).append((change, place))
-        read = {
-            name: changed(here, name, weights.backend, weights.get(name, shape), whole(shape))
-            for name, shape in shapes.items()
-        }
-        return cls(weights.backend, tuple(reversed(steps)), kept, read, program.logits, changes)
+        steps = _towards(program, {program.logits, *kept.values()})
+        every = dict.fromkeys(name for step in steps for name in (*step.inputs, step.name))
+        names = {name: place for place, name in enumerate((*every, *(kept.keys() - every.keys())))}
+        start: list[Array | None] = [None] * len(names)
+        for name, weight in _weights(program, weights, edits, every.keys()).items():
+            start[names[name]] = weight
+        lines = _lines(steps, weights.backend, names, kept, _changes(program, edits))
+        return cls(weights.backend, lines, names, tuple(start), kept, program.logits)
 
     @np.errstate(all="ignore")
     def run(
@@ -124,26 +87,104 @@ class OneToken:
 
         `before` is called with every step that is about to run, and may raise to end it.
         """
-        values = {**self.weights, **kept, **{name: self._on_device(given) for name, given in givens.items()}}
+        values = list(self.start)
+        for name, array in (*kept.items(), *((name, self._on_device(given)) for name, given in givens.items())):
+            if name in self.names:
+                values[self.names[name]] = array
         past = next(array.shape[2] for name, array in kept.items() if not is_cross(name))
-        for step in self.steps:
+        hiding: dict[int, bool] = {}
+        for line in self.lines:
             if before is not None:
-                before(step)
-            operands = [values[name] for name in step.inputs]
-            if type(step.op) is Extend:
-                values[step.name] = rooms.extended(step.name, *operands)
+                before(line.step)
+            operands = [values[place] for place in line.inputs]
+            if line.kept:
+                result = rooms.extended(line.step.name, *operands)
+            elif line.spare and operands[0].flags.c_contiguous:
+                result = _written_over(line, operands, hiding)
             else:
-                values[step.name] = step.op.forward(self.backend, *operands)
-            if step.name in self.edits:
-                values[step.name] = self._edited(step.name, values[step.name], past)
-        return values[self.logits], {name: values[place] for name, place in self.kept.items()}
+                result = line.forward(*operands)
+            values[line.result] = self._edited(line, result, past) if line.edits else result
+        return values[self.names[self.logits]], {name: values[self.names[place]] for name, place in self.kept.items()}
 
-    def _edited(self, name: str, value: Array, past: int) -> Array:
+    def _edited(self, line: _Line, value: Array, past: int) -> Array:
         """A step with its edits."""
         shape = value.shape[1:]
-        moved = (place.changed(change, shape, past) for change, place in self.edits[name])
-        return changed([each for each in moved if each is not None], name, self.backend, value, whole(shape))
+        moved = (place.changed(change, shape, past) for change, place in line.edits)
+        made = [each for each in moved if each is not None]
+        return changed(made, line.step.name, self.backend, value, whole(shape))
 
     def _on_device(self, given: Host) -> Array:
         convert = {"b": self.backend.booleans, "f": self.backend.floats}.get(given.dtype.kind, self.backend.integers)
         return convert(given)
+
+
+def _written_over(line: _Line, operands: Sequence[Array], hiding: dict[int, bool]) -> Array:
+    """A result in the memory of the first input; a mask that hides nothing leaves that as it is.
+
+    `hiding` says of every mask that there was whether it hides anything.
+    """
+    op = line.step.op
+    if isinstance(op, Mask):
+        if line.mask not in hiding:
+            hiding[line.mask] = bool(op.hidden(*operands[1:]).any())
+        if not hiding[line.mask]:
+            return operands[0]
+    return line.forward(*operands, out=operands[0])
+
+
+# Worked out once
+
+
+def _towards(program: Program, names: Collection[str]) -> list[Step]:
+    """The steps that these are made from, in order."""
+    wanted, steps = set(names), []
+    for step in reversed(program.steps):
+        if step.name in wanted:
+            steps.append(step)
+            wanted.update(step.inputs)
+    return steps[::-1]
+
+
+def _weights(program: Program, weights: Weights, edits: tuple[Change, ...], read: Collection[str]) -> dict[str, Array]:
+    """Those that are read, on the device, with their edits."""
+    shapes = {name: shape_of(axes) for name, axes in program.weights.items() if name in read}
+    weights.check_room(shapes)
+    here = of_pass(edits, program, 1)
+    return {
+        name: changed(here, name, weights.backend, weights.get(name, shape), whole(shape))
+        for name, shape in shapes.items()
+    }
+
+
+def _changes(program: Program, edits: tuple[Change, ...]) -> dict[str, list[tuple[Change, Place]]]:
+    """Edits and their places, by step."""
+    changes: dict[str, list[tuple[Change, Place]]] = {}
+    for change, place in places(edits, program):
+        changes.setdefault(place.name, []).append((change, place))
+    return changes
+
+
+def _lines(
+    steps: Sequence[Step],
+    backend: Backend,
+    names: Mapping[str, int],
+    kept: Mapping[str, str],
+    changes: Mapping[str, Sequence[tuple[Change, Place]]],
+) -> tuple[_Line, ...]:
+    """The steps as they run: what of them is the same in every pass."""
+    readers = Counter((*kept.values(), *(name for step in steps for name in step.inputs)))
+    made = {step.name for step in steps}
+    masks: dict[object, int] = {}
+    return tuple(
+        _Line(
+            step,
+            partial(step.op.forward, backend),
+            tuple(names[name] for name in step.inputs),
+            names[step.name],
+            step.op.overwrites and step.inputs[0] in made and readers[step.inputs[0]] == 1,
+            isinstance(step.op, Extend),
+            masks.setdefault((step.op, step.inputs[1:]), len(masks)) if isinstance(step.op, Mask) else -1,
+            changes.get(step.name, ()),
+        )
+        for step in steps
+    )

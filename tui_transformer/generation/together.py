@@ -13,8 +13,9 @@ from tui_transformer.engine.edits import Change
 from tui_transformer.errors import InputError
 from tui_transformer.generation.cache import kept_steps
 from tui_transformer.generation.defaults import defaults_of
-from tui_transformer.generation.one_token import OneToken, Rooms
+from tui_transformer.generation.one_token import OneToken
 from tui_transformer.generation.passes import last_logits
+from tui_transformer.generation.rooms import Rooms
 from tui_transformer.generation.rules import Ids, Moment, Rules, apply
 from tui_transformer.generation.sampling import Settings, chosen
 from tui_transformer.model import Model
@@ -112,7 +113,9 @@ class _Batch:
 
     def run(self, texts: list[Ids]) -> tuple[Ids, ...]:
         """A token after the other, until all have ended."""
-        prompts, rooms = [len(text) for text in texts], Rooms(self.model.backend, self.model.config.max_length)
+        prompts = [len(text) for text in texts]
+        alike = len(kept_steps(self.model.program(1, 1)))
+        rooms = Rooms(self.model.backend, self.model.config.max_length, alike)
         going = [self._goes_on(text, prompt) for text, prompt in zip(texts, prompts, strict=True)]
         while any(going) and self.rows.shape[1] < self.model.config.longest:
             logits = self._logits(rooms)

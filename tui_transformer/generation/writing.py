@@ -21,8 +21,9 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.generation.cache import Cache, cache_shapes, kept_steps
 from tui_transformer.generation.defaults import defaults_of
-from tui_transformer.generation.one_token import OneToken, Rooms
+from tui_transformer.generation.one_token import OneToken
 from tui_transformer.generation.passes import last_logits
+from tui_transformer.generation.rooms import Rooms
 from tui_transformer.generation.rules import Ids, Moment, Rules, apply
 from tui_transformer.generation.sampling import Draw, Settings, chosen, draw, leading, probabilities, softmax
 from tui_transformer.model import Model
@@ -152,9 +153,8 @@ class Writer:
         checked_mask(self.mask, np.array([self.source]))
         self._cache = Cache()
         self._ids: Ids = ()
-        self._rooms = Rooms(model.backend, model.config.max_length)
         program = model.program(1, 1)
-        kept_steps(program)
+        self._rooms = Rooms(model.backend, model.config.max_length, len(kept_steps(program)))
         self.edits = tuple(standing(program, edit) for edit in edits)
         for edit in self.edits:
             array_of_numbers(program, edit.name)
@@ -345,5 +345,8 @@ class Writer:
 
 def _common(first: Ids, second: Ids) -> int:
     """How many tokens two sequences begin with together."""
+    shorter = min(len(first), len(second))
+    if first[:shorter] == second[:shorter]:
+        return shorter
     pairs = zip(first, second, strict=False)
-    return next((i for i, (one, other) in enumerate(pairs) if one != other), min(len(first), len(second)))
+    return next(i for i, (one, other) in enumerate(pairs) if one != other)

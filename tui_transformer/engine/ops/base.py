@@ -113,6 +113,15 @@ def flat(array: Array) -> Array:
     return array.reshape(-1, array.shape[-1])
 
 
+def times(backend: Backend, x: Array, weight: Array) -> Array:
+    """The product x W, … × b: one of two matrices for the whole batch; of a single row without more ado."""
+    if x.size == x.shape[-1]:
+        return backend.xp.matmul(x, weight)
+    rows = flat(x)
+    result = backend.xp.matmul(rows, weight, out=backend.empty((rows.shape[0], weight.shape[1]), x.dtype))
+    return result.reshape(*x.shape[:-1], weight.shape[1])
+
+
 def plus_bias(total: Sum, column: int, biases: Sequence[Source]) -> Working:
     """A sum and, where there is one, the bias of its column."""
     items: list[Item] = [total]

@@ -74,10 +74,13 @@ class LayerNorm(Op):
 
     def _centred(self, backend: Backend, x: Array, out: Array) -> Array:
         """Write x − μ into `out`, and give √(σ² + ε) of every row."""
-        mean = backend.xp.einsum("...i->...", x)[..., None] / x.shape[-1]
+        mean = backend.xp.einsum("...i->...", x)[..., None]
+        mean /= x.shape[-1]
         backend.xp.subtract(x, mean, out=out)
-        squares = backend.xp.einsum("...i,...i->...", out, out)[..., None]
-        return backend.xp.sqrt(squares / x.shape[-1] + self.epsilon)
+        variance = backend.xp.einsum("...i,...i->...", out, out)[..., None]
+        variance /= x.shape[-1]
+        variance += self.epsilon
+        return backend.xp.sqrt(variance, out=variance)
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         """A row is normalised as a whole."""

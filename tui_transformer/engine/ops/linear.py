@@ -9,7 +9,7 @@ from typing import ClassVar
 from tui_transformer.engine.axis import Axes, Region, Shape, shape_of
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Index, Source, Working, added, product
-from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias, single
+from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias, single, times
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,10 @@ class Linear(Op):
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """One two-dimensional product for the whole batch."""
         x, weight = inputs[:2]
-        rows = flat(x)
-        result = backend.xp.matmul(rows, weight, out=backend.empty((rows.shape[0], weight.shape[1]), x.dtype))
+        result = times(backend, x, weight)
         for bias in inputs[2:]:
             result += bias
-        return result.reshape(*x.shape[:-1], weight.shape[1])
+        return result
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = x W + b."""

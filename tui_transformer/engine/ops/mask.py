@@ -45,7 +45,7 @@ class Mask(Op):
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """The scores, at most −∞ where they are hidden and at most ∞ elsewhere: the same for all heads."""
-        scores, hidden = inputs[0], self._hidden(*inputs[1:])
+        scores, hidden = inputs[0], self.hidden(*inputs[1:])
         limit = backend.empty(hidden.shape, scores.dtype)
         limit[...] = math.inf
         backend.xp.copyto(limit, -math.inf, where=hidden)
@@ -53,10 +53,10 @@ class Mask(Op):
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = s where visible, −∞ elsewhere."""
-        visible = ~self._hidden(*inputs[1:])
+        visible = ~self.hidden(*inputs[1:])
         return backend.xp.multiply(gradient, visible, out=backend.like(gradient)), None, None, None
 
-    def _hidden(self, queries: Array, keys: Array, visible: Array) -> Array:
+    def hidden(self, queries: Array, keys: Array, visible: Array) -> Array:
         """B × 1 × n (or 1) × m, true where a query may not look."""
         hidden = ~visible[:, None, None, :]
         keys, queries = keys[:, None, None, :], queries[:, None, :, None]

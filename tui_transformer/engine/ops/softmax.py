@@ -13,7 +13,7 @@ from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.blocks import by_rows
 from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working, product
-from tui_transformer.engine.ops.base import RESULT, Gradients, Op, whole_rows
+from tui_transformer.engine.ops.base import RESULT, Gradients, Op, flat, whole_rows
 from tui_transformer.engine.spoken import bracketed, spoken
 
 
@@ -38,15 +38,18 @@ class Softmax(Op):
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """The largest score is taken off first, so that no exponential overflows."""
         xp, result = backend.xp, backend.like(inputs[0]) if out is None else out
+        limits = np.finfo(result.dtype)
+        lowest, least = float(limits.min), float(limits.tiny)
 
         def share(scores: Array, shares: Array) -> None:
+            scores, shares = flat(scores), flat(shares)
             largest = scores.argmax(axis=-1)  # many times faster than NumPy's max over short rows
             top = scores[xp.arange(len(scores)), largest][:, None]
-            top[top == -math.inf] = 0.0
+            xp.maximum(top, lowest, out=top)  # a row of −∞ alone
             xp.subtract(scores, top, out=shares)
             xp.exp(shares, out=shares)
             total = xp.einsum("ij->i", shares)[:, None]
-            total[total == 0.0] = 1.0
+            xp.maximum(total, least, out=total)
             xp.divide(shares, total, out=shares)
 
         by_rows(backend, share, inputs[0], result)

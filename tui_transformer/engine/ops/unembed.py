@@ -9,7 +9,7 @@ from typing import ClassVar
 from tui_transformer.engine.axis import Axes, Region, Shape, shape_of
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Item, Source, Value, Working, added, product
-from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias, single
+from tui_transformer.engine.ops.base import Gradients, Op, flat, plus_bias, single, times
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,12 @@ class Unembed(Op):
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """One two-dimensional product for the whole batch."""
         x, table = inputs[:2]
-        rows = flat(x)
-        result = backend.xp.matmul(rows, table.T, out=backend.empty((rows.shape[0], table.shape[0]), x.dtype))
+        result = times(backend, x, table.T)
         if self.scale != 1.0:
             result *= self.scale
         for bias in inputs[2:]:
             result += bias
-        return result.reshape(*x.shape[:-1], table.shape[0])
+        return result
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = x Eᵀ + b."""
