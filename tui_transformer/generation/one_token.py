@@ -62,7 +62,7 @@ class OneToken:
     backend: Backend
     lines: tuple[_Line, ...]
     names: Mapping[str, int]
-    start: tuple[Array | None, ...]
+    start: tuple[Array, ...]
     kept: Mapping[str, str]
     logits: str
 
@@ -73,7 +73,7 @@ class OneToken:
         steps = _towards(program, {program.logits, *kept.values()})
         every = dict.fromkeys(name for step in steps for name in (*step.inputs, step.name))
         names = {name: place for place, name in enumerate((*every, *(kept.keys() - every.keys())))}
-        start: list[Array | None] = [None] * len(names)
+        start: list[Array] = [None] * len(names)
         for name, weight in _weights(program, weights, edits, every.keys()).items():
             start[names[name]] = weight
         lines = _lines(steps, weights.backend, names, kept, _changes(program, edits))

@@ -63,8 +63,9 @@ class MaskAround(Mask):
         """The other way round."""
         return "−∞ where a query may look"
 
-    def _hidden(self, queries: Array, keys: Array, visible: Array) -> Array:
-        return ~super()._hidden(queries, keys, visible)
+    def hidden(self, queries: Array, keys: Array, visible: Array) -> Array:
+        """What a query may look at."""
+        return ~super().hidden(queries, keys, visible)
 
     def explain(self, index: Index, *sources: Source) -> Working:
         """The score where the mask hides it, −∞ where it does not."""
