@@ -24,6 +24,17 @@ async def test_enter_comes_first_and_says_what_it_does_in_the_focused_pane(size)
             await explorer.until(lambda says=says: line(explorer).startswith(f" {says} "))
 
 
+async def test_the_card_of_a_tour_has_the_line_of_keys_while_it_has_the_keys():
+    async with exploring(MEDIUM, model="question") as explorer:
+        await explorer.press("t")
+        assert line(explorer).startswith(" enter next stop  ← → stop  esc leave the tour ")
+        assert "space next" not in line(explorer)
+        await explorer.press("tab")
+        await explorer.until(lambda: "next stop" not in line(explorer))
+        await explorer.press("escape", "escape")
+        assert "stop" not in line(explorer)
+
+
 async def test_what_would_be_refused_is_not_named():
     async with exploring(WIDE, model="attention") as explorer:
         await explorer.press("space")
@@ -51,6 +62,17 @@ async def test_a_click_on_a_token_chooses_it_and_a_double_click_edits():
         await explorer.pilot.click(offset=(x + 1, y - 1), times=2)
         await explorer.settled()
         assert explorer.focused_input.value == explorer.session.text
+
+
+async def test_a_token_is_named_whole_or_not_at_all_and_a_sign_says_that_there_are_more():
+    async with exploring(MEDIUM, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        tokens = next(text for text in explorer.text.splitlines() if "@0" in text)
+        assert tokens.rstrip("│ ").endswith("the 4 @6  …")
+        await explorer.press("1", *["right"] * 8)
+        tokens = next(text for text in explorer.text.splitlines() if "@8" in text)
+        assert tokens.lstrip("│ ").startswith("… ")
+        assert "? 6 @8" in tokens
 
 
 async def test_enter_in_the_sentence_edits_and_arrows_go_from_word_to_word():

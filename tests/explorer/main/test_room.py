@@ -69,6 +69,6 @@ def test_every_token_has_a_line_under_the_whole_as_far_as_a_band_is_left():
     assert lines_below(9, 36, 34) == 13
     assert lines_below(11, 36, 34) == 15
     assert lines_below(20, 36, 34) == 24
-    assert lines_below(500, 36, 34) == 26
-    assert lines_below(500, 60, 58) == 26
+    assert lines_below(500, 36, 34) == 25
+    assert lines_below(500, 60, 58) == 25
     assert lines_below(500, 60, 58, first=True) == 50

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from driving import MEDIUM, NARROW, WIDE, exploring
 from textual.widgets import Static
@@ -131,6 +133,14 @@ async def test_a_stop_says_what_becomes_of_the_answer(model, stop, said):
         assert before.startswith(said[0])
         assert not after.startswith(before)
         assert after.startswith(said[1]) if len(said) > 1 else not after.startswith(said[0])
+
+
+async def test_what_becomes_of_the_answer_is_read_whole_in_the_card():
+    async with exploring(MEDIUM, model="question") as explorer:
+        await lead(explorer, names("question").index("only_mark"))
+        assert "heads 2 and 3 of encoder.0.self_attention → 0" in explorer.text
+        card = " ".join(line.strip("│ ") for line in explorer.text.splitlines())
+        assert re.search(r"→ 0: question +[0-9.]+ % → statement +[0-9.]+ %", card)
 
 
 @pytest.mark.parametrize("model", [*trained_models(), "decoder"])

@@ -43,6 +43,14 @@ async def test_the_whole_can_be_zoomed_and_another_pane_takes_its_place():
         assert explorer.main.query_one("#whole").display
 
 
+async def test_the_zoomed_whole_has_all_lines_but_title_and_keys_on_a_smaller_terminal():
+    async with exploring(MEDIUM, model="question") as explorer:
+        await explorer.press("0", "Z")
+        lines = explorer.text.splitlines()
+        assert lines[-1].startswith(" enter look inside")
+        assert "Answer" in explorer.text
+
+
 async def test_a_tour_ends_a_zoom_and_gives_it_back():
     async with exploring(WIDE, model="question") as explorer:
         await explorer.go(WEIGHTS)

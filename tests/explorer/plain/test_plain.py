@@ -103,6 +103,11 @@ def test_help_names_the_keys_of_the_user():
     assert "j next step, backspace back, ← ctrl+n ↑ → the cell" in own
 
 
+@pytest.mark.parametrize("typed", ["esc", "escape", "return"])
+def test_the_way_back_is_typed_as_the_line_of_keys_writes_it(typed):
+    assert read(typed, meanings({})) == Typed("back")
+
+
 def test_the_keys_of_the_user_are_used():
     assert read("z", meanings({"head.next": "z,Z"})) == Typed("head.next")
 

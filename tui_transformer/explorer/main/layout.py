@@ -20,6 +20,7 @@ from tui_transformer.explorer.main.panes.scene_pane import ScenePane
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.text import WORDS, TextPane
+from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.room import AROUND_MATRIX, Need, card_lines, given_way, lines_below
 from tui_transformer.explorer.main.whole.bands import lines_wanted
@@ -78,6 +79,9 @@ SHORT = 18
 
 SHORT_OTHERS = 3
 """Lines beside the whole there."""
+
+ZOOMED_OTHERS = 2
+"""Lines beside the whole where it has the whole terminal: title and keys."""
 
 TIGHT = 150
 """Columns below which the list of steps gives way to a second matrix."""
@@ -192,14 +196,15 @@ class Panes:
     def _fit_whole(self, size: Size) -> None:
         """Give the whole the lines that the step in full does not need, and no more than it can use."""
         short = size.height < SHORT
-        room = size.height - (SHORT_OTHERS if short else self._layout.others)
         explored = self._explored
+        zoomed = explored.view.zoom == "whole"
+        room = size.height - (ZOOMED_OTHERS if zoomed else SHORT_OTHERS if short else self._layout.others)
         most = lines_wanted(explored.session, standing(explored.session, explored.position), size.width)
         room -= card_lines(size, self.told) if self.told else 0
         rows = max((len(each.tokens) for each in explored.session.sequences.values()), default=0)
         first = explored.view.active != "whole"
         rows = max(rows, self._need.lines - AROUND_MATRIX) if first else rows
-        below = 0 if short or explored.view.zoom == "whole" else lines_below(rows, size.height, room, first=first)
+        below = 0 if short or zoomed else lines_below(rows, size.height, room, first=first)
         self.whole_size = Size(size.width, max(min(room - below, most), 0))
         for pane in self._screen.query(WholePane):
             if pane.styles.height != Scalar.from_number(self.whole_size.height):
@@ -262,6 +267,11 @@ class Panes:
             screen.set_focus(self._focus_of("matrix"))
 
     # Which has the keys
+
+    @property
+    def on_card(self) -> bool:
+        """Whether the card of a tour has the keys."""
+        return isinstance(self._screen.focused, TourPanel)
 
     def focus(self, name: str) -> None:
         """Go to a pane; where one is shown at a time, it becomes the one."""

@@ -11,7 +11,7 @@ from tui_transformer.explorer.main.panes import texts
 from tui_transformer.explorer.main.panes.sentence import Sentence, SentencePane
 from tui_transformer.explorer.main.panes.text import WORDS
 from tui_transformer.explorer.main.usable import refused
-from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, COUNTED, FOCUSED, KEY_LINE
+from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, COUNTED, FOCUSED, KEY_LINE, ON_CARD
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keymap import first_key, in_use
 from tui_transformer.explorer.shell.requests import Requests
@@ -95,8 +95,10 @@ class Lines:
         if self._count:
             said = Content.styled(f" {self._count} times ", "bold $accent")
             return Content("").join([said, key_line(COUNTED, app, width - said.cell_length, 1)])
-        first = FOCUSED[INSTEAD.get(stop, active) if active == "matrix" else active]
-        left_out, taken = refused(session, stop, explored.scene), {action.shown for action in first}
+        card = self._panes.on_card
+        first = FOCUSED["tour" if card else INSTEAD.get(stop, active) if active == "matrix" else active]
+        left_out = refused(session, stop, explored.scene) | (ON_CARD if card else set[str]())
+        taken = {action.shown for action in first}
         named = {action.id: action for action in ACTIONS if action.id not in left_out}
         others = [named[name] for name in KEY_LINE if name in named and named[name].shown not in taken]
         always = [named[name] for name in ALWAYS if name in named]

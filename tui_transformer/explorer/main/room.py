@@ -19,7 +19,7 @@ NARROW_MOST = 95
 SENTENCE, HEADS, CHART = 4, 9, 12
 """Lines above and below a matrix."""
 
-BELOW_WHOLE, MOST_BELOW, LEAST_WHOLE = 13, 26, 8
+BELOW_WHOLE, MOST_BELOW, LEAST_WHOLE = 13, 25, 8
 """Lines for the step in full, at least and for a long sentence beside the whole; lines that are left to the whole."""
 
 LOW = 30

@@ -80,6 +80,7 @@ class MainScreen(ExplorerScreen[None]):
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """A click goes to a pane as its digit does."""
         self.parts.panes.focused(event.widget)
+        self.parts.presenter.lines.show()
 
     def _reply(self, event: Message) -> None:
         """Do what a pane asks for."""

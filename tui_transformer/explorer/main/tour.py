@@ -19,6 +19,7 @@ from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.tour_stop import (
     Scenery,
     backwards,
+    doing,
     has_outcome,
     outcome,
     outcome_cost,
@@ -32,8 +33,9 @@ from tui_transformer.guide.texts import Stop
 PANE_OF: dict[str, str] = {"explain": "cell", "chart": "chart"}
 """The pane that a stop is about, where one is shown at a time."""
 
-OUTCOME = "head 2 of encoder.0.self_attention → 0: question 99.9 % → statement 99.9 %"
-"""As long as what comes of a stop usually is."""
+ANSWERS = "question 99.9 % → statement 99.9 %"
+LOSS = "the model says question 99.9 %, the target is statement: loss 7.1234"
+"""As long as what comes of a stop usually is: before → after, and backward."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,4 +212,5 @@ class Tour:
 def _paragraphs(question: str, stop: Stop) -> tuple[str, ...]:
     """Text that the card of a stop may say; its outcome is not known yet."""
     notes = (f"notes: {stop.notes}",) if stop.notes else ()
-    return question, stop.text, *notes, *((OUTCOME,) if has_outcome(stop) else ())
+    comes = LOSS if stop.cell is not None else f"{doing(stop)}: {ANSWERS}"
+    return question, stop.text, *notes, *((comes,) if has_outcome(stop) else ())

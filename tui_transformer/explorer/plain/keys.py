@@ -60,6 +60,7 @@ AT_ONCE = 0.02
 """Seconds in which the rest of a key follows its escape."""
 
 _NAMED = {"comma": ",", "slash": "/", "colon": ":", "space": " "}
+_SHORT = {"esc": "escape", "pgup": "pageup", "pgdn": "pagedown"}
 _SPECIAL = {
     "\x1b[A": "up",
     "\x1b[B": "down",
@@ -127,6 +128,7 @@ def _command(meaning: str, rest: str) -> Typed:
 
 def _meaning(key: str, known: Mapping[str, str]) -> str:
     """Meaning of a key, given its name or the character that it types."""
+    key = _SHORT.get(key, key)
     return known.get(key) or (known.get(key_name(key), "") if len(key) == 1 or key in _SPECIAL else "")
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import groupby
 
 import numpy as np
 
@@ -146,21 +147,31 @@ def outcome(shown: Scenery, stop: Stop, report: Report) -> str:
     """The stop's action, and the answer before → after; of a backward pass, the gradient of its cell."""
     if stop.cell is not None:
         return _gradient(shown, report)
-    titles = (each.title for each in BREAKS if each.name in stop.breaks)
-    before, after = shown.before, shown.after
-    done = " and ".join((*map(_ablated, stop.ablate), *map(visible, stop.edits), *titles))
+    before, after, done = shown.before, shown.after, doing(stop)
     if stop.change:
         what, by = stop.change
-        after, done = before.with_text(before.text.replace(what, by)), f"“{visible(what)}” → “{visible(by)}”"
+        after = before.with_text(before.text.replace(what, by))
     if not answers(before):
         return done
     was, is_now = (answer(session, stop.answer, report) for session in (before, after))
     return f"{done}: {was} → {is_now}"
 
 
-def _ablated(target: str) -> str:
-    aim = parse(target)
-    return f"{aim.kind} {aim.number} of {aim.place} → 0" if aim.number is not None else f"{aim.place} → 0"
+def doing(stop: Stop) -> str:
+    """The change that a stop makes, in words."""
+    if stop.change:
+        what, by = stop.change
+        return f"“{visible(what)}” → “{visible(by)}”"
+    titles = (each.title for each in BREAKS if each.name in stop.breaks)
+    return " and ".join((*_ablated(stop.ablate), *map(visible, stop.edits), *titles))
+
+
+def _ablated(targets: Iterable[str]) -> Iterator[str]:
+    """Heads, positions or neurons of a place together."""
+    for (kind, place), aims in groupby(map(parse, targets), lambda aim: (aim.kind, aim.place)):
+        numbers = [str(aim.number) for aim in aims if aim.number is not None]
+        which = f"{kind}{'s' * (len(numbers) > 1)} {' and '.join(numbers)} of " if numbers else ""
+        yield f"{which}{place} → 0"
 
 
 def _gradient(shown: Scenery, report: Report) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from tui_transformer.engine.axis import Axes, Axis, shape_of
 from tui_transformer.engine.explanation import Explanation, Floats, Index, Source, Sum, Value
 from tui_transformer.engine.ops import Op
+from tui_transformer.engine.spoken import spoken
 from tui_transformer.views.step_view import Labels, placed
 
 MOST = 12
@@ -117,11 +118,7 @@ def largest(values: Floats, own: int | None = None, most: int = MOST) -> tuple[i
 
 def written(value: float, digits: int = 6) -> str:
     """A number with so many significant digits."""
-    if math.isnan(value):
-        return ""
-    if math.isinf(value):
-        return "−∞" if value < 0 else "∞"
-    return f"{value + 0.0:.{digits}g}".replace("-", "−")
+    return "" if math.isnan(value) else spoken(value, digits)
 
 
 def factor(value: float) -> str:

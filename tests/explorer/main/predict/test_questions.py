@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from driving import NARROW, SMALL, WIDE, exploring
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.explorer.main.predict.answers import chosen
@@ -76,6 +76,14 @@ async def test_values_are_hidden_until_the_question_is_answered_and_the_score_is
         assert "of 2 predicted" in explorer.messages[-1]
         await explorer.press("p", "escape")
         assert explorer.parts.predicting.score.asked == 2
+
+
+async def test_what_is_revealed_shows_its_numbers_beside_or_above_the_question():
+    async with exploring(MEDIUM, model="question") as explorer:
+        await explorer.go("encoder.0.self_attention.scores")
+        await explorer.press("]", "]", "p", "enter")
+        assert "19.64" in explorer.text
+        assert "enter go on" in explorer.text
 
 
 async def test_an_answer_is_typed_in_words_and_a_wrong_one_is_corrected():

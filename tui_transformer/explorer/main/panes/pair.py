@@ -14,6 +14,7 @@ from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.widgets.axis_labels import widest_label
 from tui_transformer.explorer.widgets.heat_map import HeatMap, least_number_width
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
+from tui_transformer.views.view import Scale, View
 
 FRAME = 2
 """Lines or columns of a border."""
@@ -108,6 +109,12 @@ def need_of(scene: Scene) -> Need:
     rows, columns = scene.drawn.shape
     width = columns * _number_width(scene) + widest_label(scene.drawn.rows) + 1 + FRAME
     return Need(width, rows + HEADER_AND_LEGEND + FRAME)
+
+
+def columns_needed(view: View, scale: Scale) -> int:
+    """Columns in which a matrix shows every number, with its border."""
+    width = view.shape[1] * least_number_width(scale, integer=view.integer)
+    return width + widest_label(view.rows) + 1 + FRAME
 
 
 def is_stacked(scene: Scene, room: Size) -> bool:

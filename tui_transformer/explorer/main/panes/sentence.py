@@ -81,6 +81,9 @@ class Sentence:
 NAMES = ("source ", "target ")
 """Labels before the tokens of two sentences."""
 
+BETWEEN = "  "
+"""Between two tokens."""
+
 
 class SentencePane(CarefulWidget, can_focus=True):
     """Two lines: the sentence as it was written and its tokens with their IDs, or the tokens of source and target.
@@ -233,25 +236,28 @@ class SentencePane(CarefulWidget, can_focus=True):
         return shown.append(visible(text[at : at + self.size.width]), plain)
 
     def _chips(self, sentence: Sentence, shown: Text, quiet: Style) -> Text:
-        """The tokens with their IDs and positions after what is shown already, as far as the line goes."""
+        """The tokens with their IDs and positions after what is shown already, as many as fit; a sign for others."""
         chip = self.get_component_rich_style("sentence--chip")
         unknown = chip + self.get_component_rich_style("sentence--unknown", partial=True)
         marked = {sentence.column: "sentence--column", sentence.row: "sentence--row"}
-        first = self._first_shown(sentence)
+        first, last = self._first_shown(sentence), len(sentence.encoding.tokens) - 1
         shown.append("… " if first else "", quiet)
         for place, token in sentence.since(first):
             style = self.get_component_rich_style(marked[place]) if place in marked else chip
-            shown.append(f" {sentence.written(token)} ", unknown if token.unknown and place not in marked else style)
-            shown.append(f"{token.id} @{place}  ", quiet)
-            if shown.cell_len > self.size.width:
-                break
+            word, numbers = f" {sentence.written(token)} ", f"{token.id} @{place}"
+            end = shown.cell_len + cell_len(word) + len(numbers) + (place < last) * len(f"{BETWEEN}…")
+            if place > first and end > self.size.width:
+                return shown.append("…", quiet)
+            shown.append(word, unknown if token.unknown and place not in marked else style)
+            shown.append(f"{numbers}{BETWEEN}", quiet)
         return shown
 
     def _first_shown(self, sentence: Sentence) -> int:
         """The first token to draw, so that the current one fits in the width."""
         tokens = sentence.encoding.tokens
         current = sentence.row if sentence.row is not None else sentence.column or 0
-        first, room = min(current, max(len(tokens) - 1, 0)), self.size.width - 6
+        first = min(current, max(len(tokens) - 1, 0))
+        room = self.size.width - 6 - (len(NAMES[0]) if len(self._sentences) > 1 else 0)
         while first > 0:
             room -= cell_len(sentence.written(tokens[first])) + len(f"{tokens[first].id} @{first}") + 4
             if room < 0:

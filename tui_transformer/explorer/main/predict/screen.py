@@ -15,11 +15,12 @@ from textual.containers import Container, Vertical
 from textual.events import Key
 from textual.widgets import Input, Static
 
+from tui_transformer.explorer.main.panes.pair import columns_needed
 from tui_transformer.explorer.main.predict.about import About
 from tui_transformer.explorer.main.predict.answers import chosen
 from tui_transformer.explorer.main.predict.question import Question
 from tui_transformer.explorer.main.scene import Scene
-from tui_transformer.explorer.shell.actions.main import PREDICT
+from tui_transformer.explorer.shell.actions.main import PREDICT, PREDICTED
 from tui_transformer.explorer.shell.dialog import CORNERS, Dialog, plain
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import bindings
@@ -50,9 +51,9 @@ class PredictScreen(Dialog[bool]):
         #box { width: 2fr; height: 100%; overflow-y: auto; }
         #working { color: $accent; text-style: bold; }
         LineList { height: 4; }
-        &.-narrow #both { layout: vertical; height: 100% !important; }
-        &.-narrow #values { width: 100%; height: 1fr; }
-        &.-narrow #box { width: 100%; height: auto; max-height: 16; }
+        &.-narrow #both, &.-under #both { layout: vertical; height: 100% !important; }
+        &.-narrow #values, &.-under #values { width: 100%; height: 1fr; }
+        &.-narrow #box, &.-under #box { width: 100%; height: auto; max-height: 16; }
         &.-short #values { display: none; }
         &.-short #box { max-height: 100%; }
         &.-short .quiet { display: none; }
@@ -98,12 +99,16 @@ class PredictScreen(Dialog[bool]):
         self.query_one(LineInput).focus()
 
     def on_resize(self) -> None:
-        """Write the keys as far as the box has room for them."""
+        """Ask under the matrices where they show no numbers beside the question; write the keys that fit."""
+        width = self.app.size.width
+        matrices = ((self._scene.view, self._scene.scale), *((each.view, each.scale) for each in self._about.operands))
+        self.set_class(any(width * 3 // 5 < columns_needed(*each) <= width for each in matrices), "-under")
         self.call_after_refresh(self._show_keys)
 
     def _show_keys(self) -> None:
         for box in self.query("#box"):
-            box.border_subtitle = key_line(self.actions(), self.app, max(box.outer_size.width - CORNERS, 0))
+            actions = PREDICTED if self._revealed else self.actions()
+            box.border_subtitle = key_line(actions, self.app, max(box.outer_size.width - CORNERS, 0))
 
     def on_key(self, event: Key) -> None:
         """The arrows move in the list while an answer is typed; space before anything is typed goes on."""
@@ -149,6 +154,7 @@ class PredictScreen(Dialog[bool]):
         self.query_one(LineInput).value = ""
         self._draw()
         self._show_values()
+        self._show_keys()
 
     def _show_values(self) -> None:
         """The matrix: its cells are empty until the answer is there, which the cursor then stands on."""

@@ -37,7 +37,7 @@ MOST_HEAD = 16
 SIDE_BY_SIDE, TWO_STACKS, WITH_VOCABULARY = 90, 130, 76
 """Columns from which feed-forward and answer share a line, from which two stacks do, and the vocabulary and words."""
 
-FEWEST_ROWS = 5
+FEWEST_ROWS = 4
 """Rows that every picture shows before another band is shown."""
 
 ENDLESS = 1 << 16

@@ -127,8 +127,16 @@ FOCUSED: Mapping[str, tuple[Action, ...]] = {
         Action("", "", "Another vocabulary", "another vocabulary", "v", "vocabulary.open"),
     ),
     "text": (Action("", "", "Higher or lower temperature", "temperature", "+ -", ZOOM),),
+    "tour": (
+        Action("", "", "The next stop", "next stop", "enter", CHOOSE),
+        Action("", "", "The stop before, the next stop", "stop", "← →", ACROSS),
+        Action("", "", "Leave the tour", "leave the tour", "esc", "back"),
+    ),
 }
-"""Actions of the focused pane, which come first in the line of keys."""
+"""Actions of the focused pane, or of the card of a tour, which come first in the line of keys."""
+
+ON_CARD = frozenset({"step.next", "step.back", "tour"})
+"""Actions whose keys the card of a tour has for itself."""
 
 COUNTED = (
     *(each for each in ACTIONS if each.id in ("step.next", "step.back", "head.next", "layer.next", "sublayer.next")),
@@ -180,8 +188,9 @@ TOUR = (
 PREDICT = (
     Action("", "", "Choose an answer, or type another", "choose, or type", "↑↓"),
     Action("", "", "Leave the question open", "skip", "space"),
-    Action("", "", "Show what is right; then go on", "reveal, then go on", "enter"),
+    Action("", "", "Show what is right; then go on", "reveal", "enter"),
 )
+PREDICTED = (Action("", "", "Go on", "go on", "enter"),)
 INSIDE = (
     Action("", "", "Follow the term to the cell that it was read from", "follow", "enter", CHOOSE),
     Action("second", "second", "Follow the second factor of a product", "second factor", ";"),
