@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
 from hypothesis import strategies as st
-from test_dumps import CALLBACK, FORMATS, X, debugger, npy_folder, raw_folder
+from test_dumps import CALLBACK, FORMATS, X, Y, debugger, npy_folder, npz, raw_folder, safetensors
 
 from tui_transformer.diagnosis.dumps import open_dump
 from tui_transformer.diagnosis.naming import read_map
@@ -47,6 +49,35 @@ def test_broken_dumps(tmp_path, write, count):
         read_or_refused(lambda: read_all(path), path, *files)
 
     hold(count, check, which=st.integers(0, len(files) - 1), data=st.data())
+
+
+@pytest.mark.parametrize("left", [0, 60, 130])
+@pytest.mark.parametrize("write", [npz, safetensors, npy_folder, raw_folder])
+def test_a_dump_that_is_cut_while_it_is_open(tmp_path, write, left):
+    path = written(write, tmp_path / "dump")
+    tensors = open_dump(path).tensors
+    files = [file for file in tmp_path.rglob("*") if file.is_file() and file.suffix != ".json"]
+    for file in files:
+        os.truncate(file, min(left, file.stat().st_size - 1))
+    for name, right in {"x": X, "y": Y}.items():
+        values = read_or_refused(lambda name=name: tensors[name].values, *files)
+        assert values is None or (values.array == right).all()
+
+
+def test_a_dump_that_is_another_one_when_it_is_read(tmp_path):
+    tensors = open_dump(npy_folder(tmp_path)).tensors
+    np.save(tmp_path / "x.npy", Y)
+    with pytest.raises(InputError, match=r"x\.npy: was written to while it was read"):
+        _ = tensors["x"].values
+
+
+@pytest.mark.parametrize("fill", [" ", "9", "{", "x = (", "1 ", "-", "layer ", "9x"])
+@pytest.mark.parametrize("name", ["one.log", "callback.log", "names.txt"])
+def test_a_line_of_a_million_characters_takes_no_longer_than_many_lines(tmp_path, name, fill):
+    path = tmp_path / name
+    begin = CALLBACK if name == "callback.log" else "x:\n1 2\n"
+    path.write_text(begin + (fill * 1_000_000)[:1_000_000] + "\n")
+    read_or_refused(lambda: read_map(path) if name == "names.txt" else read_all(path), path)
 
 
 @COUNTS

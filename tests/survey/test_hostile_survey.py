@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,11 @@ from hypothesis import strategies as st
 
 from tui_transformer.analysis.survey.batch import Asked
 from tui_transformer.analysis.survey.table import Example, Row
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.tools.survey.tables import Survey, line
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey.here import here
-from tui_transformer.survey.results import Results, read_results, write_results
+from tui_transformer.survey.results import Results, examples_path, read_results, write_results
 from tui_transformer.survey.running import Job, run
 from tui_transformer.survey.state import load_state, state_path
 from tui_transformer.survey.work import Work
@@ -56,6 +58,23 @@ def test_broken_tables(tmp_path, ending, count):
         use(path)
 
     hold(count, check, data=damaged(path.read_bytes()))
+
+
+@COUNTS
+def test_broken_examples_beside_a_table(tmp_path, count):
+    path = tmp_path / "survey.csv"
+    write_results(path, RESULTS)
+    examples = examples_path(path)
+    whole = examples.read_bytes()
+
+    def check(data: bytes) -> None:
+        examples.write_bytes(data)
+        use(path)
+
+    hold(count, check, data=damaged(whole))
+    os.truncate(examples, 3 << 30)
+    with pytest.raises(InputError, match=r"survey\.examples\.csv: larger than"):
+        read_results(path)
 
 
 @COUNTS

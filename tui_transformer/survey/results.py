@@ -19,7 +19,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from tui_transformer.analysis.survey.table import Example, Row, columns
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import check_regular, read_json, write_whole
+from tui_transformer.files import check_regular, is_file, read_json, write_whole
 from tui_transformer.text.files import shown_path
 
 Kind = TypeVar("Kind", Row, Example)
@@ -67,9 +67,8 @@ def read_results(path: Path) -> Results:
     check_regular(path)
     if path.suffix not in FORMATS:
         raise InputError(f"{shown_path(path)}: the result of a survey ends with {', '.join(FORMATS)}")
-    largest = LARGEST_JSON if path.suffix == ".json" else LARGEST
-    if path.stat().st_size > largest:
-        raise InputError(f"{shown_path(path)}: larger than {largest:,} bytes: survey fewer layers or measures at once")
+    for each in (path, examples_path(path)):
+        _check_size(each)
     if path.suffix == PARQUET:
         check_out(path)
     try:
@@ -79,6 +78,12 @@ def read_results(path: Path) -> Results:
     if not results.rows:
         raise InputError(f"{shown_path(path)}: there is no row in it")
     return results
+
+
+def _check_size(path: Path) -> None:
+    largest = LARGEST_JSON if path.suffix == ".json" else LARGEST
+    if is_file(path) and path.stat().st_size > largest:
+        raise InputError(f"{shown_path(path)}: larger than {largest:,} bytes: survey fewer layers or measures at once")
 
 
 def examples_path(out: Path) -> Path:

@@ -17,6 +17,8 @@ from tui_transformer.files import check_regular, write_whole
 from tui_transformer.text.files import shown_path
 
 ENDING = ".state"
+LARGEST = 1 << 30
+"""Bytes that are read."""
 
 
 def state_path(out: Path) -> Path:
@@ -64,7 +66,8 @@ def load_state(path: Path, settings: Mapping[str, Any]) -> State | None:
     check_regular(path)
     begin = f"remove {shown_path(path)} to begin anew, or name another --out"
     try:
-        sums, more = Sums.from_bytes(_whole(path.read_bytes()))
+        with path.open("rb") as file:
+            sums, more = Sums.from_bytes(_whole(file.read(LARGEST)))  # what is larger was changed
         state = State(more["settings"], int(more["read"]), str(more["digest"]), str(more["first"]), sums)
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"{shown_path(path)} is not the state of a survey: {begin}") from error

@@ -104,7 +104,10 @@ def _raw(file: Path, shapes: Mapping[str, Shape], *, fastest_first: bool) -> Ten
         raise InputError(f"{shown_path(file)}: {file.stat().st_size:,} bytes are not {said} numbers of {size} bytes")
 
     def read() -> Values:
-        numbers = np.fromfile(file, dtype=dtype).reshape(shape)
+        try:
+            numbers = np.fromfile(file, dtype=dtype).reshape(shape)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{shown_path(file)}: was cut or written to while it was read: write it again") from error
         return Values(bfloat16(numbers) if precision is BFLOAT16 else numbers, precision)
 
     return Tensor(file.stem, shape, read, fastest_first=fastest_first and file.stem in shapes)

@@ -22,13 +22,20 @@ HEADER = re.compile(
 
 MOVED = re.compile(r"\((?:view|reshaped|permuted|cont|copy of.*|transposed)\)")
 TURNED = {"ROPE": "rope"}
+LONGEST = 1 << 10
+"""Characters of a header; a row of numbers may have many more, and is not searched for one."""
+
 SHOWN = 3
 """So many cells of either end of an axis are printed where there are more than twice as many."""
 
 
 def is_callback_log(text: str) -> bool:
     """Whether a text is such a log."""
-    return any(HEADER.search(line) for line in text[: 1 << 16].splitlines())
+    return any(map(_header, text[: 1 << 16].splitlines()))
+
+
+def _header(line: str) -> re.Match[str] | None:
+    return HEADER.search(line) if len(line) <= LONGEST else None
 
 
 def callback_log(path: Path, text: str) -> Dump:
@@ -51,7 +58,7 @@ def _parts(lines: Sequence[str]) -> Iterator[tuple[re.Match[str], list[str]]]:
     """Every header with the lines behind it."""
     header, body = None, list[str]()
     for line in lines:
-        match = HEADER.search(line)
+        match = _header(line)
         if match is None:
             body.append(line)
             continue

@@ -8,7 +8,6 @@ import numpy as np
 
 from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, Values, of_numbers
 from tui_transformer.diagnosis.dumps.npz_reader import VALUE, TraceFile, open_trace
-from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular
@@ -40,28 +39,31 @@ def _numbers(file: TraceFile, name: str) -> bool:
     return True
 
 
-def read_npy(path: Path) -> tuple[Shape, Host]:
-    """The shape and the numbers of an NPY file, mapped.
+def npy_tensor(path: Path) -> Tensor:
+    """An NPY file as a tensor of its name.
 
     Raises:
         InputError: It is damaged, or holds no numbers.
     """
+    shape = _npy(path, mapped=True).shape
+
+    def read() -> Values:
+        array = _npy(path)
+        if array.shape != shape:
+            raise InputError(f"{shown_path(path)}: was written to while it was read: write it again")
+        return of_numbers(array)
+
+    return Tensor(path.stem, shape, read)
+
+
+def _npy(path: Path, *, mapped: bool = False) -> Host:
+    """The numbers of an NPY file; mapped, they are not to be touched, as the file may be cut meanwhile."""
     check_regular(path)
     try:
-        array: Host = np.load(path, mmap_mode="r", allow_pickle=False)
+        array: Host = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
     except Exception as error:  # a damaged header raises whatever it likes
         reason = visible((str(error) or type(error).__name__).splitlines()[0])[:120]
         raise InputError(f"{shown_path(path)}: not a whole NPY file ({reason}): write it again") from error
     if array.dtype.kind not in "biuf" and array.dtype != np.dtype("V2"):
         raise InputError(f"{shown_path(path)}: holds {visible(str(array.dtype))}, not numbers: nothing is unpickled")
-    return array.shape, array
-
-
-def npy_tensor(path: Path) -> Tensor:
-    """An NPY file as a tensor of its name."""
-    shape, array = read_npy(path)
-
-    def read() -> Values:
-        return of_numbers(np.array(array))
-
-    return Tensor(path.stem, shape, read)
+    return array

@@ -15,11 +15,13 @@ from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 
 NUMBER = re.compile(
-    r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|inf(?:inity)?|nan)(?![A-Za-z_\d.])", re.I
+    r"[-+]?(?:(?<!\d)\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|inf(?:inity)?|nan)(?![A-Za-z_\d.])", re.I
 )
+"""It is looked for at the first digit of many alone, so that a long line takes no longer than as many short ones."""
+
 SEPARATORS = str.maketrans(dict.fromkeys("[](){},;|\t", " "))
 LABEL = re.compile(
-    r"\s*(?:row|token|pos(?:ition)?|r|i|t|line)?\s*[\[(]?\d+[\])]?\s*[:=]|\s*\[\d+\](?=\s*[-+.\d])", re.I
+    r"\s*+(?:(?:row|token|pos(?:ition)?|r|i|t|line)\s*+)?[\[(]?\d++[\])]?\s*+[:=]|\s*+\[\d++\](?=\s*+[-+.\d])", re.I
 )
 """The number of a row in front of it: `row 0:`, `[3]`."""
 

@@ -15,8 +15,9 @@ from tui_transformer.diagnosis.naming.transformer_lens import transformer_lens
 from tui_transformer.diagnosis.naming.words import Headings, plain, words
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
-from tui_transformer.files import check_regular, read_json
+from tui_transformer.files import read_json
 from tui_transformer.model import Model
+from tui_transformer.text.files import read_text
 
 CONVENTIONS: Mapping[str, tuple[Convention, ...]] = {
     "auto": (canonical, outputs, modules, transformer_lens, ggml, words),
@@ -121,9 +122,8 @@ def read_map(path: Path) -> dict[str, str]:
                 f'{path}: every name stands for one step: {{"my_scores": "encoder.0.self_attention.scores"}}'
             )
         return {str(name): str(step) for name, step in raw.items()}
-    check_regular(path)
     named = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         text = line.partition("#")[0].strip()
         if not text:
             continue

@@ -13,8 +13,8 @@ from tui_transformer.model.config import LARGEST_SIZE
 from tui_transformer.model.description import Rotary
 
 DEFAULT_THETA = 10000.0
-LARGEST_FLOAT32 = 3.4e38
-"""Beyond it, turned columns are infinite in the precision of the published models."""
+LARGEST_FACTOR = 1e15
+"""Of turned columns. Scores have its square: far beyond it they are infinite in float32, in which weights are published."""
 
 FEWEST_TURNS, MOST_TURNS = 1e-9, 1e9
 NOT_NULL = ("rope_theta", "partial_rotary_factor", "original_max_position_embeddings")
@@ -77,9 +77,9 @@ class Rope:
         for key in ("beta_fast", "beta_slow"):
             _number(key, getattr(self, key), FEWEST_TURNS, MOST_TURNS)
         if self.attention_factor is not None:
-            _number("attention_factor", self.attention_factor, 0.0, LARGEST_FLOAT32)
+            _number("attention_factor", self.attention_factor, 0.0, LARGEST_FACTOR)
         for key in ("mscale", "mscale_all_dim"):
-            _number(key, getattr(self, key) or 1.0, 0.0, math.inf)
+            _number(key, getattr(self, key) or 1.0, 0.0, LARGEST_FACTOR)
         truth("truncate", self.truncate)
         for key in PAIR_FACTORS:
             _factors(key, getattr(self, key))

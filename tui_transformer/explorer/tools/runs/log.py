@@ -1,9 +1,10 @@
-"""The log of a run, read: a line a step."""
+"""The log of a run, read: a line a step. What is broken in it is left out: a run goes on, and is looked at, without."""
 
 from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -13,20 +14,29 @@ LOGS = ("log.jsonl", "log.csv")
 """The files in a run's folder that its log may be."""
 
 
+LONGEST = 1 << 16
+"""Characters of a line, at most."""
+
+LAST = 1 << 53
+"""No step is later: below it floats hold every whole number."""
+
+
 def logged(folder: Path) -> Iterator[Mapping[str, float]]:
-    """The lines of a run's log by column, numbers only; nothing where there is none."""
+    """The lines of a run's log by column, numbers only, each with its step; nothing where there is none."""
     path = next((folder / name for name in LOGS if (folder / name).is_file()), None)
     if path is None:
         return
     with suppress(OSError, UnicodeDecodeError, csv.Error), path.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file) if path.suffix == ".csv" else _objects(file)
+        lines = iter(lambda: file.readline(LONGEST), "")
+        rows = csv.DictReader(lines) if path.suffix == ".csv" else _objects(lines)
         for row in rows:
             numbers = _numbers(row)
-            if "step" in numbers:
+            step = numbers.get("step", math.nan)
+            if 0 <= step < LAST and step.is_integer():
                 yield numbers
 
 
-def _objects(lines: Any) -> Iterator[Mapping[str, Any]]:
+def _objects(lines: Iterator[str]) -> Iterator[Mapping[str, Any]]:
     for line in lines:
         with suppress(ValueError, RecursionError):  # the last line of a run that was killed may be cut
             row = json.loads(line)  # a line that is not JSON is left out, not said

@@ -57,7 +57,7 @@ class Curve:
 
 def _mean(points: Any) -> tuple[float, float]:
     points = list(points)
-    return sum(step for step, _ in points) / len(points), sum(value for _, value in points) / len(points)
+    return sum(step / len(points) for step, _ in points), sum(value / len(points) for _, value in points)
 
 
 @dataclass(frozen=True, eq=False)
