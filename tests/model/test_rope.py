@@ -25,6 +25,7 @@ LLAMA3 = {
 }
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "rope_theta": 100.0}
 SIZES = {"vocab_size": 11, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 20, "num_hidden_layers": 1}
+GROUPED = SIZES | {"num_key_value_heads": 2}
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,8 @@ SIZES = {"vocab_size": 11, "hidden_size": 32, "num_attention_heads": 2, "interme
         (YARN | {"rope_theta": None}, "rope_theta is null"),
         (YARN | {"original_max_position_embeddings": []}, "original_max_position_embeddings"),
         (YARN | {"attention_factor": 1e308}, "attention_factor"),
+        (YARN | {"attention_factor": 1e30}, "attention_factor"),
+        (YARN | {"mscale": 1e30, "mscale_all_dim": 1.0}, "mscale"),
         (YARN | {"beta_fast": 1e308}, "beta_fast"),
         (YARN | {"beta_slow": 1e-308}, "beta_slow"),
         ({"rope_type": "dynamic", "factor": 1e308}, "factor"),
@@ -75,6 +78,21 @@ def test_gpt_neox_has_heads_as_wide_as_its_states_give(changes):
     assert family_of("gpt_neox").read(config | {"head_dim": 16}).head_width == 16
     with pytest.raises(UsageError, match=next(iter(changes))):
         family_of("gpt_neox").read(config | changes)
+
+
+@pytest.mark.parametrize("family", ["glm", "glm4", "nemotron", "phi", "stablelm"])
+def test_a_part_of_a_head_that_is_null_is_refused_where_a_part_is_turned(family):
+    family_of(family).read(GROUPED | {"rope_parameters": {"rope_type": "default"}})
+    with pytest.raises(UsageError, match="partial_rotary_factor is null"):
+        family_of(family).read(GROUPED | {"rope_parameters": {"rope_type": "default"}, "partial_rotary_factor": None})
+
+
+@pytest.mark.parametrize("rope", [YARN, {"rope_type": "dynamic", "factor": 2.0}], ids=["yarn", "dynamic"])
+def test_mixtral_is_scaled_by_a_width_of_heads_that_the_file_says(rope):
+    assert family_of("mixtral").read(GROUPED | {"rope_parameters": rope, "head_dim": 8}).head_width == 8
+    assert family_of("mixtral").read(GROUPED | {"rope_parameters": LLAMA3}).head_width == 16
+    with pytest.raises(UsageError, match="head_dim is missing"):
+        family_of("mixtral").read(GROUPED | {"rope_parameters": rope})
 
 
 def test_layers_of_a_kind_may_have_settings_of_their_own():

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check
 from tui_transformer.model.description import Experts, Layer
 from tui_transformer.model.families.decoder_only import decoder_family
 from tui_transformer.model.families.expert_settings import EXPERT, EXPERT_CHECKS, FEED_FORWARD, check_chosen
 from tui_transformer.model.families.llama import LAYER, PARTS
 from tui_transformer.model.families.mistral import MistralConfig
+from tui_transformer.model.families.rope import Rope
 from tui_transformer.model.weight_table import WeightTable
+
+BY_WIDTH = ("dynamic", "yarn", "longrope")
+"""Kinds of rotary positions for which the published code reads `head_dim`, and does not work it out."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,15 @@ class MixtralConfig(MistralConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_chosen(self.num_experts, self.num_experts_per_tok)
+
+    @classmethod
+    def read_rope(cls, raw: Mapping[str, Any]) -> Rope:
+        """Rotary positions; scaled by the width of a head, they need it in the file, as the published code does."""
+        rope = super().read_rope(raw)
+        assert isinstance(rope, Rope)  # noqa: S101 - all layers are alike
+        if rope.rope_type in BY_WIDTH and raw.get("head_dim") is None:
+            raise UsageError(f"head_dim is missing, which rope_type {rope.rope_type} needs: add it to config.json")
+        return rope
 
     def layer(self) -> Layer:
         """With experts whose shares add up to 1 (Jiang et al. 2024, §2.1)."""

@@ -14,7 +14,7 @@ from tui_transformer.model.description import Rotary
 
 DEFAULT_THETA = 10000.0
 LARGEST_FACTOR = 1e15
-"""Of turned columns. Scores have its square: far beyond it they are infinite in float32, in which weights are published."""
+"""Of turned columns: scores have its square, and far beyond it are infinite in the precision of published models."""
 
 FEWEST_TURNS, MOST_TURNS = 1e-9, 1e9
 NOT_NULL = ("rope_theta", "partial_rotary_factor", "original_max_position_embeddings")
@@ -168,7 +168,7 @@ def read_rope(
         UsageError: A kind of scaling that is not implemented, or one without its numbers.
     """
     given = _table(raw, layers)
-    _check_not_null(raw, given, theta)
+    _check_not_null(raw, given, theta, partial if whole != 1.0 else ())
     kind = given.get("rope_type", given.get("type", "default"))
     one_of(tuple(SCALINGS))("rope_type", kind)
     values = {key: given[key] for key in NUMBERS if given.get(key) is not None}
@@ -207,11 +207,13 @@ def _table(raw: Mapping[str, Any], layers: str) -> Mapping[str, Any]:
     return given
 
 
-def _check_not_null(raw: Mapping[str, Any], given: Mapping[str, Any], theta: tuple[str, ...]) -> None:
+def _check_not_null(
+    raw: Mapping[str, Any], given: Mapping[str, Any], theta: tuple[str, ...], partial: tuple[str, ...]
+) -> None:
     """Raise UsageError for null where the published code needs a number."""
     nulls = [key for key in NOT_NULL if key in given and given[key] is None]
-    if "rope_theta" not in given:
-        nulls += [key for key in theta if key in raw and raw[key] is None]
+    for name, old in (("rope_theta", theta), ("partial_rotary_factor", partial)):
+        nulls += [key for key in old if name not in given and key in raw and raw[key] is None]
     if nulls:
         raise UsageError(f"{nulls[0]} is null, which is no number: leave it out for the default")
 
