@@ -7,13 +7,19 @@ import importlib
 import inspect
 import pkgutil
 import re
+import tomllib
 from collections.abc import Iterator
+from dataclasses import is_dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import tui_transformer
 from tui_transformer import explorer
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.view_state import ViewState
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(tui_transformer.__file__).parent
@@ -22,6 +28,8 @@ TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 MOST_METHODS = 45
 MOST_LOOSE = 8
+MOST_LINES = 400
+BESIDE = ("tests", "benchmarks", "screenshots")
 
 
 def paths() -> list[str]:
@@ -51,8 +59,7 @@ def test_few_modules_of_the_explorer_lie_loose() -> None:
 
 
 def test_nothing_in_the_explorer_is_imported_by_a_name_in_a_string() -> None:
-    importing = [path for path in EXPLORER.rglob("*.py") if "import_module" in path.read_text(encoding="utf-8")]
-    assert not importing
+    assert not files_with(r"import_module|__import__|entry_points|from importlib import|exec\(|eval\(")
 
 
 def test_every_class_of_the_explorer_is_small() -> None:
@@ -60,10 +67,62 @@ def test_every_class_of_the_explorer_is_small() -> None:
     assert not large
 
 
+@pytest.mark.parametrize("kind", [Session, Position, ViewState])
+def test_what_says_everything_on_the_screen_is_a_value(kind: type) -> None:
+    frozen = [each for each in kind.__mro__ if is_dataclass(each) and each.__dataclass_params__.frozen]
+    assert frozen == [each for each in kind.__mro__ if each.__module__.startswith("tui_transformer.")]
+
+
 def test_a_session_is_never_written_to() -> None:
-    source = "".join(path.read_text(encoding="utf-8") for path in (EXPLORER / "state").glob("*.py"))
-    assert "cached_property" not in source
-    assert "vars(" not in source
+    """What is worked out of it is in the cache that it is made with."""
+    written = files_with(r"cached_property|\bvars\([a-z]|__dict__|__setattr__|\bsetattr\(")
+    assert {path for path in written if path.startswith("state/")} == {"state/sentences.py"}
+    assert (EXPLORER / "state/sentences.py").read_text(encoding="utf-8").count("__setattr__") == 1
+
+
+def test_keys_are_looked_at_only_where_a_text_is_typed_or_a_count() -> None:
+    """All others are declared, so that they can be changed, and mean one thing."""
+    assert files_with(r"event\.key\b|def _?key_[a-z]\w*\(self|\.bind\(") == {
+        "main/counting.py",
+        "main/predict/screen.py",
+        "shell/in_turn.py",
+        "shell/line_input.py",
+        "shell/prompt.py",
+        "tools/open/screen.py",
+    }
+
+
+def files_with(pattern: str) -> set[str]:
+    """The files of the explorer in which something is written, by their paths in it."""
+    return {
+        path.relative_to(EXPLORER).as_posix()
+        for path in EXPLORER.rglob("*.py")
+        if re.search(pattern, path.read_text(encoding="utf-8"))
+    }
+
+
+def test_files_are_short() -> None:
+    """Of one subject, read at one go."""
+    files = (path for folder in (PACKAGE, *(ROOT / name for name in BESIDE)) for path in folder.rglob("*.py"))
+    sizes = {path.relative_to(ROOT): len(path.read_bytes().splitlines()) for path in files}
+    assert {path: size for path, size in sizes.items() if size > MOST_LINES} == {}
+
+
+def test_the_contracts_are_about_every_folder() -> None:
+    """Of the package, but for the two that draw; circles are looked for in all of it."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        core, *others = tomllib.load(file)["tool"]["importlinter"]["contracts"]
+    parts = {each.stem for each in PACKAGE.iterdir() if each.suffix == ".py" or (each / "__init__.py").exists()}
+    drawing = {"__init__", "__main__", "cli", "explorer"}
+    assert set(core["source_modules"]) == {f"tui_transformer.{part}" for part in parts - drawing}
+    assert [each["ancestors"] for each in others if each["type"] == "acyclic_siblings"] == [["tui_transformer"]]
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """Nor a folder's own file and those in it; imports in functions and under TYPE_CHECKING count."""
+    grimp = pytest.importorskip("grimp")
+    graph = grimp.build_graph("tui_transformer", cache_dir=None)
+    TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
 
 
 def classes() -> Iterator[type]:
@@ -77,11 +136,8 @@ def classes() -> Iterator[type]:
 
 def test_training_alone_has_a_thread_besides_the_worker() -> None:
     """Work is asked for; the one exception is said in ARCHITECTURE.md. asyncio's own thread is given one name."""
-    made = re.compile(r"thread=True|\bThread\(|ThreadPoolExecutor\(|to_thread|run_in_executor")
-    threads = {
-        path.relative_to(EXPLORER).as_posix() for path in EXPLORER.rglob("*.py") if made.search(path.read_text("utf-8"))
-    }
-    assert threads == {"app.py", "shell/worker.py", "tools/train/driver.py"}
+    made = r"thread=True|Thread\(|Executor\(|threading\.Timer|to_thread|in_executor|start_new_thread|multiprocessing"
+    assert files_with(made) == {"app.py", "shell/worker.py", "tools/train/driver.py"}
 
 
 def test_nothing_that_belongs_to_a_program_is_kept_for_so_many_programs() -> None:
@@ -90,12 +146,12 @@ def test_nothing_that_belongs_to_a_program_is_kept_for_so_many_programs() -> Non
         f"{path.relative_to(PACKAGE)}: {node.name}"
         for path in PACKAGE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef) and is_cached(node) and HELD & set(annotations_of(node))
+        if isinstance(node, ast.FunctionDef) and is_cached(node) and HELD & set(kept_by(node))
     ]
     assert not held
 
 
-HELD = {"Program", "Trace", "Session", "Model"}
+HELD = {"Program", "Trace", "Session", "Model", "self"}
 
 
 def is_cached(function: ast.FunctionDef) -> bool:
@@ -103,10 +159,11 @@ def is_cached(function: ast.FunctionDef) -> bool:
     return any(re.search(r"\b(lru_)?cache\b", ast.unparse(each)) for each in function.decorator_list)
 
 
-def annotations_of(function: ast.FunctionDef) -> Iterator[str]:
-    """The words of the annotations of a function's parameters."""
-    for each in (*function.args.args, *function.args.kwonlyargs):
-        yield from re.findall(r"\w+", ast.unparse(each.annotation) if each.annotation else "")
+def kept_by(function: ast.FunctionDef) -> Iterator[str]:
+    """The parameters of a function, and the words of their annotations."""
+    arguments = function.args
+    for each in filter(None, (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg)):
+        yield from re.findall(r"\w+", ast.unparse(each))
 
 
 def methods(kind: type) -> int:

@@ -15,7 +15,8 @@ import numpy as np
 
 from tui_transformer.engine.axis import Region, Shape, overlap, shape_text
 from tui_transformer.engine.backend import Array, Backend, Host
-from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Patch, array_of_numbers, inside
+from tui_transformer.engine.changeable import array_of_numbers
+from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Patch, inside
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
 
@@ -320,7 +321,7 @@ def places(changes: tuple[Change, ...], program: Program) -> tuple[tuple[Change,
     """Changes with their places, but for those of what the pass does not compute, as an encoder."""
     there = (*program.names, *program.weights)
     here = (change for change in changes if any(f".{name}".endswith(f".{change.name}") for name in there))
-    return tuple((change, Place.of(program, array_of_numbers(program, change.name)[0])) for change in here)
+    return tuple((change, Place.of(program(program, change.name)[0])) for change in here)
 
 
 def of_pass(changes: tuple[Change, ...], program: Program, past: int) -> tuple[Change, ...]:

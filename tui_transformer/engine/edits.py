@@ -11,9 +11,10 @@ import numpy as np
 
 from tui_transformer.engine.axis import Region, Shape, cells, overlap, shape_text, slices, whole
 from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.changeable import array_of_numbers, check_id, check_index, checked_region, step_of_numbers
 from tui_transformer.engine.explanation import Index
-from tui_transformer.engine.program import Program, Step
-from tui_transformer.errors import InputError, UsageError
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import InputError
 
 VISIBLE = "input.visible"
 KINDS = ("head", "row", "column")
@@ -94,7 +95,7 @@ class Edit:
         if math.isnan(edit.value):
             raise InputError(f"{edit.name} can be set to a number, not to NaN")
         if edit.name in program.by_name and program.by_name[edit.name].op.integer:
-            _check_id(program, edit.name, edit.value)
+            check_id(program, edit.name, edit.value)
         return edit
 
     def widen(self, region: Region) -> Region:
@@ -130,7 +131,7 @@ class Ablate:
 
     def placed(self, program: Program, givens: Givens) -> Self:
         """Checked: the region lies in a step of numbers, or without a mean in a weight."""
-        name = _checked_region(program, self.name, self.region)
+        name = checked_region(program, self.name, self.region)
         if self.mean and name in program.weights:
             raise InputError(f"{name} is a weight: it has no mean over positions")
         return replace(self, name=name, counted=_counted(program, name, givens) if self.mean else None)
@@ -195,7 +196,7 @@ class Patch:
         Raises:
             InputError: No such step, rows or heads in one of the two, or shapes that do not fit.
         """
-        step = _step_of_numbers(trace.program, name)
+        step = step_of_numbers(trace.program, name)
         shapes = step.shape, other.program.shape(step.name)
         _check_shapes(step.name, *shapes)
         if other.batch not in (1, trace.batch):
@@ -210,7 +211,7 @@ class Patch:
         if self.fits not in (None, shape):
             there = shape_text(self.fits or ())
             raise InputError(f"{name} is {shape_text(shape)}: values of {there} fit neither it nor the region")
-        return replace(self, name=_checked_region(program, self.name, self.region))
+        return replace(self, name=checked_region(program, self.name, self.region))
 
     def widen(self, region: Region) -> Region:
         """Nothing more."""
@@ -343,51 +344,6 @@ def how_set(changes: Sequence[Change], name: str, index: Index) -> str:
     return next(ways, "")
 
 
-def check_index(program: Program, name: str, index: Index) -> None:
-    """Refuse a cell that a step, weight or input does not have."""
-    shape = program.shape(name)
-    if not isinstance(index, Sequence):
-        raise UsageError(f"a cell of {name} has an index for every axis, as {tuple(0 for _ in shape)}")
-    if len(index) != len(shape) or not all(0 <= i < size for i, size in zip(index, shape, strict=True)):
-        raise InputError(f"{name} has no cell [{', '.join(map(str, index))}]: it is {shape_text(shape)}")
-
-
-def _checked_region(program: Program, name: str, region: Region) -> str:
-    """The own name of a step of numbers, or of a weight, that has this region."""
-    own, shape = array_of_numbers(program, name)
-    if not isinstance(region, Sequence) or not all(isinstance(part, range) for part in region):
-        raise UsageError(f"a region of {own} is a range for every axis; Set({name!r}, 0.0, rows=3) names one alone")
-    if not _fits(region, shape):
-        parts = ", ".join(f"{part.start}–{part.stop - 1}" for part in region)
-        raise InputError(f"{own} has no region [{parts}]: it is {shape_text(shape)}")
-    return own
-
-
-def array_of_numbers(program: Program, name: str) -> tuple[str, Shape]:
-    """The own name and the shape of a step of numbers or of a weight.
-
-    Raises:
-        InputError: There is none, or it holds whole numbers.
-    """
-    own = program.named(name)
-    if own in program.givens:
-        raise InputError(f"{own} is an input: change a step or a weight")
-    return (own, program.shape(own)) if own in program.weights else (own, _step_of_numbers(program, own).shape)
-
-
-def _step_of_numbers(program: Program, name: str) -> Step:
-    step = program.step(name)
-    if step.op.integer:
-        raise InputError(f"{step.name} holds whole numbers: change the sentence instead")
-    return step
-
-
-def _fits(region: Region, shape: Shape) -> bool:
-    return len(region) == len(shape) and all(
-        0 <= part.start < part.stop <= size and part.step == 1 for part, size in zip(region, shape, strict=True)
-    )
-
-
 def _all_rows(region: Region, counted: Host) -> Region:
     return (*region[:-2], range(counted.shape[1]), region[-1])
 
@@ -399,9 +355,3 @@ def _counted(program: Program, name: str, givens: Givens) -> Host:
         if given.endswith(VISIBLE) and axis.sequence and program.axes(given)[0].sequence == axis.sequence:
             return visible | ~visible.any(axis=1, keepdims=True)
     return np.ones((1, axis.size), dtype=np.bool_)
-
-
-def _check_id(program: Program, name: str, value: float) -> None:
-    limit = min(program.shape(reader.inputs[1])[0] for reader in program.readers(name))
-    if not (0 <= value < limit and float(value).is_integer()):
-        raise InputError(f"{name} holds whole numbers from 0 to {limit - 1}, not {value:g}")

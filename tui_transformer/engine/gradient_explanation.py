@@ -8,7 +8,8 @@ import numpy as np
 
 from tui_transformer.engine.axis import Region, slices, whole
 from tui_transformer.engine.backend import Backend, Host
-from tui_transformer.engine.edits import Change, changes_of, check_index
+from tui_transformer.engine.changeable import check_index
+from tui_transformer.engine.edits import Change, changes_of
 from tui_transformer.engine.equation import equation_of
 from tui_transformer.engine.explanation import Explanation, Index, Item, Source, Sum, Value, Working
 from tui_transformer.engine.gradient import NOT_COUNTED, Gradients

@@ -12,8 +12,9 @@ import numpy as np
 
 from tui_transformer.engine.axis import Region, cells, whole
 from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.changeable import check_index
 from tui_transformer.engine.computation import Computation, Watch
-from tui_transformer.engine.edits import Change, OfSentence, check_index, covers
+from tui_transformer.engine.edits import Change, OfSentence, covers
 from tui_transformer.engine.equation import equation_of
 from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working
 from tui_transformer.engine.keep import DEFAULT_BUDGET, Plan

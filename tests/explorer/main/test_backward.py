@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import csv
-import re
 from fnmatch import fnmatchcase
 
 import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
 
-from tui_transformer.analysis.input_attribution import gradients_of
-from tui_transformer.analysis.metrics import Metric
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.state.answer import percent
-from tui_transformer.explorer.state.measure import Measure
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS
-from tui_transformer.explorer.tools.targets.screen import TO
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 from tui_transformer.guide.texts import tour
 from tui_transformer.model import Model
@@ -36,49 +31,6 @@ async def backward(explorer: Explorer, stop: str = "", row: int = 0, column: int
     if stop:
         explorer.parts.port.go(Position(stop, Place(0, row, column)))
         await explorer.settled()
-
-
-async def test_targets_are_asked_for_and_checked_while_they_are_typed():
-    async with exploring(NARROW) as explorer:
-        await explorer.keys("b")
-        assert explorer.focused_input.value == "the waves crashed forcefully against the shore !"
-        await explorer.shown(f"waves{TO}waves", "The tokens themselves")
-        await explorer.write("the 2 -1")
-        await explorer.shown("3 targets for 8 positions")
-        await explorer.write("the 2 -1 nothing against the shore !")
-        await explorer.shown("'nothing' is not one token of the vocabulary")
-        await explorer.write("the 2 -1 99 against the shore !")
-        await explorer.shown("there is no token 99: IDs go from 0 to 7")
-        await explorer.write("-1 " * 8)
-        await explorer.shown("at least one has to be counted")
-        await explorer.answer("shore 2 -1 -1 against the shore !")
-        assert explorer.session.loss_targets == (6, 2, -1, -1, 5, 1, 6, 7)
-        assert explorer.session.backward
-
-
-async def test_a_decoder_is_asked_for_the_next_token():
-    async with exploring(NARROW, model="decoder") as explorer:
-        await explorer.keys("b")
-        assert explorer.focused_input.value == "waves crashed forcefully against the shore ! -1"
-        await explorer.shown(f"!{TO}·", "The next token")
-
-
-@pytest.mark.parametrize(("model", "asked"), [("question", "question -1 -1 -1"), ("dates", "6")])
-async def test_where_a_model_answers_once_its_answer_is_the_target(model, asked):
-    async with exploring(NARROW, model=model, decoder_text="" if model == "dates" else None) as explorer:
-        await explorer.keys("b")
-        await explorer.shown("The model's own answer")
-        assert explorer.focused_input.value.startswith(asked)
-        await explorer.press("enter")
-        assert explorer.session.gradients.loss < 0.1
-
-
-async def test_leaving_the_targets_changes_nothing():
-    async with exploring(NARROW) as explorer:
-        await explorer.press("b")
-        await explorer.press("escape")
-        assert not explorer.session.backward
-        assert explorer.stop == "vocabulary"
 
 
 async def test_the_loss_is_the_first_stop_and_says_what_every_position_adds():
@@ -380,28 +332,3 @@ async def test_the_pictures_of_heads_shows_gradients_where_they_are_shown_alone(
         assert strip.border_title == "Heads · ∂loss/∂x"
         await explorer.press("z")
         assert np.array_equal(strip.tiles, explorer.session.trace[SCALED])
-
-
-async def test_the_way_back_begins_at_the_metric_that_is_chosen():
-    async with exploring(WIDE, model="copy", ids=(5, 6, 7, 5)) as explorer:
-        loss = explorer.session.gradients.loss
-        explorer.parts.port.change(explorer.session.with_measure(Measure("difference", (6, 7))))
-        await explorer.press("b")
-        trace, last = explorer.session.trace, range(3, 4)
-        wanted = gradients_of(trace, Metric("difference", (6, 7)), last)
-        assert explorer.session.gradients.loss == wanted.loss != loss
-        assert f"{wanted.loss:.4g}" in explorer.text
-        words = [explorer.session.model.word(token) for token in (6, 7)]
-        assert f"logit of {words[0]} less that of {words[1]}" in explorer.text
-        assert "its gradient by the logits: 1 at the first token, −1 at the second" in explorer.text
-        explorer.parts.port.go(Position("output.logits", Place(0, 3, 7)))
-        await explorer.settled()
-        assert re.search(r"∂ +−1 +of logit of", explorer.text)
-        explorer.parts.port.go(Position("decoder.1.self_attention.weights", Place(1, 3, 1)))
-        await explorer.settled()
-        gradient = wanted.values["decoder.1.self_attention.weights"]
-        np.testing.assert_allclose(
-            explorer.session.gradients.values["decoder.1.self_attention.weights"], gradient, atol=1e-6
-        )
-        await explorer.press("u", "u")
-        assert explorer.session.gradients.loss == loss

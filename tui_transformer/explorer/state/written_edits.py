@@ -25,8 +25,9 @@ import numpy as np
 from tui_transformer.analysis.means import means
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.changeable import array_of_numbers
 from tui_transformer.engine.changes import OPEN, Add, Scale, Set
-from tui_transformer.engine.edits import KINDS, Ablate, Change, array_of_numbers
+from tui_transformer.engine.edits import KINDS, Ablate, Change
 from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
