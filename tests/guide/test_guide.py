@@ -204,8 +204,9 @@ def test_an_unknown_name_gets_a_title_and_no_sentences(name: str) -> None:
 
 @pytest.mark.parametrize("stop", STOPS)
 def test_every_stop_fits_its_panel(stop: Stop) -> None:
-    assert 0 < len(stop.text) <= 300
-    assert len(textwrap.wrap(stop.text, 36)) <= 7
+    text = re.sub(r"\{key:[a-z.-]+\}", "k", stop.text)  # the program's keys are a character each
+    assert 0 < len(text) <= 300
+    assert len(textwrap.wrap(text, 36)) <= 7
     assert 2 <= len(re.findall(r"[.?](?= |$)", stop.text)) <= 4
 
 

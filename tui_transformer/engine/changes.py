@@ -321,7 +321,7 @@ def places(changes: tuple[Change, ...], program: Program) -> tuple[tuple[Change,
     """Changes with their places, but for those of what the pass does not compute, as an encoder."""
     there = (*program.names, *program.weights)
     here = (change for change in changes if any(f".{name}".endswith(f".{change.name}") for name in there))
-    return tuple((change, Place.of(program(program, change.name)[0])) for change in here)
+    return tuple((change, Place.of(program, array_of_numbers(program, change.name)[0])) for change in here)
 
 
 def of_pass(changes: tuple[Change, ...], program: Program, past: int) -> tuple[Change, ...]:

@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.app import ExplorerApp
 from tui_transformer.explorer.main.screen import MainScreen
+from tui_transformer.explorer.shell.keymap import with_keys
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.files import write_whole
@@ -36,7 +37,8 @@ def record(session: Session, told: Lecture, size: tuple[int, int], theme: str | 
     Raises:
         InputError: A stop could not be shown.
     """
-    told = replace(told, stops=tuple(replace(stop, predict=None) for stop in told.stops))  # nobody is there to answer
+    stops = (replace(stop, predict=None) for stop in told.stops)  # nobody is there to answer
+    told = with_keys(replace(told, stops=tuple(stops)), {})
     app = ExplorerApp(session, Preferences(theme), told=told)
 
     async def lead(pilot: Pilot[Any]) -> None:

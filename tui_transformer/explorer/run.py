@@ -106,11 +106,14 @@ def _on_screen(start: Start, theme: str | None, survey: Results | None) -> int:
         os.environ.pop(name, None)  # where a shell exports them, Textual would not follow a resize
     os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms
     from tui_transformer.explorer.app import ExplorerApp
+    from tui_transformer.explorer.shell.keymap import with_keys
     from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
 
     preferences = read_preferences(preferences_path())
     opens = None if survey is None else partial(open_survey, survey)
     chosen = replace(preferences, theme=theme or preferences.theme)
+    if start.tour is not None:
+        with_keys(start.tour, chosen.keys)  # what it cannot name is said before a screen is there
     app = ExplorerApp(start.session, chosen, start.at, start.says, start.tour, opens)
     app.run()
     if app.failure is not None:

@@ -16,6 +16,9 @@ A file looks so; of the fields only `title`, `text` and `step` are needed::
     row = 0
     column = 8
     notes = "Ask first: which word will be the largest?"
+
+In title, text and notes a key is named by what it is for, as in the file of preferences: "{key:ablate.head} sets this
+head to 0" is read as "a sets this head to 0", or with the key that the user gave to that.
 """
 
 from __future__ import annotations

@@ -110,7 +110,8 @@ def tour(name: str = "encoder", language: str = ENGLISH, root: Path = ROOT) -> t
     """The stops of a tour, in order.
 
     A translation gives the titles and texts; where the stops lead is read from the English file alone. In the texts
-    of a model that comes with the program, `{loss:.4f}` and the like are the numbers of its `about.toml`.
+    of a model that comes with the program, `{loss:.4f}` and the like are the numbers of its `about.toml`. A key is
+    named by what it is for, `{key:undo}`, and stays so here: the user may have chosen another.
 
     Raises:
         InputError: if there is no such tour.
@@ -180,10 +181,20 @@ def _stops(table: Mapping[str, Any], words: Texts, facts: Mapping[str, Any]) -> 
 
 def _with_facts(text: str, english: str, facts: Mapping[str, Any]) -> str:
     """A text with the numbers of its model filled in; the English one where it asks for what there is not."""
+    if not facts:
+        return text
+    filled = {**facts, "key": _NamedKey()}
     try:
-        return text.format_map(facts) if facts else text
+        return text.format_map(filled)
     except (AttributeError, IndexError, KeyError, ValueError):
-        return english.format_map(facts)
+        return english.format_map(filled)
+
+
+class _NamedKey:
+    """What `{key:undo}` is filled with: itself."""
+
+    def __format__(self, meaning: str) -> str:
+        return f"{{key:{meaning}}}"
 
 
 def _flat(table: Mapping[str, Any], name: str = "") -> dict[str, dict[str, str]]:

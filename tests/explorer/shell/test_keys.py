@@ -17,14 +17,16 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 
 from tui_transformer import explorer as package
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.actions.main import ACTIONS, FOCUSED
 from tui_transformer.explorer.shell.actions.tools import OVERVIEW
 from tui_transformer.explorer.shell.key_table import key_table, spelled
-from tui_transformer.explorer.shell.keymap import with_own_keys
+from tui_transformer.explorer.shell.keymap import with_keys, with_own_keys
 from tui_transformer.explorer.shell.keys import KEYS, UNBOUND, Action
 from tui_transformer.explorer.shell.preferences import RENAMED, Preferences, read_preferences
-from tui_transformer.guide.texts import help_text
+from tui_transformer.guide.lecture import Lecture, lecture
+from tui_transformer.guide.texts import Stop, help_text, tours
 
 ROOT = Path(package.__file__).parents[2]
 
@@ -129,6 +131,8 @@ async def test_hints_and_lines_of_keys_name_the_keys_that_the_user_gave():
             "there is nothing beside: < shows gradients, j compares",
             "nothing is compared: j compares",
         ]
+        explorer.parts.tour.follow(Lecture("own", "", (Stop("a", "A", "{key:undo} goes back", "tokens"),)))
+        await explorer.shown("f9 goes back")
 
 
 KEYS_BEFORE_VERBS = re.compile(
@@ -145,6 +149,31 @@ def test_no_text_of_the_explorer_names_a_key_that_the_user_may_have_changed():
         if KEYS_BEFORE_VERBS.search(text)
     }
     assert literal == set()
+
+
+KEYS_OF_TOURS = re.compile(rf"\b[Tt]he key .(?![\w{{])|(?:^|[.;:,] )[A-Z/#] [a-z]+s\b|{KEYS_BEFORE_VERBS.pattern}")
+
+
+@pytest.mark.parametrize("name", tours())
+def test_tours_name_the_keys_that_are_in_use(name):
+    asked = lecture(name)
+    assert not [stop.text for stop in asked.stops if KEYS_OF_TOURS.search(re.sub(r"\{key:[a-z.-]+\}", "__", stop.text))]
+    own = {meaning: f"f{number}" for number, meaning in enumerate(KEYS, 2)}
+    for stop, usual, remapped in zip(asked.stops, with_keys(asked, {}).stops, with_keys(asked, own).stops, strict=True):
+        named = re.findall(r"\{key:([a-z.-]+)\}", stop.text)
+        assert "{" not in usual.text + remapped.text
+        assert [key for key in re.findall(r"\bf\d+\b", remapped.text) if key in own.values()] == [own[n] for n in named]
+        assert all(spelled(KEYS[meaning].split(",")[0]) in usual.text for meaning in named)
+
+
+def test_a_lecture_without_named_keys_is_as_it_was_and_one_that_names_no_key_is_refused():
+    told = Lecture("own", "", (Stop("a", "{x}", "the set {1, 2}, {undo} and {key:}", "tokens", notes="f{key :u}"),))
+    assert with_keys(told, {}) == told
+    wrong = Lecture("own", "", (Stop("first", "A", "{key:ablate.haed} does", "tokens"),))
+    with pytest.raises(
+        InputError, match=r"own: \[first\] \{key:ablate.haed\} is no key .*: use a name such as ablate.head"
+    ):
+        with_keys(wrong, {})
 
 
 def texts_in(path: Path) -> Iterator[str]:

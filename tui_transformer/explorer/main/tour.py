@@ -12,6 +12,7 @@ from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.main.predict.predicting import Predicting
 from tui_transformer.explorer.main.presenter import Presenter
+from tui_transformer.explorer.shell.keymap import keymap_of, with_keys
 from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.position import Position
@@ -84,6 +85,7 @@ class Tour:
 
     def follow(self, told: Lecture) -> None:
         """Begin a tour, of the program or from a file; one that goes on is left first."""
+        told = with_keys(told, keymap_of(self._panes.screen.app))
         self.leave()
         explored, history = self._explored, self._explored.history
         self._begun = Begun(

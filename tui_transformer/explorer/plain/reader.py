@@ -21,6 +21,7 @@ from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.plain.help import help_of, only_on_the_screen
 from tui_transformer.explorer.plain.keys import Typed
 from tui_transformer.explorer.plain.sentences import DIGITS, model_said, said, view_at, words_of
+from tui_transformer.explorer.shell.keymap import with_keys
 from tui_transformer.explorer.state.answer import answer, answers
 from tui_transformer.explorer.state.edited import words
 from tui_transformer.explorer.state.going import destination
@@ -59,7 +60,8 @@ class Reader:
             keymap: The keys that the user gave to meanings.
         """
         self.explored, self._keymap = explored, keymap
-        self._told, self._stop, self._base = told, -1, explored.session
+        self._told = None if told is None else with_keys(told, keymap)
+        self._stop, self._base = -1, explored.session
         self.ended = False
 
     def begin(self) -> str:
@@ -244,7 +246,7 @@ class Reader:
         name = tour_of(self._base)
         if name is None:
             raise InputError(f"there is no tour of {self._base.model.name}: --tour FILE gives one")
-        self._told = lecture(name)
+        self._told = with_keys(lecture(name), self._keymap)
         self._base = self._base if name != BACKWARD else backwards(self._base, lambda _: None)
         return self._told
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from textual.app import App
 from textual.binding import Binding
 
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.keys import KEYS, UNBOUND, Action, spelled
+from tui_transformer.guide.lecture import Lecture
 
-_MEANING = re.compile(r"\{([a-z.-]+)\}")
+_MEANING, _KEY = re.compile(r"\{([a-z.-]+)\}"), re.compile(r"\{key:([^{}\s]+)\}")
 
 
 def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Binding]:
@@ -23,7 +27,7 @@ def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Bin
 
 def in_use(actions: Sequence[Action], app: App[Any]) -> Sequence[Action]:
     """Actions as the line of keys writes them: with the first of the keys that the user gave them."""
-    keymap = _keymap(app)
+    keymap = keymap_of(app)
     return [replace(each, shown=_shown(each, app, keymap)) for each in actions]
 
 
@@ -43,7 +47,7 @@ def _displayed(meaning: str, app: App[Any], keymap: Mapping[str, str]) -> str:
 
 def keys_of(app: App[Any], meanings: Sequence[str]) -> Iterator[str]:
     """The keys of every meaning that begins with one of these, those of the user where there are any."""
-    keymap = _keymap(app)
+    keymap = keymap_of(app)
     for name, keys in KEYS.items():
         if name.startswith(tuple(meanings)):
             yield from (key.strip() for key in keymap.get(name, keys).split(","))
@@ -51,7 +55,7 @@ def keys_of(app: App[Any], meanings: Sequence[str]) -> Iterator[str]:
 
 def first_key(app: App[Any], meaning: str) -> str:
     """The first key of a meaning, as it is written on the screen."""
-    return _first_key(_keymap(app), meaning)
+    return _first_key(keymap_of(app), meaning)
 
 
 def _first_key(keymap: Mapping[str, str], meaning: str) -> str:
@@ -60,7 +64,7 @@ def _first_key(keymap: Mapping[str, str], meaning: str) -> str:
 
 def hint(app: App[Any], text: str) -> str:
     """A text that names keys by their meanings: `{undo} takes it back` is `u takes it back`."""
-    return hint_in(_keymap(app), text)
+    return hint_in(keymap_of(app), text)
 
 
 def hint_in(keymap: Mapping[str, str], text: str) -> str:
@@ -68,9 +72,29 @@ def hint_in(keymap: Mapping[str, str], text: str) -> str:
     return _MEANING.sub(lambda match: _first_key(keymap, match[1]) if match[1] in KEYS else match[0], text)
 
 
+def with_keys(told: Lecture, keymap: Mapping[str, str]) -> Lecture:
+    """A tour in whose texts `{key:undo}` is the key for that, of the user's or the program's.
+
+    Raises:
+        InputError: A text names a key that there is not.
+    """
+    stops = []
+    for stop in told.stops:
+        fill = partial(_KEY.sub, partial(_named, keymap, f"{told.path or told.name}: [{stop.name}]"))
+        stops.append(replace(stop, title=fill(stop.title), text=fill(stop.text), notes=fill(stop.notes)))
+    return replace(told, stops=tuple(stops))
+
+
+def _named(keymap: Mapping[str, str], where: str, named: re.Match[str]) -> str:
+    if named[1] not in KEYS:
+        near = ", ".join(get_close_matches(named[1], KEYS, 3, 0.3)) or "undo"
+        raise InputError(f"{where} {named[0][:60]} is no key of the program: use a name such as {near}")
+    return _first_key(keymap, named[1])
+
+
 def with_own_keys(app: App[Any], markdown: str) -> str:
     """A page in which keys stand between backticks, with those that the user gave in the place of the program's."""
-    keymap = _keymap(app)
+    keymap = keymap_of(app)
     own = {
         f"`{spelled(key)}`": f"`{_first_key(keymap, meaning)}`"
         for meaning in keymap
@@ -80,6 +104,6 @@ def with_own_keys(app: App[Any], markdown: str) -> str:
     return re.sub(r"`[^`\s]+`", lambda match: own.get(match[0], match[0]), markdown)
 
 
-def _keymap(app: App[Any]) -> Mapping[str, str]:
+def keymap_of(app: App[Any]) -> Mapping[str, str]:
     """The keys that the user gave to actions, by the names of those; none in an app that has no such keys."""
     return getattr(app, "keymap", {})
