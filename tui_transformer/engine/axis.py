@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass, replace
+from typing import SupportsIndex
+
+from tui_transformer.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,9 @@ Axes = tuple[Axis, ...]
 Shape = tuple[int, ...]
 Region = tuple[range, ...]
 """One range of indices an axis: the part of an array that is asked for."""
+
+Places = SupportsIndex | range | None
+"""Indices of one axis as a user names them: one, a range, or None for all."""
 
 
 def shape_of(axes: Axes) -> Shape:
@@ -66,3 +73,20 @@ def within(region: Region, outer: Region) -> tuple[slice, ...]:
 def shape_text(shape: Shape) -> str:
     """A shape as it is shown: `8 × 8 × 8`."""
     return " × ".join(map(str, shape))
+
+
+def as_range(kind: str, part: Places) -> range | None:
+    """A part of an axis as a range: of a number the one of it.
+
+    Raises:
+        UsageError: It is neither a number nor a range.
+    """
+    if part is None or isinstance(part, range):
+        return part
+    try:
+        number = operator.index(part)
+    except TypeError:
+        number = None
+    if number is None or isinstance(part, bool):
+        raise UsageError(f"{kind} are a number or a range, as {kind}=2 or {kind}=range(2, 4)")
+    return range(number, number + 1)

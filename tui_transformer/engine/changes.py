@@ -9,21 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from tui_transformer.engine.axis import Region, Shape, overlap, shape_text
+from tui_transformer.engine.axis import Places, Region, Shape, as_range, overlap, shape_text
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.changeable import array_of_numbers
 from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Patch, inside
 from tui_transformer.engine.program import Program
-from tui_transformer.errors import InputError, UsageError
+from tui_transformer.errors import InputError
 
 OPEN = 1 << 30
 """As the stop of rows: to the end, however long the text is."""
 
-PARTS = ("heads", "rows", "columns")
+
+class Parts(NamedTuple):
+    """A part of every axis that a step may have; None for all of it."""
+
+    heads: range | None
+    rows: range | None
+    columns: range | None
+
 
 NO_GRADIENT = "is changed by a function of yours: nothing says how a gradient passes through it"
 
@@ -42,15 +50,19 @@ class _Part:
     """
 
     name: str
-    values: float | Host
-    heads: range | None = None
-    rows: range | None = None
-    columns: range | None = None
+    values: npt.ArrayLike
+    heads: Places = None
+    rows: Places = None
+    columns: Places = None
     region: Region = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        for kind in PARTS:
-            object.__setattr__(self, kind, _range(kind, getattr(self, kind)))
+        _ = self.parts
+
+    @property
+    def parts(self) -> Parts:
+        """Heads, rows and columns as ranges; None for all."""
+        return Parts(*(as_range(kind, getattr(self, kind)) for kind in Parts._fields))
 
     @property
     def how(self) -> str:
@@ -68,7 +80,7 @@ class _Part:
         return replace(self, name=name, region=region)
 
     def _region(self, name: str, shape: Shape) -> Region:
-        named = {"head": self.heads, "row": self.rows, "column": self.columns}
+        named = dict(zip(("head", "row", "column"), self.parts, strict=True))
         here = KINDS[-len(shape) :]
         for kind, part in named.items():
             if part is not None and kind not in here:
@@ -121,29 +133,20 @@ class _Part:
         Raises:
             InputError: The values have a row for each position, and no rows are named: they fit no longer text.
         """
-        rows = _rows(self)
-        if self.rows is None:
+        rows, named = _rows(self), self.parts.rows
+        if named is None:
             if rows > 1:
                 raise InputError(f"{self.name}: values of {rows} rows do not say where they go in a text that grows")
             return self
-        part = range(max(self.rows.start, past), min(self.rows.stop, past + length))
+        part = range(max(named.start, past), min(named.stop, past + length))
         if not part:
             return None
         shifted = range(part.start - past, part.stop - past)
         if rows == 1:
             return replace(self, rows=shifted)
-        start = self.rows.start
+        start = named.start
         values = np.asarray(self.values)[..., part.start - start : part.stop - start, :]
         return replace(self, rows=shifted, values=values)
-
-
-def _range(kind: str, part: object) -> range | None:
-    """A range, or the one of a number."""
-    if isinstance(part, int | np.integer) and not isinstance(part, bool):
-        return range(int(part), int(part) + 1)
-    if part is not None and not isinstance(part, range):
-        raise UsageError(f"{kind} are a number or a range, as {kind}=2 or {kind}=range(2, 4)")
-    return part
 
 
 def _closed(part: range | None, size: int) -> range | None:
@@ -208,7 +211,7 @@ class Apply(_Part):
     both. No gradient passes through it.
     """
 
-    values: float | Host = 0.0
+    values: npt.ArrayLike = 0.0
     function: Callable[[Host], Host] = field(kw_only=True, repr=False)
 
     @property
@@ -311,8 +314,9 @@ class Place:
         if not isinstance(change, _Part):
             return replace(change, name=self.name)  # type: ignore[type-var]
         moved = change.after(past, shape[-2]) if self.grows else change
-        if moved is not None and moved.columns is not None and self.keys:
-            there = range(moved.columns.start, min(moved.columns.stop, shape[-1]))
+        columns = None if moved is None else moved.parts.columns
+        if moved is not None and columns is not None and self.keys:
+            there = range(columns.start, min(columns.stop, shape[-1]))
             moved = replace(moved, columns=there) if there else None
         return None if moved is None else moved.at(self.name, shape)
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from tui_transformer.engine.axis import Region, Shape, cells, overlap, shape_text, slices, whole
+from tui_transformer.engine.axis import Places, Region, Shape, as_range, cells, overlap, shape_text, slices, whole
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.changeable import array_of_numbers, check_id, check_index, checked_region, step_of_numbers
 from tui_transformer.engine.explanation import Index
@@ -176,21 +177,19 @@ class Patch:
         return "patched"
 
     @classmethod
-    def of(cls, name: str, values: Host, region: Region | None = None) -> Self:
+    def of(cls, name: str, values: npt.ArrayLike, region: Region | None = None) -> Self:
         """An array of the shape of a step or weight in place of it, or of a region; or one of the region's shape.
 
         The array has no batch axis. That it fits is checked when the step is known.
         """
-        values = np.asarray(values)
-        if region is not None and values.shape == tuple(map(len, region)):
-            return cls(name, region, lambda part: values[None][slices(tuple(_moved(part, region)))])
-        asked = whole(values.shape) if region is None else region
-        return cls(name, asked, lambda part: values[None][slices(part)], values.shape)
+        given = np.asarray(values)
+        if region is not None and given.shape == tuple(map(len, region)):
+            return cls(name, region, lambda part: given[None][slices(tuple(_moved(part, region)))])
+        asked = whole(given.shape) if region is None else region
+        return cls(name, asked, lambda part: given[None][slices(part)], given.shape)
 
     @classmethod
-    def between(
-        cls, trace: Traced, other: Traced, name: str, rows: range | None = None, heads: range | None = None
-    ) -> Self:
+    def between(cls, trace: Traced, other: Traced, name: str, rows: Places = None, heads: Places = None) -> Self:
         """Values of another trace in a step, or in the same rows or heads of it (by default all).
 
         Raises:
@@ -280,12 +279,12 @@ def _check_shapes(name: str, here: Shape, there: Shape) -> None:
         raise InputError(f"{name} is {shape_text(here)} here and {shape_text(there)} there: the last axis differs")
 
 
-def _chosen(name: str, shapes: tuple[Shape, Shape], rows: range | None, heads: range | None) -> Region:
+def _chosen(name: str, shapes: tuple[Shape, Shape], rows: Places, heads: Places) -> Region:
     """The rows and heads of a step that both shapes have."""
     here, there = shapes
     if heads is not None and len(here) < 3:
         raise InputError(f"{name} has no heads: leave them out")
-    asked = (heads, rows, None)[-len(here) :]
+    asked = (as_range("heads", heads), as_range("rows", rows), None)[-len(here) :]
     return tuple(
         _line(name, kind, part, sizes, shapes)
         for kind, part, sizes in zip(KINDS[-len(here) :], asked, zip(here, there, strict=True), strict=True)

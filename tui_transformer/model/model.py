@@ -108,10 +108,10 @@ class Model(Texts):
         self,
         text: str | Sequence[str] | None = None,
         *,
-        ids: Sequence[int] | Sequence[Sequence[int]] | None = None,
+        ids: Sequence[int] | Sequence[Sequence[int]] | Host | None = None,
         mask: Sequence[int] | Sequence[Sequence[int]] | Host | None = None,
         decoder_text: str | None = None,
-        decoder_ids: Sequence[int] | Sequence[Sequence[int]] | None = None,
+        decoder_ids: Sequence[int] | Sequence[Sequence[int]] | Host | None = None,
         pair: str | None = None,
         segments: Sequence[int] | None = None,
         budget: int = DEFAULT_BUDGET,
@@ -178,7 +178,7 @@ class Model(Texts):
         ids, mask = padded([self.encode(text, cut=cut).ids for text in texts], self.config.pad_id)
         return self._ids(ids), mask
 
-    def _decoder_givens(self, source: Host, text: str | None, ids: Sequence[Any] | None, *, cut: bool) -> Givens:
+    def _decoder_givens(self, source: Host, text: str | None, ids: Sequence[Any] | Host | None, *, cut: bool) -> Givens:
         """The same for the decoder's tokens, as many rows of them as the source has."""
         if not self.has_decoder:
             return {}

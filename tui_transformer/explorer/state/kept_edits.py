@@ -22,7 +22,7 @@ def as_written(change: Change, program: Program) -> str | None:
     if isinstance(change, Ablate):
         return f"{place} = {'mean' if change.mean else 0}"
     if isinstance(change, Set | Add | Scale) and np.ndim(change.values) == 0:
-        return f"{place} {_OPERATIONS[type(change)]} {float(change.values)!r}"
+        return f"{place} {_OPERATIONS[type(change)]} {float(np.asarray(change.values))!r}"
     return None
 
 

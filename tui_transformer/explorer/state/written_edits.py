@@ -112,11 +112,11 @@ class Written:
         if not self.terms:
             return Ablate(place.name, place.region, mean=True)
         values = sum((term.value(model) for term in self.terms), np.zeros(()))
-        return _OPERATIONS[self.operation](place.name, self._cut(values), place.heads, place.rows, place.columns)
+        return _OPERATIONS[self.operation](place.name, self._cut(values), *place.parts)
 
     def _cut(self, values: Host) -> Host:
         """Of values for all heads and columns, those of the ones that are named."""
-        heads, columns = self.place.heads, self.place.columns
+        heads, _, columns = self.place.parts
         if np.ndim(values) == 3 and heads is not None and np.shape(values)[0] == self.shape[0]:
             values = values[heads.start : heads.stop]
         if np.ndim(values) and columns is not None and np.shape(values)[-1] == self.shape[-1]:

@@ -1,0 +1,50 @@
+"""The types that the library ships say what it takes: programs of its users can be checked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import tui_transformer
+
+HOME = Path(tui_transformer.__file__).parent
+PAGE = (HOME / "LIBRARY.md").read_text(encoding="utf-8")
+EXAMPLES = ["\n".join(re.findall(r"^```python\n(.*?)^```", section, re.M | re.S)) for section in PAGE.split("\n## ")]
+PROGRAM = """
+import numpy as np
+from tui_transformer import Add, Apply, Model, Patch, Scale, Set, Trace
+
+model = Model.load("story")
+trace: Trace = model.trace("The fox found a shell")
+vector = np.zeros(80)
+edited = trace.edited([
+    Set("0.self_attention.context", 0, heads=2, rows=np.int64(1)),
+    Set("0.self_attention.context", [0.0, 1.0], heads=range(2), columns=range(2)),
+    Add("0.output", vector, rows=1),
+    Scale("0.output", np.float32(2), columns=0),
+    Apply("0.feed_forward.activation", function=lambda x: np.maximum(x, 0)),
+    Patch.between(trace, model.trace("The crow found a shell"), "0.output", rows=1),
+    Patch.of("0.feed_forward.output", 2 * trace["0.feed_forward.output"]),
+])
+shapes: dict[str, tuple[int, ...]] = {name: value.shape for name, value in edited.items()}
+model.trace(ids=np.arange(5, 8))
+"""
+
+
+def test_types_are_shipped() -> None:
+    assert (HOME / "py.typed").is_file()
+
+
+def test_a_program_of_a_user_is_found_right_by_mypy(tmp_path: Path) -> None:
+    check = pytest.importorskip("mypy.api", reason="mypy is not installed").run
+    files = [tmp_path / f"example_{i}.py" for i in range(len(EXAMPLES) + 1)]
+    for file, text in zip(files, (*EXAMPLES, PROGRAM), strict=True):
+        file.write_text(text, encoding="utf-8")
+    said, mistakes, code = check(["--strict", "--config-file=", "--cache-dir", str(tmp_path), *map(str, files)])
+    assert (code, mistakes) == (0, ""), said
+
+
+def test_that_program_runs() -> None:
+    exec(PROGRAM, {})  # noqa: S102 - as above
