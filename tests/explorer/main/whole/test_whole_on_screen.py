@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+from reference import REFERENCES
 
 from tui_transformer.engine.trace import Trace
+from tui_transformer.explorer.main.whole.bands import place_bands
 from tui_transformer.explorer.main.whole.pane import WholePane
+from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.model.options import ModelOptions
 
 WEIGHTS = "encoder.0.self_attention.weights"
 QUERY = "encoder.0.self_attention.query"
@@ -64,6 +69,31 @@ async def test_steps_and_arrows_move_the_frame(size):
         assert "Look inside" in explorer.text
         await explorer.press("escape")
         assert explorer.view.active == "whole"
+
+
+async def test_sixteen_tokens_leave_room_for_every_band_above_their_matrix():
+    async with exploring(WIDE, model="story", whole=None) as explorer:
+        assert len(explorer.session.encoding.tokens) == 16
+        await explorer.go("decoder.0.self_attention.weights")
+        titles = (
+            "From words to vectors",
+            "Self-attention · layer 0",
+            "Feed-forward · layer 0",
+            "Answer",
+            "vocabulary 512",
+        )
+        assert all(title in explorer.text for title in titles)
+        assert "␣lived   .03" in explorer.text
+
+
+def test_a_short_target_leaves_its_lines_to_the_bands_after_it():
+    session = open_session(ModelOptions(str(REFERENCES / "bart")), None, None)
+    assert [len(each.tokens) for each in session.sequences.values()] == [22, 1]
+    placed = place_bands(session, Position("decoder.0.cross_attention.weights"), 160, 18)
+    rows = {each.band.name: each.rows for each in placed}
+    assert rows["decoder.0.self_attention"] == 1
+    assert rows["output"] >= 4
+    assert rows["decoder.0.cross_attention"] == rows["encoder.0.self_attention"] == 4
 
 
 async def test_a_click_goes_to_a_box_its_head_and_its_row():

@@ -111,11 +111,9 @@ class _Placing:
         rows, sizes = self._on_screen(self._rows(among, width))
         placed, top = list[Placement](), 0
         for row in rows:
-            tall = _is_first(row)
-            lines = self._lines(row, sizes)
+            tall, lines, count = _is_first(row), self._lines(row, sizes), self._count(row, sizes)
             if top + lines > self.height and placed:
                 break
-            count = sizes.tokens if tall else sizes.rows
             at = left
             for band, columns in zip(row, self._shares(row, width), strict=True):
                 room = columns - 4 - self._vocabulary_columns(columns) * tall
@@ -144,8 +142,15 @@ class _Placing:
 
     def _lines(self, row: Sequence[Band], sizes: Heights) -> int:
         """Border, titles, pictures, and the numbers of the heads."""
-        pictures = sizes.tokens if _is_first(row) else (sizes.rows + 1) // 2
+        rows = self._count(row, sizes)
+        pictures = rows if _is_first(row) else (rows + 1) // 2
         return pictures + 3 + any(map(self._numbered, row))
+
+    def _count(self, row: Sequence[Band], sizes: Heights) -> int:
+        """Rows of the pictures: no more than there are, as where the target is shorter than the source."""
+        most = sizes.tokens if _is_first(row) else sizes.rows
+        answers = any(box.steps[-1] in ANSWER for band in row for box in band.boxes)
+        return most if answers else min(most, max(map(self._tokens, row)))
 
     def _numbered(self, band: Band) -> bool:
         """Whether there are several heads beside each other."""
@@ -164,7 +169,7 @@ class _Placing:
             first, numbers = any(map(_is_first, shown)), sum(any(map(self._numbered, row)) for row in shown)
             sizes = heights(tokens, self.height, count - first, numbers, first=first)
             fits = sum(self._lines(row, sizes) for row in shown) <= self.height
-            if fits and min(sizes.tokens, sizes.rows) >= min(tokens, FEWEST_ROWS):
+            if fits and all(self._count(row, sizes) >= min(*map(self._tokens, row), FEWEST_ROWS) for row in shown):
                 break
         return shown, sizes
 
