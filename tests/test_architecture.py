@@ -176,3 +176,9 @@ def methods(kind: type) -> int:
         if inspect.isfunction(value) or isinstance(value, property | classmethod | staticmethod)
     }
     return len(names)
+
+
+def test_the_folder_of_a_user_is_looked_up_in_one_place() -> None:
+    """Elsewhere it would end in an error that nobody expects, where nobody knows that user."""
+    looking = [path for path in PACKAGE.rglob("*.py") if ".expanduser(" in path.read_text(encoding="utf-8")]
+    assert looking == [PACKAGE / "files.py"]

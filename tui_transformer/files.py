@@ -47,6 +47,13 @@ def is_folder(path: Path) -> bool:
         return False
 
 
+def expanded(path: str | Path) -> Path:
+    """A path with `~` for the user's folder; as it is where nobody knows that folder, or no path has such a name."""
+    with contextlib.suppress(RuntimeError, ValueError):
+        return Path(path).expanduser()
+    return Path(path)
+
+
 def read_json(path: Path, largest: int) -> dict[str, Any]:
     """The object of a JSON file of at most so many bytes.
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import math
+import resource
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tui_transformer.engine.pool import LARGE, SMALLEST, UNASKED, Pool
+from tui_transformer.engine.pool import LARGE, SMALLEST, UNASKED, Pool, trim
 from tui_transformer.model import Model
 
 SHAPE, DTYPE = (SMALLEST // 4, 2), np.dtype(np.float32)
@@ -142,3 +145,30 @@ def test_the_memory_of_a_trace_serves_the_next_at_once():
         gc.enable()
     assert idle
     assert pool.idle == idle
+
+
+def test_what_a_larger_trace_kept_is_let_go_with_the_next_smaller_one():
+    size = math.prod(SHAPE) * DTYPE.itemsize
+    pool = Pool(limit=size)
+    pool.expect(3 * size)
+    arrays = [pool.empty(SHAPE, DTYPE) for _ in range(3)]
+    arrays.clear()
+    assert pool.idle_bytes == 3 * size
+    pool.expect(size)
+    assert pool.idle_bytes == 0
+
+
+def resident() -> int:
+    """Bytes of memory that the system has given."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library keeps nothing, or always")
+def test_memory_that_lies_idle_in_the_library_goes_back_to_the_system():
+    pieces = [bytearray(SMALLEST - 64) for _ in range(2000)]
+    last = bytearray(SMALLEST - 64)  # above them, so that they do not go back by themselves
+    pieces.clear()
+    before = resident()
+    trim()
+    assert before - resident() > 1000 * SMALLEST
+    assert last

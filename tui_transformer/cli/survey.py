@@ -20,6 +20,7 @@ from tui_transformer.cli.commands.survey import Request
 from tui_transformer.cli.output import note
 from tui_transformer.cli.stopping import Escape, escape, stopping
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import expanded
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey.processes import in_processes
 from tui_transformer.survey.results import Results, check_out, write_results
@@ -74,13 +75,13 @@ def _job(request: Request) -> Job:
 
 def _everywhere(model: str) -> str:
     """The name of a model, which other folders and machines understand: a path from the root."""
-    path = Path(model).expanduser()
+    path = expanded(model)
     return str(path.resolve()) if ("/" in model or model in (".", "..")) and path.exists() else model
 
 
 def _anywhere(vocab: str) -> str:
     """The same of a vocabulary, whose built-in names come before files."""
-    path = Path(vocab).expanduser()
+    path = expanded(vocab)
     return str(path.resolve()) if vocab not in built_in_vocabularies() and path.exists() else vocab
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,17 @@ LARGE = 1 << 22
 PAGE = 1 << 12
 """Sizes of blocks are multiples of it, so that a sentence that grows by a token finds those of the last one."""
 
-FREE_LIMIT = 1 << 28
+FREE_LIMIT = 1 << 26
+"""Bytes that may lie idle whatever is computed."""
 
 UNASKED = 1 << 13
 """Arrays that are made until blocks that lay idle meanwhile are let go: far more than a training step makes."""
+
+
+def trim() -> None:
+    """Give the system the memory that lies idle in the C library, which keeps what it was given in small pieces."""
+    with suppress(OSError, AttributeError, TypeError):  # the GNU library alone has it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class Lease:
@@ -47,17 +55,19 @@ class Lease:
 
 
 class Pool:
-    """Idle blocks of memory by size; `limit` bytes may lie idle, and none for long."""
+    """Idle blocks of memory by size; `limit` bytes may lie idle, or as many as a trace keeps, and none for long."""
 
     def __init__(self, limit: int = FREE_LIMIT) -> None:
-        self._limit = limit
+        self._usual = self._limit = limit
         self._free: dict[int, list[Any]] = {}
         self._idle = self._made = 0
         self._least: dict[int, int] = {}
 
     def expect(self, size: int) -> None:
-        """Let as much lie idle as a trace keeps: the next one will ask for it."""
-        self._limit = max(self._limit, size)
+        """Let as much lie idle as a trace keeps, and no more: the next one will ask for it."""
+        self._limit = max(self._usual, size)
+        if self._idle > self._limit:
+            self.clear()
 
     def empty(self, shape: Shape, dtype: np.dtype[Any]) -> Any:
         """An array with undefined contents, on memory that was used before where there is some of that size."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import read_json
+from tui_transformer.files import expanded, read_json
 
 Source = Literal["trained", "folder", "package", "cache", "ollama", "llama.cpp"]
 MODEL_LAYER = "application/vnd.ollama.image.model"
@@ -51,10 +51,7 @@ def llama_cpp_folder() -> Path:
 
 
 def _folder(variable: str, usual: str) -> Path:
-    try:
-        return Path(os.environ.get(variable) or usual).expanduser()
-    except RuntimeError:
-        return Path(usual)
+    return expanded(os.environ.get(variable) or usual)
 
 
 def _ollama() -> Iterator[LocalModel]:

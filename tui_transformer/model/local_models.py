@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import is_file
+from tui_transformer.files import expanded, is_file
 from tui_transformer.gguf_file import is_gguf
 from tui_transformer.model.checkpoint import CONFIG
 from tui_transformer.model.foreign import WEIGHTS, refuse_file
@@ -184,11 +184,7 @@ def _in_store(name: str) -> LocalModel | None:
 def cache_folder() -> Path:
     """Where the libraries of Hugging Face keep what they download."""
     home = os.environ.get("HF_HOME") or f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/huggingface"
-    path = Path(os.path.expandvars(os.environ.get("HF_HUB_CACHE") or f"{home}/hub"))
-    try:
-        return path.expanduser()
-    except RuntimeError:
-        return path
+    return expanded(os.path.expandvars(os.environ.get("HF_HUB_CACHE") or f"{home}/hub"))
 
 
 def _in_cache(name: str) -> LocalModel | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
+from tui_transformer.files import expanded
 from tui_transformer.gguf_file import is_gguf, read_gguf
 from tui_transformer.text.characters import CharacterTokenizer
 from tui_transformer.text.display import visible
@@ -61,7 +62,7 @@ def load_vocabulary(where: str | Path) -> Vocabulary:
         return built_in_vocabulary(where)
     if isinstance(where, str) and not _names_a_file(where):
         raise _unknown_name(where)
-    path = _expanded(Path(where))
+    path = expanded(Path(where))
     if is_gguf(path):
         return load_gguf_vocabulary(read_gguf(path))
     return _READERS.get(path.suffix, _listed)(path)
@@ -95,13 +96,6 @@ def _names_a_file(where: str) -> bool:
         return bool(where) and (Path(where).name != where or Path(where).exists())
     except OSError:
         return False
-
-
-def _expanded(path: Path) -> Path:
-    try:
-        return path.expanduser()
-    except RuntimeError:
-        return path
 
 
 def _unknown_name(name: str) -> InputError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -55,10 +56,16 @@ class Labels:
         """How the indices of an axis are written; safe to show. A word that occurs again has its position."""
         words = axis.words or self.sequences.get(axis.sequence)
         if words is not None and len(words) == axis.size:
-            times = Counter(words)
-            return lambda index: token_label(words[index]) + f" @{index}" * (times[words[index]] > 1)
+            return _distinct(words).__getitem__
         word = {"vocabulary": self.word, "source vocabulary": self.source_word}.get(axis.name)
         return str if word is None else lambda index: token_label(word(index))
+
+
+@lru_cache(64)
+def _distinct(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Labels of words that follow one another: they are asked for again with every step that is shown."""
+    times = Counter(words)
+    return tuple(token_label(word) + f" @{at}" * (times[word] > 1) for at, word in enumerate(words))
 
 
 def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int = 0) -> View:

@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Button, Input
 
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.in_turn import Behind, InTurn
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.prompt import PromptScreen
@@ -68,8 +69,8 @@ async def test_a_screen_that_was_opened_over_and_left_gets_no_key_that_was_meant
 class Waiting(App[None]):
     """An app whose events come one at a time."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("x", "remove"), Binding("y", "count")]
-    counted = 0
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("x", "remove"), Binding("y", "count"), Binding("z", "draw")]
+    counted = drawn = 0
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,6 +94,11 @@ class Waiting(App[None]):
 
     def action_count(self) -> None:
         self.counted += 1
+
+    def action_draw(self) -> None:
+        if not self.in_turn.put_off(self.action_draw):
+            self.drawn += 1
+            raise InputError("too large to be drawn")
 
 
 async def idle(app: Waiting) -> None:
@@ -134,6 +140,18 @@ async def test_a_message_that_is_lost_is_given_up():
         await idle(app)
         await pilot.pause()
         assert app.counted == 1
+
+
+async def test_what_was_put_off_and_fails_does_not_hold_up_the_keys_behind_it():
+    app = Waiting()
+    async with app.run_test() as pilot:
+        app.screen.set_focus(None)
+        await pilot.pause()
+        for key, screen in (("z", app.screen), ("z", Screen()), *[("y", app.screen)] * 3):  # the second is dropped
+            app.in_turn._waiting.append((events.Key(key, key), screen))
+        await app.in_turn._next()
+        await idle(app)
+        assert (app.drawn, app.counted) == (1, 3)
 
 
 async def test_moves_of_the_mouse_that_wait_are_one():

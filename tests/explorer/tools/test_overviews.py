@@ -11,6 +11,7 @@ from tui_transformer.analysis.head_lens import head_lens
 from tui_transformer.explorer.shell.help import HelpScreen
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.state.answer import percent
+from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.tools.heads.screen import HeadsScreen
 from tui_transformer.explorer.tools.lens.screen import LensScreen
 from tui_transformer.explorer.tools.links.screen import LinksScreen
@@ -268,3 +269,17 @@ async def test_a_head_that_spells_no_words_leaves_the_lens_by_layer() -> None:
         await explorer.press("f")
         assert any("no head spells" in said for said in explorer.messages)
         assert "all words on screen" in explorer.text
+
+
+@pytest.mark.parametrize("key", SCREENS)
+async def test_a_sentence_that_comes_late_changes_nothing_of_what_is_looked_at(key: str):
+    async with exploring(MEDIUM, model="encoder", text="a b c d e") as explorer:
+        screen = await opened(explorer, key)
+        before = explorer.session
+        explorer.parts.port.change(before.with_text("a b"))
+        await explorer.press("i", "I", "down", "minus")
+        assert screen.session is before
+        assert explorer.session.text == "a b"
+        explorer.parts.port.visit(Position("nowhere"))
+        await explorer.settled()
+        assert "no step of what is explored now" in explorer.messages[-1]

@@ -19,7 +19,7 @@ from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 from tui_transformer.views.charts import Chart
 
-SOON = 0.04
+SOON = 0.015
 """Seconds after which they follow."""
 
 LIGHT_CHARTS = ("row", "waves", "sines", "cosines", "all waves")

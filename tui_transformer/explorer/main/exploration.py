@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tui_transformer.engine.pool import trim
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.state.cache import let_go
 from tui_transformer.explorer.state.history import History
@@ -67,3 +68,4 @@ class Exploration:
         for each in far:
             if id(each.model.weights) not in held:
                 each.model.weights.let_go()
+        trim()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from tui_transformer.errors import InputError
@@ -12,6 +11,7 @@ from tui_transformer.explorer.main.panes.cell_lines import number
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.requests import AT_ONCE
+from tui_transformer.files import expanded
 from tui_transformer.views.charts import Chart
 
 EXPORTED_AT_ONCE = 200_000
@@ -119,6 +119,4 @@ def path_of(name: str) -> Path:
     """The path that a person writes, with ~ for their folder; InputError for an empty one."""
     if not name.strip():
         raise InputError("give the file a name")
-    with suppress(RuntimeError, ValueError):
-        name = str(Path(name.strip()).expanduser())
-    return Path(name.strip())
+    return expanded(name.strip())

@@ -75,7 +75,10 @@ class MainPort:
         self.go(position)
 
     def visit(self, position: Position) -> None:
-        """Show a cell in the matrix."""
+        """Show a cell in the matrix, if what is explored now has its step."""
+        if not self._explored.has(position.stop):
+            self.say(f"{position.stop}: no step of what is explored now")
+            return
         self._explored.trail.clear()
         self.go(position)
         self._presenter.panes.focus("matrix")

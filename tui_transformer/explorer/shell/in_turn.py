@@ -25,6 +25,8 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
+from tui_transformer.explorer.shell.saying import saying_what_fails
+
 Handle = Callable[[events.Event], Awaitable[None]]
 
 ROUNDS = 8
@@ -101,22 +103,26 @@ class InTurn:
             if not _is_again(self._now, event):
                 self._catch_up()
             self._now = event
-            if screen is not None and screen not in self._app.screen_stack:
-                continue
-            target = self._target(event)
-            if target is None or not target.is_attached:
-                continue  # a notice that went away is still drawn where the mouse is
-            await self._handle(event)
-            if not isinstance(event, events.MouseMove):
-                self._send(target, 1)
+            if screen is None or screen in self._app.screen_stack:
+                with saying_what_fails(self._app):  # the events behind it wait for nobody else
+                    await self._hand_on(event)
         if self._behind is None:
             self._catch_up()
+
+    async def _hand_on(self, event: events.Event) -> None:
+        target = self._target(event)
+        if target is None or not target.is_attached:
+            return  # a notice that went away is still drawn where the mouse is
+        await self._handle(event)
+        if not isinstance(event, events.MouseMove):
+            self._send(target, 1)
 
     def _catch_up(self) -> None:
         """Do what was put off."""
         late, self._put_off = self._put_off, None
         if late is not None:
-            late()
+            with saying_what_fails(self._app):
+                late()
 
     def _send(self, widget: Widget, number: int) -> bool:
         self._forget()

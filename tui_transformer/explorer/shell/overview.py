@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -56,7 +56,7 @@ class Overview(ExplorerScreen[None]):
     def __init__(self, port: Port) -> None:
         """Show what the main screen explores."""
         super().__init__()
-        self.port, self.worker = port, port.worker
+        self.port, self.worker, self._session = port, port.worker, port.session
         self.requests = Requests(self, port.worker, self.show_lines, lambda: self.session.model.backend.device == "cpu")
 
     @property
@@ -66,8 +66,14 @@ class Overview(ExplorerScreen[None]):
 
     @property
     def session(self) -> Session:
-        """The session that is explored."""
-        return self.port.session
+        """The session that was explored when this was opened: a change that was under way then comes later."""
+        return self._session
+
+    def change(self, changed: Callable[[Session], Session]) -> None:
+        """Change what is explored, here and on the main screen, where it may be another sentence by now."""
+        same = self.port.session is self._session
+        self._session = changed(self._session)
+        self.port.change(self._session if same else changed(self.port.session))
 
     def left_out(self) -> Collection[str]:
         """The actions that are of no use now, and not in the line of keys."""

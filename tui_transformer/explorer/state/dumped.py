@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from tui_transformer.engine.edits import Patch
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.state.overlay import Overlay
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.files import expanded
 from tui_transformer.views.step_view import place_of
 
 
@@ -40,7 +40,7 @@ def of_dump(session: Session, where: str, report: Callable[[str], None] = lambda
 
     if not where.strip():
         raise InputError("give the path of a dump: a file of arrays, or a folder with a file a step")
-    dump = open_dump(Path(where.strip()).expanduser())
+    dump = open_dump(expanded(where.strip()))
     givens = session.base.givens
     ids = givens.get("input.ids")
     if ids is not None and dump.ids is not None and dump.ids.tolist() != ids.tolist():

@@ -46,11 +46,13 @@ async def test_a_folder_is_opened_by_its_path_and_listed_the_next_time(tmp_path)
         assert "recent" in explorer.text
 
 
-async def test_what_is_no_model_is_said_in_one_line_and_nothing_changes():
+@pytest.mark.parametrize("name", ["/nowhere/[b]", "~nobody-here/model"])
+async def test_what_is_no_model_is_said_in_one_line_and_nothing_changes(name):
     async with exploring(NARROW, model="question") as explorer:
         before = explorer.session
         await explorer.press("o")
-        await explorer.answer("/nowhere/[b]")
+        await explorer.answer(name)
+        assert name in explorer.messages[-1]
         assert "no such folder" in explorer.messages[-1]
         assert explorer.session is before
 

@@ -204,7 +204,7 @@ class AblateScreen(Overview):
 
     def action_measure(self) -> None:
         """Measure by something else."""
-        choose(self.port, self.open, self.begin)
+        choose(self.port, self.open, self.change, self.begin)
 
     def action_positions(self) -> None:
         """The position of the answer, or all."""

@@ -133,7 +133,8 @@ class BreaksScreen(Overview):
             self.say(f"nothing to break: {each.absent}")
             return
         wanted = {*broken} ^ {each.name}
-        self.port.change(self.session.with_breaks(*(one.name for one in BREAKS if one.name in wanted)))
+        names = [one.name for one in BREAKS if one.name in wanted]
+        self.change(lambda session: session.with_breaks(*names))
         done = "broken" if each.name in wanted else "mended"
         self.say(f"{done}: {each.title} · {self.port.hint('{undo} undoes it')}")
         self._show()
@@ -141,7 +142,7 @@ class BreaksScreen(Overview):
     def action_mend(self) -> None:
         """Mend everything."""
         if self.session.breaks:
-            self.port.change(self.session.with_breaks())
+            self.change(lambda session: session.with_breaks())
             self.say("nothing is broken any more")
             self._show()
 

@@ -28,15 +28,23 @@ class Taken:
 
 def open_from(port: Port) -> None:
     """Choose; ablations and patches are measured by it from then on."""
-    choose(port, port.open, lambda: port.say(f"measured by: {said_of(port.session, port.session.measure)}"))
+    choose(
+        port,
+        port.open,
+        lambda changed: port.change(changed(port.session)),
+        lambda: port.say(f"measured by: {said_of(port.session, port.session.measure)}"),
+    )
 
 
-def choose(port: Port, put: Opener, done: Callable[[], None]) -> None:
+def choose(
+    port: Port, put: Opener, change: Callable[[Callable[[Session], Session]], None], done: Callable[[], None]
+) -> None:
     """Ask, and put it into what is explored; says so where the model has no logits of words.
 
     Args:
         port: The explorer.
         put: Puts a screen in front.
+        change: Changes what is explored.
         done: Called once something else was chosen.
     """
     if not port.session.trace.program.logits:
@@ -45,7 +53,7 @@ def choose(port: Port, put: Opener, done: Callable[[], None]) -> None:
 
     def finish(taken: Taken | None) -> None:
         if taken is not None and taken.measure != port.session.measure:
-            port.change(port.session.with_measure(taken.measure))
+            change(lambda session: session.with_measure(taken.measure))
             done()
 
     put(MeasureScreen(port.session), finish)

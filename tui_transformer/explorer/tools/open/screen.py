@@ -22,6 +22,7 @@ from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.tours import tour_of
 from tui_transformer.explorer.tools.open.choices import ANY_MODEL, SIZES, Choice, Kind, at_once, matching, with_models
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.files import expanded
 from tui_transformer.guide.texts import tour_question
 from tui_transformer.model.local_models import LocalModel, local_models
 from tui_transformer.model.options import ModelOptions
@@ -62,7 +63,7 @@ def _begin(port: Port, tour: str) -> None:
 
 def load(port: Port, name: str, then: Callable[[], None] | None = None) -> None:
     """Open a model; undo goes back to the one before."""
-    where = str(Path(name).expanduser()) if name.startswith("~") else name
+    where = str(expanded(name)) if name.startswith("~") else name
     options = ModelOptions(model=where, budget=port.session.budget)
 
     def show(session: Session) -> None:

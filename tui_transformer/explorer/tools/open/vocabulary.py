@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.recent import recent, remember
 from tui_transformer.explorer.tools.open.choices import Choice, vocabularies
 from tui_transformer.explorer.tools.open.screen import OpenScreen
+from tui_transformer.files import expanded, is_file
 from tui_transformer.text.vocabulary import built_in_vocabularies
 
 FOLDER = "vocabularies"
@@ -32,8 +31,8 @@ def _use(port: Port, choice: Choice) -> None:
     before = port.session
     changed = before.with_vocabulary(choice.name)
     port.change(changed)
-    path = Path(choice.name).expanduser()
-    if path.is_file():
+    path = expanded(choice.name)
+    if is_file(path):
         remember("vocabularies", str(path.resolve()))
     if changed.text != before.text and before.text:
         unknown = "the sentence has words that this vocabulary does not know"

@@ -188,7 +188,7 @@ class PatchingScreen(Overview):
 
     def action_measure(self) -> None:
         """Measure by something else."""
-        choose(self.port, self.open, lambda: None if self.table is None else self._begin(self.table.other))
+        choose(self.port, self.open, self.change, lambda: None if self.table is None else self._begin(self.table.other))
 
     def action_go_on(self) -> None:
         """Measure what is missing."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
+
+from tui_transformer.files import expanded
 
 
 def path_of(text: str) -> Path:
     """A path as a person writes it, whole."""
-    path = Path(text.strip())
-    with suppress(RuntimeError, ValueError):
-        path = path.expanduser()
-    return path.absolute()
+    return expanded(text.strip()).absolute()

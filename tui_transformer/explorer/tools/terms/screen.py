@@ -139,7 +139,7 @@ class TermsScreen(Overview):
 
     def action_measure(self) -> None:
         """Another word, or two."""
-        choose(self.port, self.open, self.compute)
+        choose(self.port, self.open, self.change, self.compute)
 
     @on(LineList.Moved)
     def _moved(self) -> None:
