@@ -8,6 +8,7 @@ import signal
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run beside each other: more would wait
 
+import hypothesis
 import numpy as np
 import pytest
 from reference import REFERENCES, Reference
@@ -16,6 +17,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what 
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 gc.set_threshold(50_000)  # every screen leaves cycles: looking for them as often as usual took a third of the time
+
+
+hypothesis.settings.register_profile("untimed", deadline=None)  # a busy machine is no fault of an example
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", params=["vanilla-encoder", "vanilla-decoder", "vanilla-encoder-decoder"])

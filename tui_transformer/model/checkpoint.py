@@ -16,22 +16,18 @@ from tui_transformer.engine.explanation import Working
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import is_file, read_json, write_whole
-from tui_transformer.gguf_file import read_gguf
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families import ALIASES, FAMILIES, Family, ModelConfig, family_of
 from tui_transformer.model.families.labels import table_of
 from tui_transformer.model.families.sentence import KEY
 from tui_transformer.model.fitting import equal
 from tui_transformer.model.foreign import WEIGHTS, check_architecture, refuse_folder
-from tui_transformer.model.gguf_model import open_model, settings_of
-from tui_transformer.model.gguf_tensors import GgufTensors
 from tui_transformer.model.packed import formats_of, with_weights
 from tui_transformer.model.packed_formats import Format
 from tui_transformer.model.sentence_folder import sentence_modules
 from tui_transformer.model.tensors import Tensors, open_file, open_index, without_wrapper
 from tui_transformer.model.unread import POOLER, unread
 from tui_transformer.model.weight_table import Stored, WeightTable, as_it_is
-from tui_transformer.text.gguf_vocabulary import has_vocabulary
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 
 CONFIG = "config.json"
@@ -66,6 +62,9 @@ def open_tensors(folder: Path) -> Tensors:
         InputError: They are missing, damaged, or pickled.
     """
     if (gguf := gguf_in(folder)) is not None:
+        from tui_transformer.gguf_file import read_gguf
+        from tui_transformer.model.gguf_model import open_model
+
         return open_model(read_gguf(gguf))
     modules = sentence_modules(folder)
     return _tensors_in(folder) if modules is None else modules.added_to(_tensors_in(modules.folder))
@@ -152,12 +151,12 @@ def stored_weights(tensors: Tensors, family: Family, config: ModelConfig, progra
     places = {name: _place(table, config, name, names) for name in program.weights}
     for name, axes in program.weights.items():
         _check_shape(tensors, places[name], shape_of(axes))
-    if isinstance(tensors, GgufTensors):
+    if tensors.all_matter:
         _check_all_read(tensors, {place.name for place in places.values()})
     return StoredWeights(tensors, places)
 
 
-def _check_all_read(tensors: GgufTensors, read: set[str]) -> None:
+def _check_all_read(tensors: Tensors, read: set[str]) -> None:
     """Raise InputError for a tensor that no step reads: llama.cpp would compute something else with it."""
     left = sorted(tensors.names - read)
     if left:
@@ -190,6 +189,9 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
         InputError: No folder, no config, not JSON, or a configuration that cannot be.
     """
     if (gguf := gguf_in(folder)) is not None:
+        from tui_transformer.gguf_file import read_gguf
+        from tui_transformer.model.gguf_model import settings_of
+
         return _read(gguf, settings_of(read_gguf(gguf)))
     modules = sentence_modules(folder)
     path = (folder if modules is None else modules.folder) / CONFIG
@@ -233,6 +235,9 @@ def gguf_in(where: Path) -> Path | None:
 def own_vocabulary(folder: Path) -> Path | None:
     """The file of a checkpoint folder that its text is split by, where there is one."""
     if (gguf := gguf_in(folder)) is not None:
+        from tui_transformer.gguf_file import read_gguf
+        from tui_transformer.text.gguf_vocabulary import has_vocabulary
+
         return gguf if has_vocabulary(read_gguf(gguf)) else None
     modules = sentence_modules(folder)
     folder = folder if modules is None else modules.folder

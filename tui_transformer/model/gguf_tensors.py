@@ -112,6 +112,7 @@ class GgufTensors(Tensors):
     """The tensors of a GGUF file under the names of the published checkpoint."""
 
     by_name: Mapping[str, GgufTensor]
+    all_matter = True
 
     def find(self, name: str) -> GgufTensor:
         """A tensor; InputError where it is missing."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -77,11 +77,13 @@ class Tensors:
         path: The file, or the index of several.
         by_name: Every tensor.
         promised: The file of each tensor, as the index has it.
+        all_matter: Whether a tensor that no step reads would change what is computed.
     """
 
     path: Path
     by_name: Mapping[str, Tensor]
     promised: Mapping[str, str] = field(default_factory=dict)
+    all_matter: ClassVar[bool] = False
 
     @property
     def names(self) -> frozenset[str]:

@@ -9,12 +9,11 @@ from typing import Any
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import expanded
-from tui_transformer.gguf_file import is_gguf, read_gguf
+from tui_transformer.gguf_file import is_gguf
 from tui_transformer.text.characters import CharacterTokenizer
 from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.files import read_text
-from tui_transformer.text.gguf_vocabulary import load_gguf_vocabulary
 from tui_transformer.text.json_files import ADDED, SPECIAL_MAP
 from tui_transformer.text.sentence_pieces import SentencePieceTokenizer, load_sentence_pieces
 from tui_transformer.text.tokenizer_file import PieceTokenizer, load_tokenizer_file
@@ -64,6 +63,9 @@ def load_vocabulary(where: str | Path) -> Vocabulary:
         raise _unknown_name(where)
     path = expanded(Path(where))
     if is_gguf(path):
+        from tui_transformer.gguf_file import read_gguf
+        from tui_transformer.text.gguf_vocabulary import load_gguf_vocabulary
+
         return load_gguf_vocabulary(read_gguf(path))
     return _READERS.get(path.suffix, _listed)(path)
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -270,10 +271,17 @@ def _leave_all(terminal: Terminal, folder: Path) -> None:
 def _answers(terminal: Terminal, folder: Path) -> None:
     """A known key gives a known repaint."""
     _press(terminal, folder, b"?")
-    _, text = _shown(terminal, folder)
-    if HELP not in text:
-        raise StormError(f"? shows no help: {' '.join(text.split())[:600]!r}")
+    _wait(lambda: HELP in _shown(terminal, folder)[1], "? shows no help")
     _press(terminal, folder, b"\x1b")
+    _wait(lambda: _settle(terminal, folder) == MAIN_SCREEN, "esc does not leave the help")
+
+
+def _wait(holds: Callable[[], bool], otherwise: str) -> None:
+    """Wait for what a key does: on a busy machine it may be drawn, or even read, a while after nothing more waits."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        if time.monotonic() > end:
+            raise StormError(otherwise)
 
 
 def _quit(terminal: Terminal, folder: Path) -> None:

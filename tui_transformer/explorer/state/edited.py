@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.diagnosis.breaking import BREAKS
 from tui_transformer.engine.axis import Region, Shape
 from tui_transformer.engine.changes import Add, Scale, Set
 from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Patch
 from tui_transformer.engine.program import Program
+from tui_transformer.explorer.state.break_names import break_titles
 from tui_transformer.explorer.state.session import Session
 
 HEADS_OF = ".context"
@@ -54,9 +54,9 @@ def active(edits: Sequence[Change], program: Program) -> str:
 
 def broken(session: Session) -> str:
     """The breaks in a few words: the one, or how many; "" for none."""
-    if not session.breaks:
+    titles = break_titles(session.breaks)
+    if not titles:
         return ""
-    titles = [each.title for each in BREAKS if each.name in session.breaks]
     return f"broken: {titles[0]}" if len(titles) == 1 else f"{len(titles)} broken"
 
 

@@ -9,11 +9,11 @@ from itertools import groupby
 
 import numpy as np
 
-from tui_transformer.diagnosis.breaking import BREAKS
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.state.answer import answer, answer_cost, answer_position, answers
+from tui_transformer.explorer.state.break_names import break_titles, unknown_break
 from tui_transformer.explorer.state.overlay import BEFORE
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
@@ -74,9 +74,8 @@ def check_lecture(session: Session, told: Lecture) -> None:
 
 def _check_edits(session: Session, stop: Stop, where: str) -> None:
     """Refuse edits that cannot be read, and breaks of another name."""
-    names = [each.name for each in BREAKS]
-    if unknown := [each for each in stop.breaks if each not in names]:
-        raise InputError(f"{where} breaks: {unknown[0][:40]!r} is none of {', '.join(names)}")
+    if problem := unknown_break(stop.breaks):
+        raise InputError(f"{where} breaks: {problem}")
     if stop.edits:
         program = session.for_tour(stop).trace.program
         for text in stop.edits:
@@ -162,8 +161,7 @@ def doing(stop: Stop) -> str:
     if stop.change:
         what, by = stop.change
         return f"“{visible(what)}” → “{visible(by)}”"
-    titles = (each.title for each in BREAKS if each.name in stop.breaks)
-    return " and ".join((*_ablated(stop.ablate), *map(visible, stop.edits), *titles))
+    return " and ".join((*_ablated(stop.ablate), *map(visible, stop.edits), *break_titles(stop.breaks)))
 
 
 def _ablated(targets: Iterable[str]) -> Iterator[str]:
