@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.explorer.main.exploration import Exploration
-from tui_transformer.explorer.main.inside.spot import Spot
 from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.state.position import Position
+
+if TYPE_CHECKING:
+    from tui_transformer.explorer.main.inside.spot import Spot
 
 
 class InsideOpening:
@@ -22,6 +25,7 @@ class InsideOpening:
     def open(self) -> None:
         """Open the inside of the cell; words have none and are read where they stand."""
         from tui_transformer.explorer.main.inside.screen import InsideScreen
+        from tui_transformer.explorer.main.inside.spot import Spot
 
         scene, session = self._explored.scene, self._explored.session
         if scene is None:
