@@ -14,6 +14,7 @@ from rich.style import Style
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
+from textual.widget import Widget
 
 from tui_transformer.explorer.shell.frame import Frame
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
@@ -211,14 +212,23 @@ async def test_nothing_of_the_step_before_is_drawn_where_a_pane_has_another_size
     async with exploring(WIDE, text=SENTENCE, model="question") as explorer:
         details, heads = explorer.parts.presenter.details, explorer.main.query_one(HeadThumbnails)
         await explorer.go("encoder.0.self_attention.query")
-        assert "▸0" in explorer.text
+        assert text_of(explorer, heads)
         await explorer.go("embedding.output")
         details.soon = 60.0
         explorer.app.call_later(explorer.parts.navigation.go_to_stop, "encoder.0.self_attention.query")
-        await explorer.until(lambda: heads.region and "▸0" not in explorer.text)
+        await explorer.until(lambda: heads.region and explorer.stop == "encoder.0.self_attention.query")
+        await explorer.handled()
+        assert not text_of(explorer, heads)
         details.soon = 0.001
         await explorer.press("down")
-        assert "▸0" in explorer.text
+        assert text_of(explorer, heads)
+
+
+def text_of(explorer: Explorer, widget: Widget) -> str:
+    """Text inside the border of a widget, as it is on the screen."""
+    region = widget.content_region
+    lines = explorer.text.splitlines()[region.y : region.bottom]
+    return "".join(line[region.x : region.right] for line in lines).strip()
 
 
 async def test_a_key_writes_little_to_the_terminal(sent: Written) -> None:

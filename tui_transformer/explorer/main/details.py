@@ -1,4 +1,4 @@
-"""Heads, chart and nearest words of a scene: they follow the cursor a moment later, and slow no fast keys down."""
+"""Heads, chart and nearest words of a scene: what takes long follows a moment later, and slows no fast keys down."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from textual.content import Content
 from textual.timer import Timer
 
-from tui_transformer.explorer.main.charts import chart_of, kinds_of
+from tui_transformer.explorer.main.charts import ChartKind, chart_of, kinds_of
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.heads import Heads, heads_of
 from tui_transformer.explorer.main.layout import PANES, Panes
@@ -22,8 +22,8 @@ from tui_transformer.views.charts import Chart
 SOON = 0.015
 """Seconds after which they follow."""
 
-LIGHT_CHARTS = ("row", "waves", "sines", "cosines", "all waves")
-"""Charts that read one row, whatever the size of the step."""
+LIGHT_CHARTS = (None, "row", "waves", "sines", "cosines", "all waves")
+"""Charts that read one row, whatever the size of the step; and none."""
 
 
 NO_CHART = "Token IDs have no chart: they are names of words, and no sizes."
@@ -46,7 +46,7 @@ class Details:
     ) -> None:
         """Details on the screen of these panes; `show_near` is told the nearest words."""
         self._explored, self._panes, self._requests, self._show_near = explored, panes, requests, show_near
-        self.due = self._heads_due = False
+        self.due = self._heads_due = self._chart_due = False
         self.soon = SOON
         self._timer: Timer | None = None
 
@@ -57,11 +57,14 @@ class Details:
             self._timer.stop()
 
     def follow(self, *, heads: bool = False) -> None:
-        """Show the chart in a moment, and the heads where they are another step's."""
+        """Show the chart, in a moment where it takes long, and the heads then where they are another step's."""
         self.stop()
         self.due = True
         self._heads_due |= heads
-        self._chart_pane.stale, self._heads_pane.stale = True, self._heads_due
+        self._chart_due = self._kind not in LIGHT_CHARTS
+        self._chart_pane.stale, self._heads_pane.stale = self._chart_due, self._heads_due
+        if not self._chart_due:
+            self.show_chart()
         self._timer = self._panes.screen.set_timer(self.soon, self._show)
 
     def _show(self) -> None:
@@ -73,7 +76,8 @@ class Details:
                 "heads", cost, lambda task: heads_of(session, scene, hidden, task.report), self._show_heads
             )
         self.due = self._heads_due = False
-        self.show_chart()
+        if self._chart_due:
+            self.show_chart()
         self._find_near()
 
     def _find_near(self) -> None:
@@ -109,17 +113,22 @@ class Details:
         """The chart that is drawn, if any is."""
         return self._chart_pane.chart
 
+    @property
+    def _kind(self) -> ChartKind | None:
+        """The kind of chart that was chosen, of those that fit the stop."""
+        scene = self._explored.scene
+        kinds = () if scene is None else kinds_of(self._explored.session, scene.drawn.name)
+        return kinds[self._explored.view.chart % len(kinds)] if kinds else None
+
     def show_chart(self) -> None:
         """The chart that was chosen, of those that fit the stop."""
         scene, pane = self._explored.scene, self._chart_pane
         if scene is None:
             pane.show(None)
             return
-        session, view = self._explored.session, scene.drawn
-        kinds = kinds_of(session, view.name)
-        if not kinds:
+        session, view, kind = self._explored.session, scene.drawn, self._kind
+        if kind is None:
             pane.show(None, NO_CHART)
             return
-        kind = kinds[self._explored.view.chart % len(kinds)]
         cost = 0 if kind in LIGHT_CHARTS else 10 * view.rows.size * view.columns.size * (view.heads or 1)
         self._requests.ask("chart", cost, lambda _: chart_of(session, kind, view, scene.place), pane.show)
