@@ -162,3 +162,20 @@ def test_what_an_actor_cannot_do_is_said_as_it_is(tmp_path: Path):
 def test_a_cluster_that_does_not_answer_is_said_at_once(tmp_path: Path):
     with pytest.raises(InputError, match=r"--ray 127\.0\.0\.1:1: no cluster answers .*refused"):
         run(job(tmp_path, 20), partial(on_ray.on_ray, address="127.0.0.1:1"))
+
+
+def test_a_way_in_that_ray_lacks_a_package_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(InputError, match=r"--ray ray://head:10001 needs pip install 'ray\[client\]'"):
+        run(job(tmp_path, 20), partial(on_ray.on_ray, address="ray://head:10001"))
+
+
+def test_from_outside_of_a_cluster_a_task_in_it_does_a_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def window(work: Work, read: list[Batch], actors: int) -> Iterator[bytes]:
+        yield from (work.sums(batch) for batch in read)
+        raise InputError("the next cannot be done")
+
+    monkeypatch.setattr(on_ray, "_window", window)
+    work, read = job(tmp_path, 20).work, list(batches(read_items(job(tmp_path, 20).files)))
+    done, failed = on_ray._inside(work, read, 2)
+    assert (done, failed) == ([work.sums(batch) for batch in read], "the next cannot be done")

@@ -23,6 +23,12 @@ from tui_transformer.survey.work import ONE_THREAD, Batch, Work, batch_bytes, ba
 WINDOW, CHARACTERS = 1024, 1 << 26
 """Batches that are handed to Ray together, and characters of their texts."""
 
+FROM_OUTSIDE = 128
+"""Batches that are handed over together by a client: what comes of them comes at once, and nothing before."""
+
+CLIENT = "ray://"
+"""In front of an address: by way of Ray Client, which a machine outside of the cluster takes."""
+
 SECONDS = 5.0
 """So long a cluster has to answer."""
 
@@ -46,22 +52,25 @@ def on_ray(
     Args:
         work: What is done with a batch.
         batches: Read a window at a time.
-        address: `local`, `auto` or HOST:PORT of a cluster that is there.
+        address: `local`, `auto` or HOST:PORT of a cluster that is there; ray://HOST:PORT from outside of it.
         count: How many actors; by default one for every CPU.
         together: Batches that are handed over together.
 
     Raises:
         InputError: The cluster is not there, or the model lacks what is measured.
     """
+    if address.startswith(CLIENT) and importlib.util.find_spec("grpc") is None:
+        raise InputError(f"--ray {address} needs pip install 'ray[client]'; --ray HOST:PORT of the cluster does not")
     import ray
 
     own = not ray.is_initialized()
     if own:
         _connect(address, count)
+    run, most = (_from_outside, min(together, FROM_OUTSIDE)) if address.startswith(CLIENT) else (_window, together)
     try:
         actors = count or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        for window in windows(batches, together):
-            yield from _window(new(work), window, min(actors, len(window)))
+        for window in windows(batches, most):
+            yield from run(new(work), window, min(actors, len(window)))
     finally:
         if own:
             ray.shutdown()
@@ -93,7 +102,7 @@ def _connect(address: str, count: int | None) -> None:
         with _silence():
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=environment, **here)
     except (OSError, ValueError, RuntimeError) as error:
-        said = str(error).splitlines()[0]
+        said = " ".join(str(error).split())[:200]
         raise InputError(f"--ray {address}: Ray cannot be used there ({said}): {REFUSED}") from error
     finally:
         if threading.current_thread() is threading.main_thread():
@@ -116,7 +125,7 @@ def _silence() -> Iterator[None]:
 
 def _knock(address: str) -> None:
     """Raise InputError where nothing answers at HOST:PORT: Ray would try for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    host, _, port = address.removeprefix(CLIENT).rpartition(":")
     try:
         if port.isdigit():
             socket.create_connection((host.strip("[]"), int(port)), SECONDS).close()
@@ -152,12 +161,41 @@ def _window(work: Work, window: Sequence[Batch], actors: int) -> Iterator[bytes]
             following += 1
 
 
+def _from_outside(work: Work, window: Sequence[Batch], actors: int) -> Iterator[bytes]:
+    """As `_window`, which a task in the cluster does: Ray Data needs more than a client has."""
+    import ray
+
+    task = ray.remote(num_cpus=0)(_inside).remote(work, list(window), actors)
+    with _failures():
+        done, failed = ray.get(task)
+    yield from done
+    if failed:
+        raise InputError(failed)
+
+
+def _inside(work: Work, window: Sequence[Batch], actors: int) -> tuple[list[bytes], str]:
+    """What a window gives, and what went wrong."""
+    done: list[bytes] = []
+    try:
+        done.extend(_window(work, window, actors))
+    except InputError as error:
+        return done, str(error)
+    return done, ""
+
+
 def _rows(results: Any) -> Iterator[Any]:
     """The rows of a data set, as they are computed."""
+    with _failures():
+        yield from results.iter_rows()
+
+
+@contextlib.contextmanager
+def _failures() -> Iterator[None]:
+    """An InputError in place of what Ray raises."""
     from ray.exceptions import RayError
 
     try:
-        yield from results.iter_rows()
+        yield
     except RayError as error:
         said = str(error).strip().splitlines()[-1][:200]
         raise InputError(

@@ -57,7 +57,9 @@ class Request:
     ] = None
     ray: Annotated[
         str | None,
-        typer.Option("--ray", metavar="[ADDRESS]", help="On Ray: here, or on the cluster at HOST:PORT or auto."),
+        typer.Option(
+            "--ray", metavar="[ADDRESS]", help="On Ray: here, or on a cluster: HOST:PORT, ray://HOST:PORT, auto."
+        ),
     ] = None
     top: Annotated[
         int, typer.Option("--top", min=0, max=100, help="Strongest examples of every head that are kept.")
