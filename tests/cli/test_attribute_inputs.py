@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from command_line import Run
+from reference import REFERENCES
 
 from tui_transformer.analysis.input_attribution import gradient_times_input, gradients_of, integrated_gradients
 from tui_transformer.analysis.metrics import Metric
@@ -68,3 +69,10 @@ def test_what_cannot_be_is_one_line(run: Run, arguments: tuple[str, ...], code: 
     ended = run(*arguments)
     assert (ended.code, ended.out) == (code, "")
     assert says in ended.err
+
+
+def test_the_remainder_of_experts_is_said_to_hold_their_jumps(run: Run) -> None:
+    ids = ("--model", str(REFERENCES / "mixtral"), "--ids", "5,9,7", "--tokens", "8", "--by", "integrated")
+    assert "· with the jumps where a token goes to another expert" in run("attribute", *ids, "--points", "2").out
+    gpt2 = ("--model", str(REFERENCES / "gpt2"), *ids[2:])
+    assert "another expert" not in run("attribute", *gpt2, "--points", "2").out

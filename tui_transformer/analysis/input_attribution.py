@@ -10,7 +10,9 @@ With the input x (n × d: what enters the first layer), a scalar f and a baselin
 
 The integral is Gauss–Legendre in t with α = t³: norms turn fastest near a baseline of 0, where the points then crowd.
 Exactly at 0 a norm with a small ε jumps, which no integral sees: the remainder is then large, and another baseline, as
-the mean of the rows, is to be preferred.
+the mean of the rows, is to be preferred. With experts f itself jumps wherever a token on the way goes to another
+expert. Proposition 1 asks for an f without jumps: no gradient sees them, however many points there are, and the
+remainder is their sum.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tui_transformer.analysis.effects import answer_positions
+from tui_transformer.analysis.expert_load import expert_steps
 from tui_transformer.analysis.input_attribution import InputAttribution, gradient_times_input, integrated_gradients
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.cli.answers import parse_positions, where
@@ -17,6 +18,9 @@ from tui_transformer.cli.token_names import token_ids
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.state.session import Session
+
+JUMPS = "with the jumps where a token goes to another expert, which no gradient sees"
+"""What the remainder is of as well, where a model has experts."""
 
 
 def run(session: Session, request: Request) -> None:
@@ -88,5 +92,6 @@ def _note(session: Session, attribution: InputAttribution, metric: Metric, posit
         f"input {attribution.step}",
         f"sum {total:.4f}",
         f"remainder {attribution.remainder:.1e}",
+        *([JUMPS] if expert_steps(session.trace.program) else []),
     )
     return " · ".join(parts)
