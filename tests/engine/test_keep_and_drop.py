@@ -244,9 +244,9 @@ def test_sizes_are_readable(size, text):
 def test_idle_memory_is_given_back_before_more_is_refused(monkeypatch):
     POOL.clear()
     POOL.empty((1 << 20,), np.dtype(np.uint8))
-    monkeypatch.setattr(keep, "available_memory", lambda: 100 - POOL.idle_bytes)
+    monkeypatch.setattr(keep, "available_memory", lambda: 100 - sum(size * count for size, count in POOL.idle.items()))
     keep.check_memory(80, "a test needs", "use less")
-    assert POOL.idle_bytes == 0
+    assert not POOL.idle
 
 
 def test_memory_that_is_free_is_some():

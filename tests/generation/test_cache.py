@@ -8,6 +8,7 @@ from reference import REFERENCES
 
 from tui_transformer.errors import InputError
 from tui_transformer.generation.cache import Cache, cache_shapes, kept_steps
+from tui_transformer.generation.passes import last_logits
 from tui_transformer.model import Model
 
 ONE_SEQUENCE = (
@@ -97,3 +98,14 @@ def test_an_encoder_does_not_write():
     model = Model.load(REFERENCES / "bert")
     with pytest.raises(InputError, match="does not write"):
         kept_steps(model.program(3))
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_rows_after_kept_ones_are_those_of_the_whole_under_the_same_mask(left):
+    model = Model.load(REFERENCES / "llama", device="cpu", dtype="float64")
+    ids = [[3, 3, 7, 9, 12, 5], [4, 33, 21, 8, 6, 10]]
+    mask = np.array([[0, 0, 1, 1, 1, 1] if left else [1, 1, 0, 1, 1, 1], [1] * 6])
+    whole = model.trace(ids=ids, mask=mask)
+    _, kept = last_logits(model.trace_after({}, 0, [row[:4] for row in ids], mask=mask[:, :4], budget=0))
+    after = model.trace_after(kept, 4, ids, mask=mask)
+    np.testing.assert_allclose(after["output.logits"], whole["output.logits"][:, 4:], atol=1e-12)

@@ -10,7 +10,6 @@ from tui_transformer.engine.edits import Ablate, Edit, Patch
 from tui_transformer.errors import InputError
 from tui_transformer.generation.rules import Rules
 from tui_transformer.generation.sampling import Settings
-from tui_transformer.generation.together import write_together
 from tui_transformer.generation.writing import Writer
 from tui_transformer.model import Model
 
@@ -69,18 +68,6 @@ def test_the_trace_of_a_token_has_the_edits(model):
     *_, state = (writer.begin(PROMPT), *list(writer.run(writer.begin(PROMPT)))[:3])
     assert len(state.ids) == 5
     assert (writer.trace(state)["decoder.0.output"] == 0.25).all()
-
-
-def test_several_texts_are_written_under_the_same_edits(model):
-    changes = CHANGES["steered"]
-    settings = Settings(greedy=True, max_new_tokens=5)
-    alone = []
-    for prompt in (PROMPT, (3, 6, 2)):
-        writer = Writer(model, settings, Rules(), edits=changes)
-        *_, last = writer.run(writer.begin(prompt))
-        alone.append(last.written)
-    together = write_together(model, [PROMPT, (3, 6, 2)], settings=settings, rules=Rules(), edits=changes)
-    assert list(together) == alone
 
 
 def test_edits_of_a_sentence_stand_where_they_were_made(model):

@@ -71,7 +71,7 @@ def chosen_group(program: Program, wanted: str | None) -> str:
     words = (wanted or "").lower().replace("_", "-").replace("-", " ").split()
     fitting = [group for group in known if set(words) <= set(group.replace("-", " ").split())]
     if not fitting:
-        raise InputError(f"there is no {wanted} here: choose {_listed(known)}")
+        raise InputError(f"there is no {wanted} here: choose {' or '.join(known)}")
     return fitting[0]
 
 
@@ -91,7 +91,3 @@ def _attention(step: Step) -> Attention:
     stack, layer, kind = step.sublayer.split(".")[:3]
     heads, queries, keys = step.axes
     return Attention(step.name, stack, kind, int(layer), heads.size, queries, keys)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " or ".join(names)

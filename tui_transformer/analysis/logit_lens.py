@@ -133,7 +133,7 @@ def lens_of(program: Program) -> Lens:
     if not program.logits or not outputs:
         raise InputError("this model has no output head: its stream spells no words")
     state = outputs[-1]
-    stack = _stack_of(program, state)
+    stack = program.step(state).name.partition(".")[0]
     depths = (_entrance(program, stack), *(_depth(program, i, stack) for i in range(_layers(program, stack))))
     return Lens(depths, _last_steps(program, state), state)
 
@@ -174,11 +174,6 @@ def _last_steps(program: Program, state: str) -> tuple[Step, ...]:
             needed.update(step.inputs)
             steps.append(step)
     return tuple(reversed(steps))
-
-
-def _stack_of(program: Program, state: str) -> str:
-    """`encoder` or `decoder`: the beginning of the state's name."""
-    return program.step(state).name.partition(".")[0]
 
 
 def _layers(program: Program, stack: str) -> int:

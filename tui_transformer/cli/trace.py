@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 import numpy as np
 import numpy.random
@@ -46,7 +45,7 @@ def run(request: Request) -> None:
     else:
         with writing(request.out) as file:
             as_npz.write(file, written)
-    note(f"wrote {request.out}: {_counted(names)}, {_size(request.out)}")
+    note(f"wrote {request.out}: {_counted(names)}, {readable(request.out.stat().st_size)}")
 
 
 def _whole(array: Host | as_npz.Blocks) -> Host:
@@ -126,7 +125,3 @@ def _matches(name: str, pattern: str) -> bool:
 def _counted(names: list[str]) -> str:
     gradient = sum(name.startswith(GRADIENT) for name in names)
     return f"{len(names) - gradient} steps" + (f", {gradient} gradients" if gradient else "")
-
-
-def _size(path: Path) -> str:
-    return readable(path.stat().st_size)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.course.exercise import Exercise
-from tui_transformer.course.running import Limits, Ran, run_command, run_python
+from tui_transformer.course.running import Limits, run_command, run_python
 from tui_transformer.course.sources import Answer, Facts
 from tui_transformer.course.text_files import printed_answers
 from tui_transformer.diagnosis.comparison import Difference, compare, tolerance_of
@@ -84,12 +84,8 @@ def check_command(exercise: Exercise, command: Sequence[str], limits: Limits = U
     try:
         answers = printed_answers(ran.printed, facts.answers)
     except InputError as error:
-        return Finding(exercise.name, passed=False, says=f"{command[0]}: {error}", printed=_both(ran))
+        return Finding(exercise.name, passed=False, says=f"{command[0]}: {error}", printed=ran.printed + ran.errors)
     return _judged(facts, answers, ran.errors, limits)
-
-
-def _both(ran: Ran) -> str:
-    return ran.printed + ran.errors
 
 
 def _judged(facts: Facts, theirs: Mapping[str, Values], printed: str, limits: Limits) -> Finding:

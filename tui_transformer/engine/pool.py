@@ -84,11 +84,6 @@ class Pool:
         """How many blocks of each size, in bytes, lie idle."""
         return {size: len(blocks) for size, blocks in self._free.items() if blocks}
 
-    @property
-    def idle_bytes(self) -> int:
-        """Bytes of all of them together."""
-        return self._idle
-
     def clear(self) -> None:
         """Give the system all blocks that lie idle."""
         self._free, self._idle, self._least = {}, 0, {}

@@ -89,10 +89,6 @@ class Weights:
             held -= size
         check_memory(needed, f"{name} takes", "close other programs, or use a smaller model")
 
-    def _fits(self, needed: int, held: int) -> bool:
-        """Whether there is memory for so many bytes, and some to spare beside all weights."""
-        return needed + (needed + held) * SPARE < available_memory()
-
     def _taken(self, shape: Shape) -> int:
         """Bytes of memory that a weight of a file takes once it is read; on a GPU, none of the computer's."""
         if self.file is None or self.backend.device != "cpu":

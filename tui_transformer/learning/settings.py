@@ -91,7 +91,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for key, check in _CHECKS.items():
-            check(_written(key), getattr(self, key))
+            check(f"--{key.replace('_', '-')}", getattr(self, key))
         if self.vocab and (self.split or self.case):
             raise UsageError(f"--{'split' if self.split else 'case'}: what a word is, the vocabulary {self.vocab} says")
 
@@ -125,10 +125,6 @@ class Settings:
             return cls(**{key: value for key, value in raw.items() if key in known})
         except TypeError as error:
             raise UsageError("not the settings of a run") from error
-
-
-def _written(key: str) -> str:
-    return f"--{key.replace('_', '-')}"
 
 
 def _number(low: float, high: float, *, open_above: bool = False) -> Check:

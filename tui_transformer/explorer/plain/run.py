@@ -47,7 +47,7 @@ def _answered(reader: Reader, asked: Iterable[Typed | InputError]) -> bool:
         try:
             _say(reader.answer(_meant(typed)))
         except (InputError, MemoryError) as error:
-            _say(_mistake(error))
+            _say(f"Not done: {visible(str(error) or 'not enough memory')}.")
             failed = True
         if reader.ended:
             break
@@ -59,10 +59,6 @@ def _meant(typed: Typed | InputError) -> Typed:
     if isinstance(typed, InputError):
         raise typed
     return typed
-
-
-def _mistake(error: Exception) -> str:
-    return f"Not done: {visible(str(error) or 'not enough memory')}."
 
 
 def _say(*sentences: str) -> None:

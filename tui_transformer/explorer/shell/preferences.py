@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_toml
@@ -56,13 +55,10 @@ def read_preferences(path: Path) -> Preferences:
         problems.append(f"{path}: theme is a name in quotes")
     if not isinstance(whole, bool):
         problems.append(f"{path}: whole is true or false")
-    good = {name: value for name, value in _table(keys).items() if isinstance(value, str)}
-    if not isinstance(keys, dict) or len(good) < len(keys):
+    raw_keys = keys if isinstance(keys, dict) else {}
+    good = {name: value for name, value in raw_keys.items() if isinstance(value, str)}
+    if raw_keys is not keys or len(good) < len(keys):
         problems.append(f'{path}: [keys] holds lines such as "step.next" = "space"')
     name = theme if isinstance(theme, str) else None
     renamed = {RENAMED[former]: key for former, key in good.items() if former in RENAMED}
     return Preferences(name, whole is not False, renamed | good, tuple(problems))
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

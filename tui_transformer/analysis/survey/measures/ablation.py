@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from tui_transformer.analysis.attentions import Attention
-from tui_transformer.analysis.effects import Effect, answer_positions, effects
+from tui_transformer.analysis.effects import answer_positions, effects
 from tui_transformer.analysis.survey.measures.measure import Measure
 from tui_transformer.analysis.survey.reading import Place, Reading, Text
 from tui_transformer.engine.targets import Target
@@ -33,7 +33,7 @@ def _readings(text: Text, name: str, *, mean: bool) -> Iterator[Reading]:
         of_heads = [effect for _, effect in effects(text.trace, _heads(step), mean=mean, positions=positions)]
         for field in FIELDS:
             if getattr(of_heads[0], field) is not None:
-                values = np.array([_value(effect, field) for effect in of_heads])
+                values = np.array([float(getattr(effect, field)) for effect in of_heads])
                 at = np.full(len(values), positions[-1])
                 place = Place(step.group, step.layer, f"{name}:{field}")
                 yield Reading(place, values, np.abs(values), at)
@@ -42,10 +42,6 @@ def _readings(text: Text, name: str, *, mean: bool) -> Iterator[Reading]:
 def _heads(step: Attention) -> Iterator[Target]:
     sublayer = step.name.rpartition(".")[0]
     return (Target("head", sublayer, head) for head in range(step.heads))
-
-
-def _value(effect: Effect, field: str) -> float:
-    return float(getattr(effect, field))
 
 
 RELATIVE = ("ablation:relative", "ablation-mean:relative")

@@ -54,7 +54,7 @@ class VocabularyPane(Vertical):
         super().__init__(id=id)
         self._vocabulary: Vocabulary | None = None
         self._called = ""
-        self._found: Sequence[int] | None = None
+        self._hits: Sequence[int] | None = None
         self._uses: Counter[int] = Counter()
         self._first: tuple[int, ...] = ()
 
@@ -71,7 +71,7 @@ class VocabularyPane(Vertical):
     def show(self, vocabulary: Vocabulary, used: Sequence[int], name: str) -> None:
         """Show a vocabulary by a name; `used` are the IDs of the sentence."""
         if vocabulary is not self._vocabulary:
-            self._vocabulary, self._found = vocabulary, None
+            self._vocabulary, self._hits = vocabulary, None
             self.query_one(Input).value = ""
         self._uses, self._called = Counter(used), name
         self._first = tuple(dict.fromkeys(used))
@@ -85,16 +85,16 @@ class VocabularyPane(Vertical):
         words = self._vocabulary
         if words is None:
             return
-        count = words.size if self._found is None else len(self._found)
+        count = words.size if self._hits is None else len(self._hits)
         self.entries.show(count, self._line)
         repeated = f" · {words.repeated} repeated" if words.repeated else ""
-        hits = "" if self._found is None else f" · {count:,} found"
+        hits = "" if self._hits is None else f" · {count:,} found"
         self.border_title = f"Vocabulary · {visible(self._called)} · {words.size:,} words{repeated}{hits}"
 
     def _entry(self, index: int) -> int:
         """The ID of a line: the words of the sentence first, then the others in order."""
-        if self._found is not None:
-            return self._found[index]
+        if self._hits is not None:
+            return self._hits[index]
         if index < len(self._first):
             return self._first[index]
         token = index - len(self._first)
@@ -127,7 +127,7 @@ class VocabularyPane(Vertical):
     def _search(self, event: Input.Changed) -> None:
         event.stop()
         if self._vocabulary is not None:
-            self._found = self._vocabulary.search(event.value) if event.value else None
+            self._hits = self._vocabulary.search(event.value) if event.value else None
             self._fill()
 
     @on(Input.Submitted)

@@ -83,13 +83,8 @@ def heads_of(model: Model, sample: Sample, step: int) -> Heads:
     trace = model.trace(ids=sample.ids, decoder_ids=decoder)
     steps = attentions(trace.program)
     arrays = trace.arrays([each.name for each in steps])
-    weights = {each.name: _copied(model, array) for each, array in zip(steps, arrays, strict=True)}
+    weights = {each.name: np.array(model.backend.to_host(array)[0]) for each, array in zip(steps, arrays, strict=True)}
     return Heads(step, sample, weights, steps, sample.labels(model))
-
-
-def _copied(model: Model, array: Any) -> Host:
-    """The first sentence of a batch, on the host, whatever is computed later."""
-    return np.array(model.backend.to_host(array)[0])
 
 
 @dataclass(frozen=True)
