@@ -96,7 +96,7 @@ class Lines:
             said = Content.styled(f" {self._count} times ", "bold $accent")
             return Content("").join([said, key_line(COUNTED, app, width - said.cell_length, 1)])
         card = self._panes.on_card
-        first = FOCUSED["tour" if card else INSTEAD.get(stop, active) if active == "matrix" else active]
+        first = FOCUSED.get("tour" if card else INSTEAD.get(stop, active) if active == "matrix" else active, ())
         left_out = refused(session, stop, explored.scene) | (ON_CARD if card else set[str]())
         taken = {action.shown for action in first}
         named = {action.id: action for action in ACTIONS if action.id not in left_out}
