@@ -80,9 +80,6 @@ SHORT = 18
 SHORT_OTHERS = 3
 """Lines beside the whole there."""
 
-ZOOMED_OTHERS = 2
-"""Lines beside the whole where it has the whole terminal: title and keys."""
-
 TIGHT = 150
 """Columns below which the list of steps gives way to a second matrix."""
 
@@ -198,7 +195,8 @@ class Panes:
         short = size.height < SHORT
         explored = self._explored
         zoomed = explored.view.zoom == "whole"
-        room = size.height - (ZOOMED_OTHERS if zoomed else SHORT_OTHERS if short else self._layout.others)
+        beside = SHORT_OTHERS if short else self._layout.others
+        room = size.height - (1 + (self._layout.name != "-narrow") if zoomed else beside)  # keys, and the title
         most = lines_wanted(explored.session, standing(explored.session, explored.position), size.width)
         room -= card_lines(size, self.told) if self.told else 0
         rows = max((len(each.tokens) for each in explored.session.sequences.values()), default=0)

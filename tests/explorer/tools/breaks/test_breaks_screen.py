@@ -28,6 +28,13 @@ async def test_every_switch_says_what_it_makes_of_the_answer(size):
         assert "encoder.0.self_attention.scaled[" in explorer.text
 
 
+async def test_what_becomes_of_the_answer_is_read_whole_on_a_small_terminal():
+    async with exploring(SMALL, model="question") as explorer:
+        await explorer.press("!")
+        await explorer.until(lambda: "6 of 6 tried" in explorer.text)
+        assert "question 99.91 % → 99.90 %" in explorer.text
+
+
 async def test_a_break_is_shown_beside_what_it_would_be_and_undone():
     async with exploring(WIDE, model="question") as explorer:
         await explorer.press("!")

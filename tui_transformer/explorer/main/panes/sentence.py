@@ -216,7 +216,7 @@ class SentencePane(CarefulWidget, can_focus=True):
         names = ("",) if only is not None else NAMES
         parts += [self._chips(self._sentences[line], Text(names[line], quiet), quiet) for line in self._lines()]
         for part in parts:
-            part.truncate(self.size.width, overflow="crop")  # a line that wraps would hide the next
+            part.truncate(self.size.width, overflow="ellipsis")  # a line that wraps would hide the next
         return Text("\n", plain).join(parts)
 
     def _written(self, sentence: Sentence, plain: Style, quiet: Style) -> Text:

@@ -24,6 +24,9 @@ from tui_transformer.views.inside.cell import written as number
 TITLE = 34
 """Columns of what is broken."""
 
+NARROW = 72
+"""Columns below which what becomes of the answer has no room in its line."""
+
 NamedEffect = tuple[str, Effect]
 
 
@@ -105,6 +108,8 @@ class BreaksScreen(Overview):
         effect = self.effects.get(each.name)
         if effect is None:
             return each.lesson, ""
+        if self.size.width < NARROW:
+            return effect.said, each.lesson
         if not effect.step:
             return each.lesson, "nothing changes in this sentence"
         cell = f"{effect.step}[{', '.join(map(str, effect.index))}]"
