@@ -88,14 +88,14 @@ class Lines:
         """
         explored, app = self._explored, self._panes.screen.app
         session, stop, active = explored.session, explored.position.stop, explored.view.active
-        if self.opening.open:
+        card = self._panes.on_card
+        if self.opening.open and not card:
             shown = {action.id: action.shown for action in in_use(ACTIONS, app)}
             if (line := self.opening.line(session, shown, width, inks)) is not None:
                 return line
         if self._count:
             said = Content.styled(f" {self._count} times ", "bold $accent")
             return Content("").join([said, key_line(COUNTED, app, width - said.cell_length, 1)])
-        card = self._panes.on_card
         first = FOCUSED.get("tour" if card else INSTEAD.get(stop, active) if active == "matrix" else active, ())
         left_out = refused(session, stop, explored.scene) | (ON_CARD if card else set[str]())
         taken = {action.shown for action in first}
