@@ -18,6 +18,8 @@ FILES = {
     "tf_model.h5": "weights of TensorFlow, which are not read: save them",
     "bert_model.ckpt.index": "weights of TensorFlow, which are not read: save them",
     "saved_model.pb": "a TensorFlow graph, which is not read: name the folder",
+    "model.tflite": "a TensorFlow Lite graph, which is not read: name the folder",
+    "openvino_model.xml": "an OpenVINO graph, which is not read: name the folder",
     "flax_model.msgpack": "weights of Flax, which are not read: save them",
     "pytorch_model.bin": "pickled weights can run code when they are read, so they are not",
 }
@@ -64,6 +66,12 @@ def test_an_adapter_is_named(tmp_path, content, base):
         assert f"{tmp_path}: an adapter (LoRA){base}, which is no model by itself: merge it" in refusal(where)
 
 
+def test_pickled_weights_of_an_adapter_are_named_as_that(tmp_path):
+    (tmp_path / "adapter_model.bin").touch()
+    for where in (tmp_path, tmp_path / "adapter_model.bin"):
+        assert f"{tmp_path}: an adapter (LoRA), which is no model by itself" in refusal(where)
+
+
 @pytest.mark.parametrize("end", ["ForMultipleChoice", "ForNextSentencePrediction"])
 def test_a_classifier_is_named(folder, end):
     config = json.loads((folder / "config.json").read_text())
@@ -105,6 +113,7 @@ WRAPPED = {
     "compiled": lambda name: f"_orig_mod.{name}",
     "both": lambda name: f"module._orig_mod.{name}",
     "both, the other way": lambda name: f"_orig_mod.module.{name}",
+    "a part was wrapped": lambda name: name.replace("encoder.0.", "encoder.module.0."),
     "a part was compiled": lambda name: name.replace("encoder.0.", "encoder.0._orig_mod."),
 }
 

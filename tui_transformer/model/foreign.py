@@ -13,6 +13,7 @@ from tui_transformer.model.checks import shown
 WEIGHTS = "model.safetensors"
 PICKLED = (".bin", ".pt", ".pth", ".ckpt")
 ADAPTER = "adapter_config.json"
+ADAPTERS = (ADAPTER, "adapter_model.safetensors", "adapter_model.bin")
 LARGEST = 1 << 20
 
 _SAVE = "save them with a transformers before 5: AutoModel.from_pretrained('.', {}=True).save_pretrained('new')"
@@ -24,6 +25,8 @@ FORMS: Mapping[str, str] = {
     "*.h5": _TENSORFLOW,
     "*.ckpt.index": _TENSORFLOW,
     "saved_model.pb": f"a TensorFlow graph, {_GRAPH}",
+    "*.tflite": f"a TensorFlow Lite graph, {_GRAPH}",
+    "openvino_model.xml": f"an OpenVINO graph, {_GRAPH}",
     "*.msgpack": f"weights of Flax, which are not read: {_SAVE.format('from_flax')}",
 }
 """Names of files → what such a file is."""
@@ -37,7 +40,7 @@ def refuse_folder(folder: Path) -> None:
 
     To be called where the folder lacks what a checkpoint has.
     """
-    if (folder / ADAPTER).is_file():
+    if any((folder / name).is_file() for name in ADAPTERS):
         raise InputError(_adapter(folder / ADAPTER))
     try:
         files = sorted(folder.iterdir(), key=lambda path: (not path.name.startswith("pytorch_model"), path.name))
@@ -52,9 +55,9 @@ def refuse_folder(folder: Path) -> None:
 
 def refuse_file(path: Path) -> None:
     """Raise InputError, with the way out, for a file of a model in a form that is not read."""
-    refuse_pickled(path)
-    if path.name in (ADAPTER, "adapter_model.safetensors"):
+    if path.name in ADAPTERS:
         raise InputError(_adapter(path.with_name(ADAPTER)))
+    refuse_pickled(path)
     for pattern, what in FORMS.items():
         if path.match(pattern):
             raise InputError(f"{path}: {what}")

@@ -46,8 +46,8 @@ STORED: Mapping[str, Kind] = {
 }
 """Stored types that can be read."""
 
-WRAPPER, COMPILED = "module.", "_orig_mod"
-"""Parts that `DataParallel` and `torch.compile` put into the names of what they wrap."""
+WRAPPERS = frozenset({"module", "_orig_mod"})
+"""Parts that `DataParallel` and `torch.compile` put into the names of what they wrap: all of a model, or a part."""
 
 BLOCK = 1 << 22
 """Numbers that are looked at together."""
@@ -195,13 +195,8 @@ def open_index(path: Path) -> Tensors:
 
 
 def without_wrapper(tensors: Tensors) -> Tensors:
-    """The tensors without what wrappers put before their names.
-
-    `module.` of `DataParallel` stands before every name, `_orig_mod.` of `torch.compile` before what was compiled.
-    """
+    """The tensors without what wrappers put into their names; as they are where two would have one name."""
     names = {name: _unwrapped(name) for name in (*tensors.by_name, *tensors.promised)}
-    while names and all(name.startswith(WRAPPER) for name in names.values()):
-        names = {name: _unwrapped(short.removeprefix(WRAPPER)) for name, short in names.items()}
     if len(set(names.values())) < len(names):
         return tensors
     by_name = {names[name]: tensor for name, tensor in tensors.by_name.items()}
@@ -209,7 +204,7 @@ def without_wrapper(tensors: Tensors) -> Tensors:
 
 
 def _unwrapped(name: str) -> str:
-    return ".".join(part for part in name.split(".") if part != COMPILED)
+    return ".".join(part for part in name.split(".") if part not in WRAPPERS)
 
 
 def _weight_map(path: Path) -> dict[str, str]:
