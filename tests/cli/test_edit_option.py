@@ -54,6 +54,7 @@ def test_arrays_and_means_of_texts_are_values(tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_text("The fox found\nOnce there was a crow\n\n")
     own = {text: model.trace(text)[name].astype(np.float64) for text in ("The fox found", "Once there was a crow")}
     both = np.concatenate(list(own.values())).mean(axis=0)
+    of_heads = [model.trace(text)["decoder.0.self_attention.context"].astype(np.float64) for text in own]
     wanted = {
         f"0.output += 2*{tmp_path}/v.npy": 2 * vector,
         f"0.output += {tmp_path}/all.npz:two": -vector,
@@ -61,6 +62,7 @@ def test_arrays_and_means_of_texts_are_values(tmp_path: Path) -> None:
         - own["Once there was a crow"].mean(axis=0),
         f"0.output = mean({tmp_path}/lines.txt)": both,
         f"0.output[:,3:6] = mean({tmp_path}/lines.txt)": both[3:6],
+        f"0.self_attention.context[2] = mean({tmp_path}/lines.txt)": np.concatenate(of_heads, axis=1).mean(axis=1)[2],
     }
     for text, values in wanted.items():
         (change,) = changes(model, program, [text])

@@ -73,11 +73,13 @@ def test_what_is_wrong_in_a_shard_names_the_shard(sharded):
     assert f"{shard}: tensor {TENSOR} is 4 × 4, but config.json says 8 × 8" in refusal(sharded)
 
 
-def test_a_tensor_in_two_shards_is_read_where_the_index_says(sharded):
+@pytest.mark.parametrize("where", [0, -1])
+def test_a_tensor_in_two_shards_is_read_where_the_index_says(sharded, where):
     weight_map = json.loads((sharded / INDEX).read_text())["weight_map"]
-    other = next(shard for shard in SHARDS if shard != weight_map[TENSOR])
-    tensors = load_file(sharded / other)
-    save_file(tensors | {TENSOR: np.zeros((8, 8), "f4")}, sharded / other)
+    name = next(name for name, shard in weight_map.items() if shard == SHARDS[where])
+    other = SHARDS[-1 - where]
+    zeros = np.zeros_like(load_file(sharded / SHARDS[where])[name])
+    save_file(load_file(sharded / other) | {name: zeros}, sharded / other)
     assert np.array_equal(logits(sharded), logits("encoder"))
 
 

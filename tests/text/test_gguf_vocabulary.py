@@ -76,6 +76,14 @@ def test_sentence_pieces_begin_with_the_beginning_unless_the_file_says_otherwise
     assert tokenizer.encode("the cat").tokens[0].id == 1
 
 
+@pytest.mark.parametrize(("entries", "unknown"), [({}, 0), ({"unknown_token_id": 2}, 2)])
+def test_what_is_unknown_has_the_usual_id_unless_the_file_says_another(entries, unknown):
+    tokens = ["<unk>", "<s>", "</s>", "a"]
+    types = {"token_type": [2, 3, 3, 1], "scores": [0.0] * 4}
+    words = load_gguf_vocabulary(file_of("llama", tokens, **types, **entries))
+    assert words.unknown == unknown
+
+
 def test_word_pieces_are_those_of_bert():
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "s", "##a", "##t", "map", "##s", ",", "'"]
     marked = [word if word[0] == "[" else word[2:] if word.startswith("##") else f"▁{word}" for word in words]

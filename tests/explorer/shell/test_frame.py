@@ -6,6 +6,8 @@ import re
 
 import pytest
 from driving import WIDE, Explorer, exploring
+from hostile import COUNTS, hold
+from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.color import ColorSystem
 from rich.console import Console
@@ -151,6 +153,39 @@ def test_a_part_of_a_line_changes_nothing_beside_it() -> None:
     written(frame, full([[Segment("hello world", RED)]]))
     update = ChopsUpdate([{0: None, 6: Strip([Segment("WORLD", RED)])}], [(0, 6, 9)], [[6, 11]])
     assert re.sub(r"\x1b\[[\d;]*m", "", written(frame, update)) == "\x1b[1;7HWOR"
+
+
+STYLES = [
+    Style.parse(each)
+    for each in (
+        *("", "red", "on blue", "red on blue", "blue on red", "bold", "bold red on blue", "underline", "on red"),
+        *("reverse", "bold underline red", "dim on red", "#123456 on #654321", "italic #123456"),
+    )
+]
+LINE = st.lists(st.tuples(st.text(" ab▀▄é", min_size=1, max_size=6), st.sampled_from(STYLES)), max_size=8)
+
+
+def segments_of(line: list[tuple[str, Style]]) -> list[Segment]:
+    """A line of 20 columns."""
+    cells = [Segment(character, style) for text, style in line for character in text]
+    return [*cells, *[Segment(" ", PLAIN)] * 20][:20]
+
+
+@COUNTS
+def test_any_cells_after_any_others_are_seen_as_they_are(count: int) -> None:
+    def check(screens: list[list[list[tuple[str, Style]]]]) -> None:
+        frame, terminal = Frame(ColorSystem.TRUECOLOR), Terminal(20)
+        for screen in screens:
+            lines = [segments_of(line) for line in screen]
+            terminal.write(frame.write(full(lines)))
+            plain = Terminal(20)
+            for y, line in enumerate(lines):
+                style = [(each.style or PLAIN).render(each.text, color_system=ColorSystem.TRUECOLOR) for each in line]
+                plain.write(f"\x1b[{y + 1};1H{''.join(style)}")
+            assert terminal.cells == plain.cells
+            assert terminal.codes == ["", "", ""]
+
+    hold(count, check, screens=st.lists(st.lists(LINE, min_size=3, max_size=3), min_size=1, max_size=3))
 
 
 class Written:
