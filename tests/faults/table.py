@@ -332,14 +332,14 @@ FAULTS = (
         "explorer/shell/pen.py",
         '                codes.append("0")\n                now = OWN\n',
         '                codes.append("0")\n',
-        "tests/explorer/shell/test_frame.py::test_any_cells_after_any_others_are_seen_as_they_are[12]",
+        "tests/explorer/shell/test_frame.py::test_cells_beside_each_other_are_seen_as_they_are[attributes]",
     ),
     Fault(
         "blanks go with what stands beside them on another background",
         "explorer/shell/pen.py",
         "    if own.background != style.background or not (own.is_plain and style.is_plain):\n",
         "    if not (own.is_plain and style.is_plain):\n",
-        "tests/explorer/shell/test_frame.py::test_any_cells_after_any_others_are_seen_as_they_are[12]",
+        "tests/explorer/shell/test_frame.py::test_cells_beside_each_other_are_seen_as_they_are[blanks]",
     ),
     Fault(
         "the program goes on without a widget of the main screen",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 from driving import WIDE, Explorer, exploring
@@ -171,21 +172,36 @@ def segments_of(line: list[tuple[str, Style]]) -> list[Segment]:
     return [*cells, *[Segment(" ", PLAIN)] * 20][:20]
 
 
+def check_seen(screens: Sequence[list[list[tuple[str, Style]]]]) -> None:
+    """Screens after each other are seen as if the terminal was empty before each."""
+    frame, terminal = Frame(ColorSystem.TRUECOLOR), Terminal(20)
+    for screen in screens:
+        lines = [segments_of(line) for line in screen]
+        terminal.write(frame.write(full(lines)))
+        plain = Terminal(20)
+        for y, line in enumerate(lines):
+            style = [(each.style or PLAIN).render(each.text, color_system=ColorSystem.TRUECOLOR) for each in line]
+            plain.write(f"\x1b[{y + 1};1H{''.join(style)}")
+        assert terminal.cells == plain.cells
+        assert terminal.codes == ["", "", ""]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        [("a", RED + BOLD), ("b", RED + Style(underline=True))],
+        [("a", RED), ("  ", Style.parse("on red")), ("b", RED)],
+        [("▀", RED), (" ", BLUE), ("▄", RED), (" ", RED + Style(reverse=True))],
+    ],
+    ids=["attributes", "blanks", "halves"],
+)
+def test_cells_beside_each_other_are_seen_as_they_are(line: list[tuple[str, Style]]) -> None:
+    check_seen([[line], [line[::-1]]])
+
+
 @COUNTS
 def test_any_cells_after_any_others_are_seen_as_they_are(count: int) -> None:
-    def check(screens: list[list[list[tuple[str, Style]]]]) -> None:
-        frame, terminal = Frame(ColorSystem.TRUECOLOR), Terminal(20)
-        for screen in screens:
-            lines = [segments_of(line) for line in screen]
-            terminal.write(frame.write(full(lines)))
-            plain = Terminal(20)
-            for y, line in enumerate(lines):
-                style = [(each.style or PLAIN).render(each.text, color_system=ColorSystem.TRUECOLOR) for each in line]
-                plain.write(f"\x1b[{y + 1};1H{''.join(style)}")
-            assert terminal.cells == plain.cells
-            assert terminal.codes == ["", "", ""]
-
-    hold(count, check, screens=st.lists(st.lists(LINE, min_size=3, max_size=3), min_size=1, max_size=3))
+    hold(count, check_seen, screens=st.lists(st.lists(LINE, min_size=3, max_size=3), min_size=1, max_size=3))
 
 
 class Written:
