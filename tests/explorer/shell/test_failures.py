@@ -213,7 +213,7 @@ async def test_the_program_ends_where_a_widget_of_the_main_screen_does():
     async def explored() -> None:
         async with exploring_what_fails() as explorer:
             explorer.main.mount(WrongWidget())
-            await explorer.until(lambda: explorer.app.return_code)
+            await explorer.until(lambda: explorer.app.return_code or explorer.app.failures.told)
 
     with pytest.raises(RuntimeError, match="secret"):
         await explored()
