@@ -158,9 +158,9 @@ def test_what_a_larger_trace_kept_is_let_go_with_the_next_smaller_one():
     pool.expect(3 * size)
     arrays = [pool.empty(SHAPE, DTYPE) for _ in range(3)]
     arrays.clear()
-    assert pool.idle_bytes == 3 * size
+    assert idle_bytes(pool) == 3 * size
     pool.expect(size)
-    assert pool.idle_bytes == 0
+    assert idle_bytes(pool) == 0
 
 
 def resident() -> int:
