@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from table import FAULTS, Fault
+from fault import Fault
+from table import FAULTS
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "tui_transformer"

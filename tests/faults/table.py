@@ -2,27 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A fault.
-
-    Attributes:
-        what: What goes wrong with it.
-        file: Of the package.
-        line: What stands there, exactly and once.
-        planted: What is put in its place.
-        test: The test that fails then, with its file.
-    """
-
-    what: str
-    file: str
-    line: str
-    planted: str
-    test: str
-
+from fault import Fault
+from of_the_explorer import OF_THE_EXPLORER
 
 FAULTS = (
     Fault(
@@ -153,13 +134,6 @@ FAULTS = (
         "tests/generation/test_writing.py::test_a_prompt_longer_than_the_model_was_trained_for_may_grow_by_a_token",
     ),
     Fault(
-        "a message whose time is over has less than no time left",
-        "explorer/shell/saying.py",
-        "return max(super().time_left, SHORTEST)",
-        "return super().time_left",
-        "tests/explorer/shell/test_saying.py::test_a_message_is_over_when_its_time_is",
-    ),
-    Fault(
         "a dump reads files outside its folder",
         "diagnosis/dumps/debugger.py",
         "return file if inside and is_file(file) else None",
@@ -167,46 +141,11 @@ FAULTS = (
         "tests/diagnosis/test_dumps.py::test_a_debugger_reads_no_file_outside_its_folder",
     ),
     Fault(
-        "a widget that cannot be drawn ends the program",
-        "explorer/widgets/careful.py",
-        "            if not isinstance(self.app, Tells):\n",
-        "            if True:\n",
-        "tests/explorer/shell/test_failures.py::test_what_a_user_can_mend_is_said_in_the_pane_by_its_name",
-    ),
-    Fault(
-        "a tool that cannot be shown ends the program",
-        "explorer/app.py",
-        "        if self.failures.ended(error):\n            return\n",
-        "",
-        "tests/explorer/shell/test_failures.py::test_a_screen_that_cannot_be_shown_is_left_for_the_one_below",
-    ),
-    Fault(
         "a state of a survey that was changed is gone on from",
         "survey/state.py",
         "    if digest != digest_of(content).encode():\n",
         "    if not digest:\n",
         "tests/survey/test_hostile_survey.py::test_broken_states",
-    ),
-    Fault(
-        "the explorer goes where a tensor is lost",
-        "explorer/main/presenter.py",
-        "            self._show_scene,\n            self._stay,\n",
-        "            self._show_scene,\n",
-        "tests/explorer/main/test_weights_that_change.py::test_the_explorer_says_so_and_stays_where_everything_is_read",
-    ),
-    Fault(
-        "what was worked out of the nearest states is let go, not of those far away",
-        "explorer/state/history.py",
-        "return [*self.past[:-NEAR], *self.future[:-NEAR]]",
-        "return [*self.past[NEAR:], *self.future[NEAR:]]",
-        "tests/explorer/state/test_history.py::test_traces_of_states_that_are_far_away_are_let_go",
-    ),
-    Fault(
-        "what a state nearby shares is let go with one far away",
-        "explorer/state/cache.py",
-        "            if id(memo) not in kept:\n",
-        "            if True:\n",
-        "tests/explorer/state/test_history.py::test_what_is_shared_with_a_state_nearby_stays",
     ),
     Fault(
         "a result of a program is that of other arguments",
@@ -300,62 +239,6 @@ FAULTS = (
         "tests/text/test_tokenizer.py::test_a_cut_text_of_word_pieces_keeps_its_frame",
     ),
     Fault(
-        "the number of a step is that of the next",
-        "explorer/state/going.py",
-        "return stops[int(wanted) - 1]",
-        "return stops[int(wanted) % len(stops)]",
-        "tests/explorer/main/test_going.py::test_what_is_typed_leads_to_a_step[1-vocabulary]",
-    ),
-    Fault(
-        "the drawn part of a row sums to 1, not the row",
-        "explorer/state/hiding.py",
-        "left = renormalized(view.window(rows, range(view.columns.size)), hidden)[:, part]",
-        "left = renormalized(view.window(rows, columns), hidden[part])",
-        "tests/explorer/main/test_hiding.py::test_part_of_a_row_is_that_part_of_the_whole_row",
-    ),
-    Fault(
-        "the digits of a count are read backwards",
-        "explorer/main/counting.py",
-        "(self._digits + digit)[-3:]",
-        "(digit + self._digits)[-3:]",
-        "tests/explorer/main/test_counts.py::test_two_digits_and_a_step",
-    ),
-    Fault(
-        "keys are read without end while none is handled",
-        "explorer/shell/driver.py",
-        "self._app.waiting > MOST_WAITING",
-        "self._app.waiting < 0",
-        "tests/explorer/shell/test_driver.py::test_reading_waits_as_long_as_very_many_events_do",
-    ),
-    Fault(
-        "colours are not set again after attributes were taken back",
-        "explorer/shell/pen.py",
-        '                codes.append("0")\n                now = OWN\n',
-        '                codes.append("0")\n',
-        "tests/explorer/shell/test_frame.py::test_cells_beside_each_other_are_seen_as_they_are[attributes]",
-    ),
-    Fault(
-        "blanks go with what stands beside them on another background",
-        "explorer/shell/pen.py",
-        "    if own.background != style.background or not (own.is_plain and style.is_plain):\n",
-        "    if not (own.is_plain and style.is_plain):\n",
-        "tests/explorer/shell/test_frame.py::test_cells_beside_each_other_are_seen_as_they_are[blanks]",
-    ),
-    Fault(
-        "the program goes on without a widget of the main screen",
-        "explorer/shell/failures.py",
-        "in self._app.screen_stack[:NEEDED]:",
-        "in self._app.screen_stack[: NEEDED - 1]:",
-        "tests/explorer/shell/test_failures.py::test_the_program_ends_where_a_widget_of_the_main_screen_does",
-    ),
-    Fault(
-        "an edit of a head takes the values of the first",
-        "explorer/state/written_edits.py",
-        "values = values[heads.start : heads.stop]",
-        "values = values[: len(heads)]",
-        "tests/cli/test_edit_option.py::test_arrays_and_means_of_texts_are_values",
-    ),
-    Fault(
         "rows of values are those of the beginning in a text that grows",
         "engine/changes.py",
         "part.start - start : part.stop - start, :]",
@@ -392,17 +275,11 @@ FAULTS = (
         "tests/model/test_shards.py::test_a_tensor_in_two_shards_is_read_where_the_index_says",
     ),
     Fault(
-        "a log is read to lines without a step",
-        "explorer/tools/runs/log.py",
-        "if 0 <= step < LAST and step.is_integer():",
-        "if 0 <= step < LAST or not step.is_integer():",
-        "tests/explorer/tools/train/test_hostile_logs.py::test_a_line_without_a_step_is_left_out",
-    ),
-    Fault(
         "a part of a head that is null is the usual one",
         "model/families/rope.py",
         "partial if whole != 1.0 else ())",
         "())",
         "tests/model/test_rope.py::test_a_part_of_a_head_that_is_null_is_refused_where_a_part_is_turned",
     ),
+    *OF_THE_EXPLORER,
 )
