@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from reference import REFERENCES
 from safetensors.numpy import load_file, save, save_file
 
+from tui_transformer import gguf_file
 from tui_transformer.generation.defaults import defaults_of
 from tui_transformer.gguf_file import read_gguf
-from tui_transformer.model import Model, checkpoint
+from tui_transformer.model import Model
 from tui_transformer.model.tensors import STORED, Tensors, open_file, open_index
 
 FAMILIES = sorted(path.parent.name for path in REFERENCES.glob("*/config.json"))
@@ -184,7 +185,7 @@ def test_broken_metadata_of_gguf_files(tmp_path, monkeypatch, family, count):
         said, sizes = (given.get(key) if isinstance(given.get(key), dict) else {} for key in ("metadata", "shapes"))
         tensors = {name: replace(whole.tensors[name], shape=shape) for name, shape in _sizes(sizes, shapes)}
         broken = replace(whole, metadata={"general.architecture": whole.architecture, **said}, tensors=tensors)
-        monkeypatch.setattr(checkpoint, "read_gguf", lambda _: broken)
+        monkeypatch.setattr(gguf_file, "read_gguf", lambda _: broken)
         read_or_refused(lambda: computed(path), path)
 
     hold(count, check, given=changed(document))
