@@ -11,9 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-WRITTEN = "text.txt"
-"""How the name begins of a text that was written on, which is a text whatever it is called."""
-
 TEMPORARY = re.compile(r"\..*\.[0-9a-f]{8}")
 """The name of a file that is being written."""
 
@@ -29,7 +26,7 @@ def _faults(folder: Path) -> Iterator[str]:
             continue
         if TEMPORARY.fullmatch(path.name):
             yield f"a temporary file is left: {path.name}"
-        elif path.suffix in READERS and not path.name.startswith(WRITTEN):
+        elif path.suffix in READERS:
             try:
                 READERS[path.suffix](path)
             except Exception as error:  # noqa: BLE001 - whatever a reader finds

@@ -204,6 +204,14 @@ async def test_the_text_is_written_to_a_file(tmp_path: Path):
         assert (tmp_path / "text.txt").read_text() == model.tokenizer.decode(greedy(1)) + "\n"
 
 
+async def test_a_text_is_not_written_to_a_file_that_says_it_is_something_else(tmp_path: Path):
+    async with exploring(NARROW, model="decoder") as explorer:
+        await explorer.press("W", "space", "x")
+        await explorer.answer(str(tmp_path / "text.svg"))
+        assert "a text is no .svg file" in explorer.text
+        assert not list(tmp_path.iterdir())
+
+
 async def test_a_model_that_does_not_write_says_so():
     async with exploring(NARROW, model="encoder") as explorer:
         await explorer.press("W")

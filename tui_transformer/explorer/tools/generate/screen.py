@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
@@ -42,9 +41,11 @@ from tui_transformer.explorer.tools.generate.writing import GATHER, Writing
 from tui_transformer.explorer.widgets.inks import inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.token_text import TokenText
+from tui_transformer.files import expanded
 from tui_transformer.generation.defaults import defaults_of
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
+from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place
 
 EDITS_ACT = "the model writes with the edits of the explorer"
@@ -282,9 +283,13 @@ class GenerateScreen(ExplorerScreen[None]):
 
 
 def _write_text(name: str, text: str) -> None:
-    """Write a text to the file that a person names."""
+    """Write a text to the file that a person names, unless the name says that it is something else."""
     from tui_transformer.files import write_whole
+    from tui_transformer.report.export import SUFFIXES
 
     if not name.strip():
         raise InputError("give the file a name")
-    write_whole(Path(name.strip()), f"{text}\n".encode(errors="replace"))
+    path = expanded(name.strip())
+    if SUFFIXES.get(path.suffix.lower(), "text") != "text":
+        raise InputError(f"{visible(path.name)}: a text is no {path.suffix} file: let its name end in .txt")
+    write_whole(path, f"{text}\n".encode(errors="replace"))
