@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from driving import NARROW, WIDE, exploring
 
+from tui_transformer.explorer.shell.preferences import Preferences
+
 WEIGHTS = "encoder.0.self_attention.weights"
 
 
@@ -59,6 +61,18 @@ async def test_a_count_is_said_while_it_is_typed_and_escape_ends_it():
         await explorer.press("4")
         await typed(explorer, "3", "escape", "]")
         assert explorer.position.place.head == 1
+
+
+async def test_the_key_that_the_user_gave_for_back_ends_a_count_and_does_no_more():
+    async with exploring(WIDE, model="question", preferences=Preferences(keys={"back": "f7"})) as explorer:
+        explorer.parts.counting.moment = 60.0
+        await explorer.go(WEIGHTS)
+        await typed(explorer, "3")
+        assert "f7 no count" in explorer.text
+        await typed(explorer, "f7")
+        assert ("times" in explorer.text, explorer.view.active) == (False, "heads")
+        await typed(explorer, "f7")
+        assert explorer.view.active == "matrix"
 
 
 async def test_after_a_moment_a_digit_is_no_count():

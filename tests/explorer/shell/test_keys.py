@@ -30,14 +30,6 @@ from tui_transformer.guide.texts import Stop, help_text, tours
 
 ROOT = Path(package.__file__).parents[2]
 
-SAME = {
-    **dict.fromkeys(("cursor.row-start", "cursor.top"), "first"),
-    **dict.fromkeys(("cursor.row-end", "cursor.bottom"), "last"),
-    **dict.fromkeys(("cursor.page-up", "cursor.half-up"), "page up"),
-    **dict.fromkeys(("cursor.page-down", "cursor.half-down"), "page down"),
-}
-"""Meanings of widgets that differ only in how far they go."""
-
 IN_INPUTS = {"input.complete"}
 """Keys while a text is typed, where letters are letters."""
 
@@ -64,16 +56,15 @@ def test_every_key_means_one_thing_on_every_screen():
     meanings = defaultdict(set)
     for _, key, meaning in declared():
         if meaning not in IN_INPUTS:
-            meanings[key].add(SAME.get(meaning, meaning))
+            meanings[key].add(meaning)
     assert {key: several for key, several in meanings.items() if len(several) > 1} == {}
 
 
 def test_every_key_is_in_the_table():
     own = {(key, meaning) for meaning, keys in KEYS.items() for key in keys.split(",")}
-    own |= {(key, SAME[meaning]) for key, meaning in own if meaning in SAME}
     for screen, key, meaning in declared():
         if meaning not in IN_INPUTS and not key.startswith(UNBOUND):
-            assert (key, SAME.get(meaning, meaning)) in own, f"{key} of {screen} ({meaning})"
+            assert (key, meaning) in own, f"{key} of {screen} ({meaning})"
 
 
 def test_nothing_in_the_table_is_without_a_screen():

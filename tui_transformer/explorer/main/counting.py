@@ -3,7 +3,7 @@
 A digit goes to its pane, at once. Where a step or a movement by letters follows within a moment, the digits were its
 count: the pane that had the keys has them again, and the movement is made as often. Arrows take no count: a digit
 and an arrow are a pane and a movement in it. As long as the moment lasts, the line of keys says what would be
-counted; escape ends it.
+counted; the key for back, escape, ends it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ MOST = 999
 """Times that a movement is made at most."""
 
 COUNTED = ("step.", "head.", "layer.", "sublayer.", "cursor.left", "cursor.right", "cursor.up", "cursor.down")
+ENDING = ("back",)
+"""Meanings whose keys end a count."""
 ARROWS = {"left", "right", "up", "down"}
 
 
@@ -55,12 +57,12 @@ class Counting:
             return False
         digits = self._digits
         self.end()
-        if digits and event.key == "escape":
+        app = self._panes.screen.app
+        if digits and event.key in keys_of(app, ENDING):
             return True
-        if not digits or event.key not in self._movements(self._panes.screen.app):
+        if not digits or event.key in ARROWS or event.key not in keys_of(app, COUNTED):
             return False
         self._go_back()
-        app = self._panes.screen.app
         app.call_later(_type, app, event.key, event.character, min(int(digits), MOST))
         return True
 
@@ -94,11 +96,6 @@ class Counting:
             self._panes.fit(self._panes.screen.size)
             self._show()
         self._panes.focus(before.active)
-
-    @staticmethod
-    def _movements(app: App[object]) -> set[str]:
-        """The keys that take a count."""
-        return set(keys_of(app, COUNTED)) - ARROWS
 
 
 def _type(app: App[object], key: str, character: str | None, times: int) -> None:

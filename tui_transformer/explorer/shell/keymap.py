@@ -46,11 +46,11 @@ def _displayed(meaning: str, app: App[Any], keymap: Mapping[str, str]) -> str:
 
 
 def keys_of(app: App[Any], meanings: Sequence[str]) -> Iterator[str]:
-    """The keys of every meaning that begins with one of these, those of the user where there are any."""
-    keymap = keymap_of(app)
+    """The keys of these meanings, those of the user where there are any; `step.` stands for all of this beginning."""
+    keymap, groups = keymap_of(app), tuple(each for each in meanings if each.endswith("."))
     for name, keys in KEYS.items():
-        if name.startswith(tuple(meanings)):
-            yield from (key.strip() for key in keymap.get(name, keys).split(","))
+        if name in meanings or name.startswith(groups):
+            yield from (key.strip() for key in (keymap.get(name) or keys).split(","))
 
 
 def first_key(app: App[Any], meaning: str) -> str:

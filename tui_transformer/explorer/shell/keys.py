@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from textual.binding import Binding, BindingType
 from textual.keys import format_key
 
+from tui_transformer.explorer.widgets.cursor import CURSOR_KEYS
+
 KEYS: Mapping[str, str] = {
     "step.next": "space,n",
     "step.back": "backspace",
@@ -18,14 +20,7 @@ KEYS: Mapping[str, str] = {
     "layer.back": "left_curly_bracket",
     "sublayer.next": "s",
     "sublayer.back": "S",
-    "cursor.left": "left,h",
-    "cursor.right": "right,l",
-    "cursor.up": "up,k",
-    "cursor.down": "down,j",
-    "cursor.top": "home,g",
-    "cursor.bottom": "end,G",
-    "cursor.page-up": "pageup,ctrl+u",
-    "cursor.page-down": "pagedown,ctrl+d",
+    **CURSOR_KEYS,
     "pane.next": "tab",
     "pane.back": "shift+tab",
     "pane.sentence": "1",
@@ -34,7 +29,6 @@ KEYS: Mapping[str, str] = {
     "pane.matrix": "4",
     "pane.cell": "5",
     "pane.chart": "6",
-    "cursor.choose": "enter",
     "back": "escape",
     "quit": "q",
     "help": "question_mark,f1",
@@ -75,8 +69,6 @@ KEYS: Mapping[str, str] = {
     "order": "r",
     "reverse": "ctrl+r",
     "scale": "m",
-    "cursor.wider": "plus,equals_sign",
-    "cursor.narrower": "minus",
     "chart.next": "c",
     "hide.special": "i",
     "hide.first": "I",

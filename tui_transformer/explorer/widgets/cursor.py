@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.style import Style
@@ -18,39 +18,59 @@ from tui_transformer.explorer.widgets.careful import CarefulWidget
 from tui_transformer.explorer.widgets.content_size import set_content_size
 from tui_transformer.explorer.widgets.grid import Cell, Grid
 
+CURSOR_KEYS: Mapping[str, str] = {
+    "cursor.left": "left,h",
+    "cursor.right": "right,l",
+    "cursor.up": "up,k",
+    "cursor.down": "down,j",
+    "cursor.top": "g",
+    "cursor.bottom": "G",
+    "cursor.row-start": "home",
+    "cursor.row-end": "end",
+    "cursor.page-up": "pageup",
+    "cursor.page-down": "pagedown",
+    "cursor.half-up": "ctrl+u",
+    "cursor.half-down": "ctrl+d",
+    "cursor.wider": "plus,equals_sign",
+    "cursor.narrower": "minus",
+    "cursor.choose": "enter",
+}
+"""The keys of each meaning, as in the table of all keys of the program, which these are a part of."""
 
-def _key(keys: str, action: str, name: str, says: str) -> Binding:
+
+def _key(name: str, action: str, says: str) -> Binding:
     """A key of the cursor; its name, by which the user can change it, is the same in every widget."""
-    return Binding(keys, action, says, show=False, id=f"cursor.{name}", tooltip=says)
+    meaning = f"cursor.{name}"
+    return Binding(CURSOR_KEYS[meaning], action, says, show=False, id=meaning, tooltip=says)
 
 
 ACROSS = (
-    _key("left,h", "step(0, -1)", "left", "Cursor left"),
-    _key("right,l", "step(0, 1)", "right", "Cursor right"),
+    _key("left", "step(0, -1)", "Cursor left"),
+    _key("right", "step(0, 1)", "Cursor right"),
 )
 ROW_ENDS = (
-    _key("home", "edge(0, -1)", "row-start", "First column"),
-    _key("end", "edge(0, 1)", "row-end", "Last column"),
+    _key("row-start", "edge(0, -1)", "First column"),
+    _key("row-end", "edge(0, 1)", "Last column"),
 )
 DOWN = (
-    _key("up,k", "step(-1, 0)", "up", "Cursor up"),
-    _key("down,j", "step(1, 0)", "down", "Cursor down"),
-    _key("pageup", "page(-1.0)", "page-up", "One screen up"),
-    _key("pagedown", "page(1.0)", "page-down", "One screen down"),
-    _key("ctrl+u", "page(-0.5)", "half-up", "Half a screen up"),
-    _key("ctrl+d", "page(0.5)", "half-down", "Half a screen down"),
-    _key("g", "edge(-1, 0)", "top", "First row"),
-    _key("G", "edge(1, 0)", "bottom", "Last row"),
+    _key("up", "step(-1, 0)", "Cursor up"),
+    _key("down", "step(1, 0)", "Cursor down"),
+    _key("page-up", "page(-1.0)", "One screen up"),
+    _key("page-down", "page(1.0)", "One screen down"),
+    _key("half-up", "page(-0.5)", "Half a screen up"),
+    _key("half-down", "page(0.5)", "Half a screen down"),
+    _key("top", "edge(-1, 0)", "First row"),
+    _key("bottom", "edge(1, 0)", "Last row"),
 )
 ENDS = (
-    _key("home", "edge(-1, 0)", "row-start", "First row"),
-    _key("end", "edge(1, 0)", "row-end", "Last row"),
+    _key("row-start", "edge(-1, 0)", "First row"),
+    _key("row-end", "edge(1, 0)", "Last row"),
 )
 ZOOM = (
-    _key("plus,equals_sign", "zoom(1)", "wider", "Larger cells"),
-    _key("minus", "zoom(-1)", "narrower", "Smaller cells"),
+    _key("wider", "zoom(1)", "Larger cells"),
+    _key("narrower", "zoom(-1)", "Smaller cells"),
 )
-CHOOSE = (_key("enter", "choose", "choose", "Choose what is under the cursor"),)
+CHOOSE = (_key("choose", "choose", "Choose what is under the cursor"),)
 
 
 def next_size(sizes: Sequence[int], size: int, direction: int) -> int | None:

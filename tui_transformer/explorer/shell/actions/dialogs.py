@@ -64,11 +64,11 @@ SCORE = (Action("", "", "Higher or lower temperature", "temperature", "+ -", ZOO
 PAGE = (
     Action("cursor.up", "scroll('up')", "A line up"),
     Action("cursor.down", "scroll('down')", "A line down"),
-    Action("cursor.page-up", "scroll('page_up')", "A page up"),
-    Action("cursor.page-down", "scroll('page_down')", "A page down"),
+    *(Action(f"cursor.{size}-up", "scroll('page_up')", "A page up") for size in ("page", "half")),
+    *(Action(f"cursor.{size}-down", "scroll('page_down')", "A page down") for size in ("page", "half")),
     Action("step.next", "scroll('page_down')", "The next page"),
-    Action("cursor.top", "scroll('home')", "To the top"),
-    Action("cursor.bottom", "scroll('end')", "To the bottom"),
+    *(Action(f"cursor.{first}", "scroll('home')", "To the top") for first in ("top", "row-start")),
+    *(Action(f"cursor.{last}", "scroll('end')", "To the bottom") for last in ("bottom", "row-end")),
 )
 CHOICE = (
     Action("cursor.right", "turn(1)", "The next value"),

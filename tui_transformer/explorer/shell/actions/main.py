@@ -140,8 +140,8 @@ ON_CARD = frozenset({"step.next", "step.back", "tour"})
 
 COUNTED = (
     *(each for each in ACTIONS if each.id in ("step.next", "step.back", "head.next", "layer.next", "sublayer.next")),
-    Action("", "", "The cell beside", "cell", "h j k l"),
-    Action("", "", "No count", "no count", "esc"),
+    Action("", "", "The cell beside", "cell", "h j k l", EVERY_WAY),
+    Action("", "", "No count", "no count", "esc", "back"),
 )
 """The line of keys while a count is typed."""
 
