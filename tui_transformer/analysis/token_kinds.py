@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
@@ -48,6 +48,10 @@ class Hidden:
         """Note on the screen while something is hidden; else ""."""
         names = [name for name, chosen in (("special tokens", self.special), ("first token", self.first)) if chosen]
         return f"{' and '.join(names)} hidden, rows renormalised" if names else ""
+
+    def turned(self, which: str) -> Hidden:
+        """With the tokens of one name, `special` or `first`, hidden where they were not, and shown where they were."""
+        return replace(self, **{which: not getattr(self, which)})
 
 
 NOTHING = Hidden()

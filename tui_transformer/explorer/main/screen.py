@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, Literal
+from typing import Literal
 
 from textual import on
 from textual.app import ComposeResult, SystemCommand
-from textual.binding import BindingType
 from textual.events import DescendantFocus, Key, Resize
 from textual.message import Message
 
@@ -15,9 +14,8 @@ from tui_transformer.engine.program import Grain
 from tui_transformer.explorer.main.layout import compose_panes
 from tui_transformer.explorer.main.parts import assemble
 from tui_transformer.explorer.main.replies import REPLIES
-from tui_transformer.explorer.shell.actions.main import ACTIONS
+from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import VOCABULARY, Session
@@ -32,7 +30,7 @@ class MainScreen(ExplorerScreen[None]):
         parts: What it is made of, and what it explores.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(ACTIONS)
+    ACTIONS = SCREENS["main"]
     AUTO_FOCUS = ""
     CSS_PATH = "screen.tcss"
 

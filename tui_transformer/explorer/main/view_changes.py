@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.panes.text import TEMPERATURES, WORDS
 from tui_transformer.explorer.main.presenter import Presenter
@@ -56,8 +54,7 @@ class ViewChanges:
 
     def hide(self, which: str) -> None:
         """Leave special tokens, or the first, out of attention weights; the rest of a row sums to 1 again."""
-        hidden = self._explored.view.hidden
-        hidden = replace(hidden, **{which: not getattr(hidden, which)})
+        hidden = self._explored.view.hidden.turned(which)
         self._explored.change_view(hidden=hidden)
         self._port.say(hidden.text or "no token is hidden")
         self._presenter.show_position()

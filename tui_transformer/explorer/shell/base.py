@@ -12,6 +12,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widget import Widget
 
+from tui_transformer.explorer.shell.keys import Action, bindings
 from tui_transformer.explorer.shell.saying import called, say, saying_what_fails
 from tui_transformer.explorer.widgets.inks import INK_CLASSES
 
@@ -34,12 +35,20 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
         &:nocolor > .ink--marked, &:ansi > .ink--marked { text-style: bold reverse; }
     }
     """
+    ACTIONS: ClassVar[tuple[Action, ...]] = ()
+    """What its keys do, in the order of the line of keys; a screen that names actions binds their keys."""
     HELP_TOPIC = "general"
 
     _result: tuple[Result | None] | None = None
     """The result that a screen is left with, where it was left."""
 
     _is_left = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Bind the keys of the actions that a screen names."""
+        if "ACTIONS" in vars(cls):
+            cls.BINDINGS = bindings(cls.ACTIONS)
+        super().__init_subclass__(**options)
 
     @property
     def settled(self) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -14,7 +13,7 @@ from textual.screen import ModalScreen
 from tui_transformer.explorer.shell.actions.dialogs import DIALOG
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
-from tui_transformer.explorer.shell.keys import Action, bindings
+from tui_transformer.explorer.shell.keys import Action
 from tui_transformer.text.display import visible
 
 Result = TypeVar("Result")
@@ -32,9 +31,7 @@ def plain(text: str) -> Content:
 class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]):
     """A box over the main screen. It gives a result, or None where it is left."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(DIALOG)
-    ACTIONS: ClassVar[tuple[Action, ...]] = DIALOG
-    """The actions, in the order of the border."""
+    ACTIONS = DIALOG
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - the base class has them so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]  # noqa: RUF012 - the base class has them so
 
@@ -56,6 +53,7 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
         }
         .problem { color: $error; }
         .quiet { color: $foreground 65%; }
+        &.-short #buttons { display: none; }
         #box Static { height: auto; padding: 0 1; }
     }
     """

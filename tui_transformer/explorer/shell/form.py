@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.events import DescendantFocus
 from textual.widgets import Button, Input, Label, Static
 
-from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.choice import Choice
-from tui_transformer.explorer.shell.dialog import Dialog, plain
-from tui_transformer.explorer.shell.keys import Action, bindings
+from tui_transformer.explorer.shell.dialog import plain
 from tui_transformer.explorer.shell.line_input import LineInput
 
-Result = TypeVar("Result")
 Values = Mapping[str, str]
 
 NUMBER, TEXT = 20, 4096
@@ -46,17 +41,16 @@ class Field:
     locked: bool = False
 
 
-class Form(Dialog[Result], Generic[Result]):
-    """Asks for values; gives what they make, or None where it is left.
+class Form(Vertical):
+    """The fields of a dialog, which takes over their values in its `action_submit`.
 
     Attributes:
         values: What the fields hold.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(FORM)
-    ACTIONS: ClassVar[tuple[Action, ...]] = FORM
     DEFAULT_CSS = """
     Form {
+        height: auto;
         #note, #status { display: none; }
         #note.-said, #status.-said { display: block; }
         #fields { height: auto; overflow-y: auto; scrollbar-size-vertical: 1; layout: vertical; }
@@ -71,29 +65,35 @@ class Form(Dialog[Result], Generic[Result]):
         }
         #buttons { height: 1; padding: 0 1; }
         #buttons Button { margin: 0 1 0 0; min-width: 9; background: $panel; color: $foreground; }
-        &.-short #buttons { display: none; }
     }
     """
-    APPLY = "apply"
-    """Name of the action that takes over the values."""
 
     def __init__(
-        self, title: str, columns: Sequence[Sequence[Field]], values: Values, *, first: str = "", note: str = ""
+        self,
+        columns: Sequence[Sequence[Field]],
+        values: Values,
+        changed: Callable[[str], None],
+        *,
+        apply: str = "apply",
+        first: str = "",
+        note: str = "",
     ) -> None:
         """Show values in columns of fields.
 
         Args:
-            title: What is asked for.
             columns: Side by side where there is room; else one below the other.
             values: By the keys of the fields.
+            changed: Called with the key of a field whose value the user has changed.
+            apply: A word for taking over the values.
             first: The field to begin on, by default the first that is not locked.
             note: What is to be known of all of them.
         """
-        super().__init__(title)
+        super().__init__()
         self.values = dict(values)
-        self._columns, self._first, self._note = columns, first, note
+        self._columns, self._changed = columns, changed
+        self._apply, self._first, self._note = apply, first, note
 
-    def body(self) -> ComposeResult:
+    def compose(self) -> ComposeResult:
         """The note, the fields, the help of one, what the values give or what is wrong, and the buttons."""
         yield Static(plain(self._note), id="note", classes="quiet -said" if self._note else "quiet")
         with Vertical(id="fields"):
@@ -103,8 +103,8 @@ class Form(Dialog[Result], Generic[Result]):
         yield Static(id="help", classes="quiet")
         yield Static(id="status")
         with Horizontal(id="buttons"):
-            for name in (self.APPLY, "leave"):
-                button = Button(name.capitalize(), id=name, compact=True)
+            for name, action in ((self._apply, "submit"), ("leave", "leave")):
+                button = Button(name.capitalize(), action=f"screen.{action}", compact=True)
                 button.can_focus = False  # for the mouse: the arrows go through the fields
                 yield button
 
@@ -120,15 +120,15 @@ class Form(Dialog[Result], Generic[Result]):
 
     def on_mount(self) -> None:
         """Begin on the first field."""
-        self.screen_layout_refresh_signal.subscribe(self, lambda _: self._fit())
+        self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._fit())
         keys = (field.key for column in self._columns for field in column if not field.locked)
         self.query_one(f"#{self._first or next(keys)}").focus()
 
     def _fit(self) -> None:
         """Give the fields the room that the lines under and over them leave."""
-        fields, box = self.query_one("#fields"), self.query_one("#box")
-        others = sum(widget.outer_size.height for widget in box.children if widget.display and widget is not fields)
-        fields.styles.max_height = max(self.size.height - box.gutter.height - others, 2)
+        fields, screen = self.query_one("#fields"), self.screen
+        others = sum(widget.outer_size.height for widget in self.children if widget.display and widget is not fields)
+        fields.styles.max_height = max(screen.size.height - screen.query_one("#box").gutter.height - others, 2)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Say what the field is for."""
@@ -150,10 +150,7 @@ class Form(Dialog[Result], Generic[Result]):
     def _take(self, key: str, value: str) -> None:
         if self.values[key] != value:
             self.values[key] = value
-            self.changed(key)
-
-    def changed(self, key: str) -> None:
-        """The user has changed a value."""
+            self._changed(key)
 
     def put(self, key: str, value: str) -> None:
         """Set a value."""
@@ -175,18 +172,6 @@ class Form(Dialog[Result], Generic[Result]):
         status.update(plain(text))
         status.set_classes(" ".join(name for name, there in {"-said": text, "problem": wrong}.items() if there))
 
-    # Taking over
-
-    def action_submit(self) -> None:
-        """Take over the values, if they can be."""
-
     @on(Input.Submitted)
-    def _entered(self) -> None:
-        self.action_submit()
-
-    @on(Button.Pressed)
-    def _pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "leave":
-            self.action_leave()
-        else:
-            self.action_submit()
+    async def _entered(self) -> None:
+        await self.run_action("screen.submit")

@@ -7,15 +7,17 @@ from typing import Literal
 from textual.app import ComposeResult
 from textual.widgets import Static
 
-from tui_transformer.explorer.shell.dialog import plain
-from tui_transformer.explorer.shell.reader import Reader
+from tui_transformer.explorer.shell.actions.dialogs import READER
+from tui_transformer.explorer.shell.dialog import Dialog, plain
+from tui_transformer.explorer.shell.page import Page
 
 Kind = Literal["info", "error"]
 
 
-class MessageScreen(Reader):
+class MessageScreen(Dialog[None]):
     """A text of any length, as it is; lines that are too wide are folded."""
 
+    ACTIONS = READER
     DEFAULT_CSS = """
     MessageScreen {
         #box.-error {
@@ -29,9 +31,10 @@ class MessageScreen(Reader):
         super().__init__(title)
         self._text, self._kind = text, kind
 
-    def page(self) -> ComposeResult:
+    def body(self) -> ComposeResult:
         """The text."""
-        yield Static(plain(self._text))
+        with Page():
+            yield Static(plain(self._text))
 
     def on_mount(self) -> None:
         """An error has its own colour."""

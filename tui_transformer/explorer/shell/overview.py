@@ -12,12 +12,10 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from tui_transformer.analysis.token_kinds import NOTHING, Hidden
-from tui_transformer.explorer.shell.actions.common import HIDING
 from tui_transformer.explorer.shell.actions.tools import OVERVIEW
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
-from tui_transformer.explorer.shell.keys import Action, bindings
+from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
@@ -47,8 +45,6 @@ class Overview(ExplorerScreen[None]):
     """
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - the base class has them so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]  # noqa: RUF012 - the base class has them so
-    ACTIONS: tuple[Action, ...] = ()
-    """Actions of the screen beyond those of every overview, in the order of the line of keys."""
     KIND = ""
     pieces: Pieces[Any, Any] | None = None
     """The work that is done bit by bit."""
@@ -144,23 +140,6 @@ class Overview(ExplorerScreen[None]):
         """Back to the main screen."""
         self.worker.cancel(self.KIND)
         self.dismiss(None)
-
-
-class Hiding(Overview):
-    """An overview in which tokens can be hidden."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings(HIDING)
-
-    hidden: Hidden = NOTHING
-
-    def action_hide(self, which: str) -> None:
-        """Hide tokens, or show them again."""
-        chosen = {"special": self.hidden.special, "first": self.hidden.first}
-        self.hidden = Hidden(**chosen | {which: not chosen[which]})
-        self.hiding_changed()
-
-    def hiding_changed(self) -> None:
-        """Show everything anew."""
 
 
 def leave_to(screen: Overview, stop: str, head: int = 0, row: int | None = None, column: int | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from textual.app import ComposeResult
 from textual.content import Content
@@ -18,6 +19,21 @@ from tui_transformer.explorer.shell.line_input import LineInput, completes
 Check = Callable[[str], object]
 MOST_SHOWN = 200
 """Suggestions that are listed; the completion knows them all."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is said about a text while it is typed.
+
+    Attributes:
+        said: Lines under it.
+        completions: Texts that it may become.
+        problem: What is wrong with it.
+    """
+
+    said: Content
+    completions: Sequence[str]
+    problem: str = ""
 
 
 class PromptScreen(Dialog[str]):
@@ -40,6 +56,7 @@ class PromptScreen(Dialog[str]):
         placeholder: str = "",
         check: Check | None = None,
         suggestions: Sequence[str] = (),
+        advise: Callable[[str], Advice] | None = None,
         preview: Callable[[str], None] | None = None,
         lately: Sequence[str] = (),
     ) -> None:
@@ -52,18 +69,19 @@ class PromptScreen(Dialog[str]):
             placeholder: What an empty input shows.
             check: Raises InputError for a text that cannot be used; its message is shown and the prompt stays.
             suggestions: What right or tab completes to.
+            advise: Asked while the text is typed; what it suggests stands in place of `suggestions`.
             preview: Called with the text while it is typed.
             lately: Texts that were given before, the last first; up and down go through them.
         """
         super().__init__(title)
         self._value, self._hint, self._placeholder = value, hint, placeholder
-        self._check, self._suggestions, self._preview = check, suggestions, preview
+        self._check, self._suggestions, self._advise, self._preview = check, suggestions, advise, preview
         self._lately = tuple(text for text in lately if text != value)
         self._place = -1
 
     def actions(self) -> Sequence[Action]:
         """Completion is named where there is something to complete to."""
-        there = {"complete": self._suggestions, "lately": self._lately}
+        there = {"complete": self._suggestions or self._advise, "lately": self._lately}
         return [action for action in PROMPT if there.get(action.short, True)]
 
     def body(self) -> ComposeResult:
@@ -108,7 +126,13 @@ class PromptScreen(Dialog[str]):
         self.dismiss(event.value)
 
     def _suggest(self, typed: str) -> None:
-        """List the suggestions, those that complete what is typed first."""
+        """List the suggestions, those that complete what is typed first; or say what is advised."""
+        if self._advise is not None:
+            advice = self._advise(typed)
+            self.query_one(LineInput).suggestions = list(advice.completions)
+            self._say("problem", plain(advice.problem))
+            self._say("suggestions", advice.said)
+            return
         words = sorted(self.query_one(LineInput).suggestions, key=lambda word: not completes(word, typed))
         parts = [Content.styled(word, "$foreground" if typed and completes(word, typed) else "") for word in words]
         self._say("suggestions", Content("   ").join(parts[:MOST_SHOWN]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.style import Style
@@ -16,26 +16,8 @@ from textual.widget import Widget
 
 from tui_transformer.explorer.widgets.careful import CarefulWidget
 from tui_transformer.explorer.widgets.content_size import set_content_size
+from tui_transformer.explorer.widgets.cursor_keys import CURSOR_KEYS
 from tui_transformer.explorer.widgets.grid import Cell, Grid
-
-CURSOR_KEYS: Mapping[str, str] = {
-    "cursor.left": "left,h",
-    "cursor.right": "right,l",
-    "cursor.up": "up,k",
-    "cursor.down": "down,j",
-    "cursor.top": "g",
-    "cursor.bottom": "G",
-    "cursor.row-start": "home",
-    "cursor.row-end": "end",
-    "cursor.page-up": "pageup",
-    "cursor.page-down": "pagedown",
-    "cursor.half-up": "ctrl+u",
-    "cursor.half-down": "ctrl+d",
-    "cursor.wider": "plus,equals_sign",
-    "cursor.narrower": "minus",
-    "cursor.choose": "enter",
-}
-"""The keys of each meaning, as in the table of all keys of the program, which these are a part of."""
 
 
 def _key(name: str, action: str, says: str) -> Binding:

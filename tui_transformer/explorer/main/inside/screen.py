@@ -11,7 +11,6 @@ from rich.style import Style
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
@@ -24,7 +23,6 @@ from tui_transformer.explorer.shell.actions.main import INSIDE
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keymap import first_key
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.state.session import Session
@@ -75,7 +73,7 @@ class InsideScreen(ExplorerScreen[Spot]):
         inside: What is drawn; None until it is there.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(INSIDE)
+    ACTIONS = INSIDE
     HELP_TOPIC = "inside"
     COMPONENT_CLASSES: ClassVar[set[str]] = INK_CLASSES
     DEFAULT_CSS = """

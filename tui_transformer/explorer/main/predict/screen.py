@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.events import Key
 from textual.widgets import Input, Static
@@ -23,7 +21,6 @@ from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.shell.actions.main import PREDICT, PREDICTED
 from tui_transformer.explorer.shell.dialog import CORNERS, Dialog, plain
 from tui_transformer.explorer.shell.key_line import key_line
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.line_list import LineList
@@ -39,7 +36,6 @@ class PredictScreen(Dialog[bool]):
     """Offers answers and takes any other, then says which was right and why; gives whether it was."""
 
     ACTIONS = PREDICT
-    BINDINGS: ClassVar[list[BindingType]] = bindings(PREDICT)
     DEFAULT_CSS = """
     PredictScreen {
         background: $background;

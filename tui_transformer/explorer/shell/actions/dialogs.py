@@ -5,7 +5,6 @@ from __future__ import annotations
 from tui_transformer.explorer.shell.actions.common import ACROSS, CHOOSE, LEAVE, UP_DOWN, ZOOM
 from tui_transformer.explorer.shell.keys import Action
 
-CLOSE = Action("back", "leave", "Close the text", "close", "esc")
 SCROLL_SHOWN = Action("", "", "Scroll", "scroll", "↑↓", UP_DOWN)
 DIALOG = (LEAVE,)
 PROMPT = (
@@ -37,16 +36,19 @@ PATCH = (
     Action("", "", "Choose the part", "part", "tab ←→", "tab cursor.left cursor.right"),
     Action("help", "app.help", "What is shown here", "help", "F1"),
     Action("cursor.choose", "submit", "Patch", "patch", "enter"),
+    Action("cursor.up", "app.focus_previous", "The field before"),
+    Action("cursor.down", "app.focus_next", "The next field"),
+    Action("save", "submit", "Patch"),
     LEAVE,
 )
-READER = (
-    SCROLL_SHOWN,
+CLOSING = (
     Action("quit", "leave", "Close the text"),
     Action("cursor.choose", "leave", "Close the text"),
-    CLOSE,
+    Action("back", "leave", "Close the text", "close", "esc"),
 )
-CUTS = (Action("vocabulary.open", "add", "Add another vocabulary", "add a vocabulary", "v"), CLOSE)
-HELP_PAGE = (Action("help", "leave", "Close the help"), SCROLL_SHOWN, CLOSE)
+READER = (SCROLL_SHOWN, *CLOSING)
+CUTS = (Action("vocabulary.open", "add", "Add another vocabulary", "add a vocabulary", "v"), *CLOSING)
+HELP_PAGE = (Action("help", "leave", "Close the help"), SCROLL_SHOWN, *CLOSING)
 SOFTMAX = (
     Action(
         "cursor.wider",
@@ -58,9 +60,13 @@ SOFTMAX = (
     ),
     Action("cursor.narrower", "raise(-1)", "Lower all scores by 10"),
     Action("breaks", "break", "Raise the scores until the naive softmax breaks, and back", "break it, mend it", "!"),
-    LEAVE,
+    *CLOSING,
 )
-SCORE = (Action("", "", "Higher or lower temperature", "temperature", "+ -", ZOOM), *READER)
+SCORE = (
+    Action("cursor.wider", "warmer(1)", "Higher temperature", "temperature", "+ -", ZOOM),
+    Action("cursor.narrower", "warmer(-1)", "Lower temperature"),
+    *READER,
+)
 PAGE = (
     Action("cursor.up", "scroll('up')", "A line up"),
     Action("cursor.down", "scroll('down')", "A line down"),

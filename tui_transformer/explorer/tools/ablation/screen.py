@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.widgets import Static
 
 from tui_transformer.analysis.effects import answer_positions, counted_positions
 from tui_transformer.engine.targets import Target
 from tui_transformer.explorer.shell.actions.tools import ABLATION
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import AT_ONCE
@@ -45,7 +42,6 @@ def open_from(port: Port) -> None:
 class AblateScreen(Overview):
     """The effect of each head, layer, position or neuron on the answer, the largest first."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(ABLATION)
     ACTIONS = ABLATION
     DEFAULT_CSS = """
     AblateScreen {

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import ClassVar
 
 import numpy as np
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
 from tui_transformer.analysis.attentions import Attention, attentions
 from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.shell.actions.tools import ARCS
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview, leave_to
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.state.answer import percent
@@ -45,7 +42,6 @@ def screen_of(port: Port, source: str) -> ArcsScreen | None:
 class ArcsScreen(Overview):
     """The lines of one head, of all, or of the rollout."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(ARCS)
     ACTIONS = ARCS
     HELP_TOPIC, KIND = "arcs", "arcs"
 

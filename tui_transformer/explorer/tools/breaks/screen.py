@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
 from tui_transformer.diagnosis.breaking import BREAKS, Break, fitting
 from tui_transformer.explorer.shell.actions.tools import BREAKING
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
@@ -38,7 +34,6 @@ def open_from(port: Port) -> None:
 class BreaksScreen(Overview):
     """Everything that can be broken; what is broken is marked, and what each makes of the answer stands beside it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(BREAKING)
     ACTIONS = BREAKING
     HELP_TOPIC, KIND = "breaks", "breaks"
     pieces: Pieces[Break, NamedEffect]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import CHECKPOINTS
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
@@ -75,7 +73,6 @@ def _ask(port: Port, value: str) -> None:
 class CheckpointsScreen(Overview):
     """One head at one checkpoint large, and at up to eight of them small."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(CHECKPOINTS)
     ACTIONS = CHECKPOINTS
     DEFAULT_CSS = """
     CheckpointsScreen {

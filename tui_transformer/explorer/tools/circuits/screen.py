@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
 from tui_transformer.analysis.circuits import Circuit, Words, circuits, words_of
 from tui_transformer.analysis.composition import READS, Path, chance, compositions
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import CIRCUITS
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview, leave_to
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import AT_ONCE
@@ -74,7 +71,6 @@ class Shown:
 class CircuitsScreen(Overview):
     """A matrix of a head, or the composition scores of all heads."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(CIRCUITS)
     ACTIONS = CIRCUITS
     HELP_TOPIC, KIND = "circuits", "circuits"
 

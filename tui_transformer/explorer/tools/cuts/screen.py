@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import CUTS
-from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.shell.dialog import Dialog
+from tui_transformer.explorer.shell.page import Page
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.shell.reader import Reader
 from tui_transformer.text.build import build_bpe, build_characters
 from tui_transformer.text.cuts import Cut, Cuts, cut_by, shown
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
@@ -56,11 +54,10 @@ def vocabularies(text: str, own: Vocabulary | None) -> list[Vocabulary]:
     return built_in if own is None else [replace(own, name=f"this model: {own.name}"), *built_in]
 
 
-class CutsScreen(Reader):
+class CutsScreen(Dialog[None]):
     """A column a vocabulary and a row a word of the sentence; on a narrow screen, a paragraph a vocabulary."""
 
     ACTIONS = CUTS
-    BINDINGS: ClassVar[list[BindingType]] = bindings(CUTS)
     DEFAULT_CSS = """
     CutsScreen {
         #box { width: 100%; }
@@ -74,9 +71,10 @@ class CutsScreen(Reader):
         super().__init__("How the sentence is cut")
         self.text, self.vocabularies = text, list(vocabularies)
 
-    def page(self) -> ComposeResult:
+    def body(self) -> ComposeResult:
         """The table."""
-        yield Static(id="cuts", markup=False)
+        with Page():
+            yield Static(id="cuts", markup=False)
 
     def on_mount(self) -> None:
         """Cut and show."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
@@ -16,10 +13,9 @@ from tui_transformer.course.folder import Course, open_course
 from tui_transformer.course.progress import Progress, progress_path, read_progress
 from tui_transformer.course.sources import step_of
 from tui_transformer.explorer.shell.actions.tools import EXERCISES
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
+from tui_transformer.explorer.shell.page import Page
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.reader import Page
 from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.state.opened import open_session
 from tui_transformer.explorer.state.position import Position
@@ -52,7 +48,6 @@ def show_step(port: Port, exercise: Exercise) -> None:
 class ExercisesScreen(Overview):
     """A list of exercises, and the task of the one under the cursor."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(EXERCISES)
     ACTIONS = EXERCISES
     DEFAULT_CSS = """
     ExercisesScreen {

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.events import Resize
 from textual.widgets import Static
 
@@ -20,7 +18,6 @@ from tui_transformer.explorer.shell.actions.tools import GENERATE
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.requests import Requests, draw_together
@@ -81,7 +78,7 @@ def standing_edits(session: Session) -> tuple[tuple[Change, ...], tuple[str, ...
 class GenerateScreen(ExplorerScreen[None]):
     """A text, and what can be done with it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(GENERATE)
+    ACTIONS = GENERATE
     HELP_TOPIC = "generate"
     DEFAULT_CSS = """
     GenerateScreen {

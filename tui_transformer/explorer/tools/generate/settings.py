@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from textual.app import ComposeResult
+
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.choice import OFF_ON
+from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import Field, Form
 from tui_transformer.generation.sampling import Settings
 
@@ -32,9 +36,10 @@ FIELDS = (
 )
 
 
-class GenerateSettings(Form[Settings]):
+class GenerateSettings(Dialog[Settings]):
     """A form of the settings; gives them, or None where it is left."""
 
+    ACTIONS = FORM
     DEFAULT_CSS = """
     GenerateSettings #box { width: 66; }
     """
@@ -43,23 +48,29 @@ class GenerateSettings(Form[Settings]):
         """Show settings, beginning on a field."""
         written = {key: f"{getattr(settings, key):g}" for key in NUMBERS}
         switched = {key: OFF_ON[bool(getattr(settings, key))] for key in (GREEDY, CACHE)}
-        super().__init__("How the next token is chosen", (FIELDS,), written | switched, first=field)
+        super().__init__("How the next token is chosen")
         self._settings = settings
+        self._form = Form((FIELDS,), written | switched, self._changed, first=field)
 
-    def changed(self, key: str) -> None:
+    def body(self) -> ComposeResult:
+        """The form."""
+        yield self._form
+
+    def _changed(self, key: str) -> None:
         """Clear the error; a setting of draws is of use only where tokens are drawn."""
-        self.show_status("")
+        self._form.show_status("")
         if key in DRAWING:
-            self.put(GREEDY, OFF_ON[0])
+            self._form.put(GREEDY, OFF_ON[0])
 
     def action_submit(self) -> None:
         """Give the settings, if they can be."""
+        values = self._form.values
         try:
-            numbers = {key: _number(key, self.values[key]) for key in NUMBERS}
-            switches = {key: self.values[key] == OFF_ON[1] for key in (GREEDY, CACHE)}
+            numbers = {key: _number(key, values[key]) for key in NUMBERS}
+            switches = {key: values[key] == OFF_ON[1] for key in (GREEDY, CACHE)}
             self.dismiss(replace(self._settings, **numbers, **switches))  # type: ignore[arg-type]
         except InputError as error:
-            self.show_status(str(error), wrong=True)
+            self._form.show_status(str(error), wrong=True)
 
 
 def _number(key: str, text: str) -> float:

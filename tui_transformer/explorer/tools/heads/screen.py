@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group, groups
 from tui_transformer.analysis.head_measures import LayerMeasures, left_out
 from tui_transformer.analysis.head_pictures import SIDE
 from tui_transformer.analysis.heads import MEASURES, Measure
 from tui_transformer.explorer.shell.actions.tools import HEADS
-from tui_transformer.explorer.shell.keys import bindings
-from tui_transformer.explorer.shell.overview import Hiding, joined, leave_to
+from tui_transformer.explorer.shell.overview import Overview, joined, leave_to
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
@@ -37,10 +34,9 @@ def open_from(port: Port) -> None:
     port.open(HeadsScreen(port))
 
 
-class HeadsScreen(Hiding):
+class HeadsScreen(Overview):
     """Every head of one stack, small."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(HEADS)
     ACTIONS = HEADS
     HELP_TOPIC, KIND = "all-heads", "all heads"
     pieces: Pieces[Layer, tuple[MeasuredHeads, LayerMeasures]]
@@ -116,7 +112,7 @@ class HeadsScreen(Hiding):
 
     def note(self) -> str:
         """The hidden tokens, and the part of the grid that is on screen."""
-        parts = (self.hidden.text, self.ordered.part_shown(self.query_one(TileGrid)))
+        parts = (self.measured.hidden.text, self.ordered.part_shown(self.query_one(TileGrid)))
         return " · ".join(part for part in parts if part)
 
     def progress(self) -> str:
@@ -176,9 +172,9 @@ class HeadsScreen(Hiding):
         self._again(0)
         self.pieces.again()
 
-    def hiding_changed(self) -> None:
-        """Measure again, without the hidden tokens."""
-        selected, self.measured = self.selected, replace(self.measured, hidden=self.hidden)
+    def action_hide(self, which: str) -> None:
+        """Hide tokens, or show them again: measure without them."""
+        selected, self.measured = self.selected, replace(self.measured, hidden=self.measured.hidden.turned(which))
         self._again(selected)
         self.pieces.again()
 

@@ -20,9 +20,11 @@ from tui_transformer.analysis.input_attribution import (
 )
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions.dialogs import READER
+from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.keymap import hint
+from tui_transformer.explorer.shell.page import Page
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.reader import Reader
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.metric import metric_of
 from tui_transformer.explorer.state.session import Session
@@ -74,15 +76,17 @@ def _attributed(session: Session, task: Task) -> Attributed:
     return Attributed(metric, positions, product, integrated)
 
 
-class InputsScreen(Reader):
+class InputsScreen(Dialog[None]):
     """A line a token, with bars to both sides of 0."""
+
+    ACTIONS = READER
 
     def __init__(self, session: Session, attributed: Attributed) -> None:
         """Show what every token adds to the metric of a session."""
         self.session, self.attributed = session, attributed
         super().__init__(f"What every token adds to: {attributed.metric.said(session.model.target_label)}")
 
-    def page(self) -> ComposeResult:
+    def body(self) -> ComposeResult:
         """The metric, the lines, and what they sum to."""
         attributed, words = self.attributed, self._words()
         where = "" if attributed.metric.targets else f" at position {attributed.positions.start}"
@@ -98,9 +102,10 @@ class InputsScreen(Reader):
         table = Static(Content("\n").join(lines), markup=False)
         table.styles.text_wrap, table.styles.text_overflow = "nowrap", "ellipsis"
         choose = hint(self.app, "{measure} on the main screen chooses another")
-        yield Static(f"{measured} · {choose}\n", markup=False)
-        yield table
-        yield Static("\n" + "\n".join(self._sums()), markup=False)
+        with Page():
+            yield Static(f"{measured} · {choose}\n", markup=False)
+            yield table
+            yield Static("\n" + "\n".join(self._sums()), markup=False)
 
     def _words(self) -> Sequence[str]:
         axis = self.session.trace.program.axes(self.attributed.product.step)[-2]

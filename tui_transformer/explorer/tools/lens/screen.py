@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, ClassVar
+from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
 from tui_transformer.analysis.logit_lens import Lens, lens_of
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import LENS
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview, leave_to, part_shown
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
@@ -40,7 +38,6 @@ def open_from(port: Port) -> None:
 class LensScreen(Overview):
     """Layers or heads × tokens: the first word of each; only what is on screen is computed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(LENS)
     DEFAULT_CSS = """
     LensScreen #overview-detail { height: 3; }
     LensScreen.-narrow #overview-detail { height: 4; }

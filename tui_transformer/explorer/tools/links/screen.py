@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import ClassVar
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.widgets import Static
 
 from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import Attention, attentions
 from tui_transformer.analysis.links import Link, Wanted, links_of, strongest
+from tui_transformer.analysis.token_kinds import NOTHING
 from tui_transformer.explorer.shell.actions.tools import LINKS
-from tui_transformer.explorer.shell.keys import bindings
-from tui_transformer.explorer.shell.overview import Hiding, leave_to
+from tui_transformer.explorer.shell.overview import Overview, leave_to
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
@@ -42,10 +40,9 @@ def open_from(port: Port) -> None:
     port.open(LinksScreen(port))
 
 
-class LinksScreen(Hiding):
+class LinksScreen(Overview):
     """The largest weights of all heads, of a layer or of a head."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(LINKS)
     ACTIONS = LINKS
     DEFAULT_CSS = """
     LinksScreen {
@@ -63,7 +60,7 @@ class LinksScreen(Hiding):
         stop = port.position.stop
         self.at = next((step for step in self.everything if stop.startswith(step.name.rpartition(".")[0] + ".")), None)
         self.head = port.position.place.head
-        self.scope, self.itself = "all heads", True
+        self.scope, self.itself, self.hidden = "all heads", True, NOTHING
         self.links: tuple[Link, ...] = ()
         self.waiting: list[Attention] = []
         self.lines = LinkLines(self.everything, self.session.labels)
@@ -185,8 +182,9 @@ class LinksScreen(Hiding):
         self.itself = not self.itself
         self.begin()
 
-    def hiding_changed(self) -> None:
-        """Look anew, without the hidden tokens."""
+    def action_hide(self, which: str) -> None:
+        """Hide tokens, or show them again: look anew."""
+        self.hidden = self.hidden.turned(which)
         self.begin()
 
     @on(LineList.Moved)

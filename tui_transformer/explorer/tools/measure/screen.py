@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from textual.app import ComposeResult
 from textual.screen import Screen
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions.dialogs import FORM
+from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import Form
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.state.measure import Measure
@@ -59,32 +62,38 @@ def choose(
     put(MeasureScreen(port.session), finish)
 
 
-class MeasureScreen(Form[Taken]):
+class MeasureScreen(Dialog[Taken]):
     """A metric and its words; under them what is measured, or what is wrong."""
 
+    ACTIONS = FORM
     HELP_TOPIC = "ablate"
 
     def __init__(self, session: Session) -> None:
         """Begin with what is chosen."""
-        super().__init__("Measured by", (FIELDS,), values_of(session))
+        super().__init__("Measured by")
         self._session = session
+        self._form = Form((FIELDS,), values_of(session), lambda _: self._show())
         self._taken: Taken | None = None
 
-    def on_mount(self) -> None:
-        """Say what it gives."""
-        super().on_mount()
-        self.changed(TOKENS)
+    def body(self) -> ComposeResult:
+        """The form."""
+        yield self._form
 
-    def changed(self, key: str) -> None:  # noqa: ARG002 - both matter
+    def on_mount(self) -> None:
+        """Say what is chosen."""
+        self._show()
+
+    def _show(self) -> None:
         """Say what is measured, or why it cannot be."""
-        self.show_field(TOKENS, shown=takes_words(self.values))
+        form = self._form
+        form.show_field(TOKENS, shown=takes_words(form.values))
         try:
-            self._taken = Taken(read(self._session, self.values))
+            self._taken = Taken(read(self._session, form.values))
         except InputError as error:
             self._taken = None
-            self.show_status(str(error), wrong=True)
+            form.show_status(str(error), wrong=True)
         else:
-            self.show_status(said_of(self._session, self._taken.measure))
+            form.show_status(said_of(self._session, self._taken.measure))
 
     def action_submit(self) -> None:
         """Take it over, where it can be."""

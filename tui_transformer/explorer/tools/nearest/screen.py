@@ -11,9 +11,11 @@ from textual.widgets import Static
 
 from tui_transformer.analysis.similar import Term, similar, table_name, terms_of
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions.dialogs import READER
+from tui_transformer.explorer.shell.dialog import Dialog
+from tui_transformer.explorer.shell.page import Page
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.shell.reader import Reader
 from tui_transformer.explorer.state.near import COST, sum_of, table_at
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import fit, visible
@@ -65,18 +67,21 @@ def _under_cursor(port: Port) -> str:
     return tokens[row].text.strip() if row < len(tokens) and tokens[row].text.strip().isalnum() else ""
 
 
-class NearestScreen(Reader):
+class NearestScreen(Dialog[None]):
     """A line a word, the nearest first."""
+
+    ACTIONS = READER
 
     def __init__(self, session: Session, terms: tuple[Term, ...], nearest: Sequence[tuple[int, float]]) -> None:
         """Show what was found for a sum."""
         super().__init__(f"Words near to {visible(sum_of(session, terms))}")
         self.session, self.nearest = session, nearest
 
-    def page(self) -> ComposeResult:
+    def body(self) -> ComposeResult:
         """The list."""
         lines = [Content.styled(f"{'':>4} {fit('word', WORD)} {'ID':>8}  cosine", "$foreground 65%")]
         for rank, (token, cosine) in enumerate(self.nearest, 1):
             word = fit(self.session.model.word_label(token), WORD)
             lines.append(Content(f"{rank:>4} {word} {token:>8}  {cosine:.4f}"))
-        yield Static(Content("\n").join(lines), markup=False)
+        with Page():
+            yield Static(Content("\n").join(lines), markup=False)

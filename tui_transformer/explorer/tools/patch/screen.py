@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
-from textual.binding import BindingType
+from textual.app import ComposeResult
 
 from tui_transformer.engine.axis import Region, cells, shape_text, within
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import PATCH
+from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
@@ -96,12 +95,10 @@ def draft(session: Session, position: Position, text: str, part: str) -> Draft:
     return Draft(other, replace(patch, sentence=text.strip()), left)
 
 
-class PatchScreen(Form[Draft]):
+class PatchScreen(Dialog[Draft]):
     """The other sentence, and which part of the step is taken from it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(PATCH)
     ACTIONS = PATCH
-    APPLY = "patch"
     HELP_TOPIC = "patch"
 
     def __init__(self, session: Session, position: Position) -> None:
@@ -115,28 +112,32 @@ class PatchScreen(Form[Draft]):
         )
         values = {"sentence": session.text or session.encoding.text, "part": next(iter(self._parts))}
         values |= values_of(session)
-        super().__init__(f"Patch {position.stop}", (fields,), values)
+        super().__init__(f"Patch {position.stop}")
         self._session, self._position = session, position
+        self._form = Form((fields,), values, lambda _: self._show(), apply="patch")
         self._draft: Draft | None = None
 
-    def on_mount(self) -> None:
-        """Write over the sentence that is there."""
-        super().on_mount()
-        self.changed("sentence")
+    def body(self) -> ComposeResult:
+        """The form."""
+        yield self._form
 
-    def changed(self, key: str) -> None:  # noqa: ARG002 - both matter
+    def on_mount(self) -> None:
+        """Begin with the sentence that is there."""
+        self._show()
+
+    def _show(self) -> None:
         """Say what would be patched, or why nothing can be."""
-        self.show_field(TOKENS, shown=takes_words(self.values))
+        form, values = self._form, self._form.values
+        form.show_field(TOKENS, shown=takes_words(values))
         try:
-            part = self._parts[self.values["part"]]
-            drafted = draft(self._session, self._position, self.values["sentence"], part)
-            self._draft = replace(drafted, measure=read(self._session, self.values))
+            drafted = draft(self._session, self._position, values["sentence"], self._parts[values["part"]])
+            self._draft = replace(drafted, measure=read(self._session, values))
         except InputError as error:
             self._draft = None
-            self.show_status(str(error), wrong=True)
+            form.show_status(str(error), wrong=True)
         else:
             rows = note(self._session, self._position.stop, self._draft)
-            self.show_status(hint(self.app, f"{rows}\nwhat depends on it is computed again; {{undo}} takes it back"))
+            form.show_status(hint(self.app, f"{rows}\nwhat depends on it is computed again; {{undo}} takes it back"))
 
     def action_submit(self) -> None:
         """Patch, where that can be done."""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
 from tui_transformer.analysis.patching import Measured, Place, kinds_of
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import PATCHING
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
@@ -47,7 +44,6 @@ def open_from(port: Port) -> None:
 class PatchingScreen(Overview):
     """The effect of every position, head or layer that is brought over from another sentence."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(PATCHING)
     ACTIONS = PATCHING
     HELP_TOPIC, KIND = "patching", "patching"
     pieces: Pieces[Piece, TablePart]

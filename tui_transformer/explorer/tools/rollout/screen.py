@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import partial
-from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
 from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import SELF, attentions, groups
 from tui_transformer.analysis.rollout import Rollout
 from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.shell.actions.tools import ROLLOUT
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
@@ -43,7 +40,6 @@ def open_from(port: Port) -> None:
 class RolloutScreen(Overview):
     """The rollout of one stack up to a layer."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(ROLLOUT)
     ACTIONS = ROLLOUT
     HELP_TOPIC, KIND = "rollout", "rollout"
 

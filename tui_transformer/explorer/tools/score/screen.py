@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
@@ -18,10 +16,9 @@ from tui_transformer.engine.program import LABEL
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import SCORE
-from tui_transformer.explorer.shell.actions.main import TEMPERATURE
-from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.shell.dialog import Dialog
+from tui_transformer.explorer.shell.page import Page
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.reader import Reader
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.generate.wording import token_texts
 from tui_transformer.model.targets import predicts_next
@@ -87,10 +84,9 @@ Ask = Callable[[float, Callable[[Scored], None]], None]
 """Asks for the score at a temperature, and what is to be done with it."""
 
 
-class ScoreScreen(Reader):
+class ScoreScreen(Dialog[None]):
     """The shaded text, the sums, and a line a token."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(TEMPERATURE)
     ACTIONS = SCORE
 
     def __init__(self, session: Session, scored: Scored, ask: Ask) -> None:
@@ -103,9 +99,10 @@ class ScoreScreen(Reader):
         """Without label smoothing."""
         return self.both.plain
 
-    def page(self) -> ComposeResult:
+    def body(self) -> ComposeResult:
         """The text, the sums, the list."""
-        yield Static(self._content(), id="score", markup=False)
+        with Page():
+            yield Static(self._content(), id="score", markup=False)
 
     def action_warmer(self, steps: int) -> None:
         """Score at the next or previous temperature."""

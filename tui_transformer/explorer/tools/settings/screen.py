@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from textual.app import ComposeResult
 from textual.timer import Timer
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions.dialogs import FORM
+from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import Form
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import AT_ONCE, Requests
@@ -44,12 +47,13 @@ def use(port: Port, model: Model, budget: int) -> None:
         port.say(str(error), severity="error")
 
 
-class SettingsScreen(Form[Model]):
+class SettingsScreen(Dialog[Model]):
     """A form of the model's settings; gives the changed model, or None where it is left or nothing differs.
 
     Where only the memory is another, the model is given as it was; `memory` says what was set.
     """
 
+    ACTIONS = FORM
     DEFAULT_CSS = """
     SettingsScreen {
         #box { width: 80; }
@@ -67,8 +71,9 @@ class SettingsScreen(Form[Model]):
     def __init__(self, worker: Worker, model: Model, memory: Memory | None = None) -> None:
         """Show the settings of a model; the worker builds others, as a vocabulary may be large, and a GPU far."""
         values = values_of(model) | ({} if memory is None else {"budget": memory.written})
-        super().__init__("Settings", fields_of(model, values), values, note=note(model))
+        super().__init__("Settings")
         self._model, self.memory = model, memory
+        self._form = Form(fields_of(model, values), values, self._changed, note=note(model))
         self._requests = Requests(self, worker, self._show_progress)
         self._timer: Timer | None = None
 
@@ -77,13 +82,16 @@ class SettingsScreen(Form[Model]):
         """Whether everything that was typed is checked."""
         return self._timer is None and not self._requests.busy
 
+    def body(self) -> ComposeResult:
+        """The form."""
+        yield self._form
+
     def on_mount(self) -> None:
         """Say what the model is."""
-        super().on_mount()
         self._show_file()
         self._describe(self._model, self.memory)
 
-    def changed(self, key: str) -> None:
+    def _changed(self, key: str) -> None:
         """Check what is written soon."""
         if key == "vocabulary":
             self._show_file()
@@ -96,7 +104,7 @@ class SettingsScreen(Form[Model]):
             self._timer = None
 
     def _show_file(self) -> None:
-        self.show_field("file", shown=self.values.get("vocabulary") == FILE)
+        self._form.show_field("file", shown=self._form.values.get("vocabulary") == FILE)
 
     def action_submit(self) -> None:
         """Give the model, if it can be built."""
@@ -109,7 +117,7 @@ class SettingsScreen(Form[Model]):
 
     def _check(self, *, apply: bool) -> None:
         self._wait()
-        model, memory, values = self._model, self.memory, dict(self.values)
+        model, memory, values = self._model, self.memory, dict(self._form.values)
 
         def work(_: Task) -> Checked:
             try:
@@ -122,7 +130,7 @@ class SettingsScreen(Form[Model]):
     def _show(self, checked: Checked, *, apply: bool) -> None:
         """Say what would be built or what is wrong; or give the model."""
         if isinstance(checked, str):
-            self.show_status(checked, wrong=True)
+            self._form.show_status(checked, wrong=True)
             return
         model, memory = checked
         if not apply:
@@ -134,8 +142,8 @@ class SettingsScreen(Form[Model]):
 
     def _describe(self, model: Model, memory: Memory | None) -> None:
         """The model, and what its values would take."""
-        self.show_status(describe(model) + ("" if memory is None else f"\n{memory.describe(model)}"))
+        self._form.show_status(describe(model) + ("" if memory is None else f"\n{memory.describe(model)}"))
 
     def _show_progress(self) -> None:
         if self._requests.doing:
-            self.show_status(self._requests.doing)
+            self._form.show_status(self._requests.doing)

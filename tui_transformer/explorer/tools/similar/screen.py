@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
 from tui_transformer.analysis.sentence_vectors import POOLED, Together, sentence_vector, together
 from tui_transformer.explorer.shell.actions.tools import SIMILAR
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview, leave_to, part_shown
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
@@ -47,7 +44,6 @@ class Compared:
 class SimilarScreen(Overview):
     """Tokens of one sentence × tokens of the other: what each pair gives to the cosine."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(SIMILAR)
     ACTIONS = SIMILAR
     HELP_TOPIC, KIND = "similar", "similar"
 

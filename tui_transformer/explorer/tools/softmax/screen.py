@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
@@ -16,9 +14,9 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.explorer.shell.actions.dialogs import SOFTMAX
-from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.shell.dialog import Dialog
+from tui_transformer.explorer.shell.page import Page
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.reader import Reader
 from tui_transformer.explorer.shell.saying import say
 from tui_transformer.text.display import cells, fit
 
@@ -66,10 +64,9 @@ def largest(scores: Host) -> Host:
     return np.sort(best)
 
 
-class SoftmaxScreen(Reader):
+class SoftmaxScreen(Dialog[None]):
     """A line a score, with every number on the way to its share."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(SOFTMAX)
     ACTIONS = SOFTMAX
 
     def __init__(self, where: str, scores: Host, labels: Sequence[str]) -> None:
@@ -78,9 +75,10 @@ class SoftmaxScreen(Reader):
         self.where, self.scores, self.labels = where, scores, labels
         self.raised = 0.0
 
-    def page(self) -> ComposeResult:
+    def body(self) -> ComposeResult:
         """The table."""
-        yield Static(id="softmax", markup=False)
+        with Page():
+            yield Static(id="softmax", markup=False)
 
     def on_mount(self) -> None:
         """Show the row."""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import ClassVar
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.widgets import Static
 
 from tui_transformer.analysis.survey.table import Example, Row
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import EXAMPLES, SURVEY
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
@@ -59,7 +56,6 @@ def open_results(port: Port, results: Results) -> None:
 class SurveyScreen(Overview):
     """The rows of one measure, the highest first."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(SURVEY)
     ACTIONS = SURVEY
     DEFAULT_CSS = """
     SurveyScreen {
@@ -195,7 +191,6 @@ class SurveyScreen(Overview):
 class ExamplesScreen(Overview):
     """The texts in which something is strongest."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(EXAMPLES)
     ACTIONS = EXAMPLES
     DEFAULT_CSS = "ExamplesScreen #examples { height: 1fr; }"
     HELP_TOPIC, KIND = "survey", "example"

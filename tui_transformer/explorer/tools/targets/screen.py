@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 
 from textual.content import Content
 
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions.dialogs import PROMPT
-from tui_transformer.explorer.shell.dialog import plain
-from tui_transformer.explorer.shell.keys import Action
-from tui_transformer.explorer.shell.line_input import LineInput, completes
+from tui_transformer.explorer.shell.line_input import completes
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.prompt import Advice, PromptScreen
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS, Session
-from tui_transformer.model.targets import Ids, predicts_next, read_targets, written_targets
+from tui_transformer.model.model import Model
+from tui_transformer.model.targets import predicts_next, read_targets, written_targets
 from tui_transformer.text.display import visible
 
 MOST_PAIRS = 24
@@ -48,59 +47,47 @@ def open_from(port: Port) -> None:
             port.change(session.with_targets(targets), Position(LOSS, port.position.place))
 
     def ask(_: object) -> None:
-        port.open(TargetsScreen(session), finish)
+        port.open(targets_prompt(session), finish)
 
     program = session.base.program
     cost = sum(map(program.flops, program.steps)) if session.targets is None and session.answers_once else 0
     port.ask("targets", cost, lambda _: session.loss_targets, ask)
 
 
-class TargetsScreen(PromptScreen):
-    """The targets in a line; under it what every position is to become, or what is wrong."""
+def targets_prompt(session: Session) -> PromptScreen:
+    """The targets of a session in a line; under it what every position is to become, or what is wrong."""
+    model, tokens = session.model, (session.decoder_encoding or session.encoding).tokens
+    return PromptScreen(
+        "Targets of the loss",
+        value=written_targets(model, session.loss_targets),
+        hint=f"{HOW}\n{_default(session)}",
+        check=lambda typed: read_targets(model, typed, len(tokens)),
+        advise=partial(_advice, model, [model.label(token.text) for token in tokens]),
+    )
 
-    def __init__(self, session: Session) -> None:
-        """Begin with the targets of a session."""
-        tokens = (session.decoder_encoding or session.encoding).tokens
-        self._model = session.model
-        self._tokens = tuple(session.model.label(token.text) for token in tokens)
-        super().__init__(
-            "Targets of the loss",
-            value=written_targets(session.model, session.loss_targets),
-            hint=f"{HOW}\n{_default(session)}",
-            check=self._targets,
-        )
 
-    def _targets(self, text: str) -> Ids:
-        return read_targets(self._model, text, len(self._tokens))
+def _advice(model: Model, tokens: Sequence[str], typed: str) -> Advice:
+    """The target of every position, or the mistake, and the words that the last typed one may become."""
+    completions = _completions(model, typed)
+    try:
+        targets = read_targets(model, typed, len(tokens))
+    except InputError as error:
+        words = [completed.rpartition(" ")[2] for completed in completions]
+        return Advice(Content(f"tab: {'   '.join(words)}" if words else ""), completions, str(error))
+    word = model.target_label
+    pairs = zip(tokens[:MOST_PAIRS], targets, strict=False)
+    lines = [f"{token}{TO}{'·' if to == NOT_COUNTED else word(to)}" for token, to in pairs]
+    return Advice(Content("   ").join(map(Content, lines)), completions)
 
-    def actions(self) -> Sequence[Action]:
-        """Words are completed from the vocabulary."""
-        return [action for action in PROMPT if action.short != "lately"]
 
-    def _completions(self, typed: str) -> list[str]:
-        """The typed text with its last word completed from the vocabulary."""
-        before, space, last = typed.rpartition(" ")
-        words = self._model.target_vocabulary
-        if words is None or not last or last.lstrip("-−").isdecimal():
-            return []
-        fitting = (word for word in words.words if completes(word, last) and word != last and visible(word) == word)
-        return [f"{before}{space}{word}" for word in islice(fitting, MOST_WORDS)]
-
-    def _suggest(self, typed: str) -> None:
-        """Show the target of every position, or the mistake, and the words that the last typed one may become."""
-        line = self.query_one(LineInput)
-        line.suggestions = self._completions(typed)
-        try:
-            targets = self._targets(typed)
-        except InputError as error:
-            self._say("problem", plain(str(error)))
-            words = [completed.rpartition(" ")[2] for completed in line.suggestions]
-            self._say("suggestions", Content(f"tab: {'   '.join(words)}" if words else ""))
-            return
-        word = self._model.target_label
-        pairs = zip(self._tokens[:MOST_PAIRS], targets, strict=False)
-        lines = [f"{token}{TO}{'·' if to == NOT_COUNTED else word(to)}" for token, to in pairs]
-        self._say("suggestions", Content("   ").join(map(Content, lines)))
+def _completions(model: Model, typed: str) -> list[str]:
+    """The typed text with its last word completed from the vocabulary."""
+    before, space, last = typed.rpartition(" ")
+    words = model.target_vocabulary
+    if words is None or not last or last.lstrip("-−").isdecimal():
+        return []
+    fitting = (word for word in words.words if completes(word, last) and word != last and visible(word) == word)
+    return [f"{before}{space}{word}" for word in islice(fitting, MOST_WORDS)]
 
 
 def _default(session: Session) -> str:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
 from tui_transformer.analysis.attribution import LOGITS, Attribution, Term, attribute
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.explorer.shell.actions.tools import TERMS
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.overview import Overview, leave_to
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import AT_ONCE
@@ -41,7 +38,6 @@ def open_from(port: Port) -> None:
 class TermsScreen(Overview):
     """The terms of a logit, the largest first or in the order of the data."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(TERMS)
     ACTIONS = TERMS
     DEFAULT_CSS = "TermsScreen #terms { height: 1fr; }"
     HELP_TOPIC, KIND = "terms", "terms"

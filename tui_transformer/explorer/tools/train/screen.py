@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.events import Resize
 from textual.widgets import Static
 
@@ -15,7 +13,6 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import TRAIN
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.written import Written
@@ -67,7 +64,7 @@ def _run_of(model: Model) -> str:
 class TrainScreen(ExplorerScreen[None]):
     """One run. The training's thread alone uses it: keys ask for what is to be done."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(TRAIN)
+    ACTIONS = TRAIN
     AUTO_FOCUS = ""
     HELP_TOPIC = "train"
     DEFAULT_CSS = """
