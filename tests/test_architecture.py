@@ -17,6 +17,7 @@ import pytest
 
 import tui_transformer
 from tui_transformer import explorer
+from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.view_state import ViewState
@@ -27,6 +28,7 @@ EXPLORER = PACKAGE / "explorer"
 TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 MOST_METHODS = 45
+MOST_DEEP = 3
 MOST_LOOSE = 8
 MOST_LINES = 400
 BESIDE = ("tests", "benchmarks", "screenshots")
@@ -67,10 +69,18 @@ def test_every_class_of_the_explorer_is_small() -> None:
     assert not large
 
 
+def test_screens_stand_on_one_shallow_base() -> None:
+    """A screen, the form that its kind has (dialog or overview), and the base of all; the rest is composed."""
+    screens = [each for each in classes() if issubclass(each, ExplorerScreen)]
+    deep = {each.__name__: own for each in screens if len(own := own_classes(each)) > MOST_DEEP}
+    assert len(screens) > 30
+    assert not deep
+
+
 @pytest.mark.parametrize("kind", [Session, Position, ViewState])
 def test_what_says_everything_on_the_screen_is_a_value(kind: type) -> None:
     frozen = [each for each in kind.__mro__ if is_dataclass(each) and each.__dataclass_params__.frozen]
-    assert frozen == [each for each in kind.__mro__ if each.__module__.startswith("tui_transformer.")]
+    assert frozen == own_classes(kind)
 
 
 def test_a_session_is_never_written_to() -> None:
@@ -166,12 +176,16 @@ def kept_by(function: ast.FunctionDef) -> Iterator[str]:
         yield from re.findall(r"\w+", ast.unparse(each))
 
 
+def own_classes(kind: type) -> list[type]:
+    """A class, and those of this project that it inherits from."""
+    return [each for each in kind.__mro__ if each.__module__.startswith("tui_transformer.")]
+
+
 def methods(kind: type) -> int:
     """How many methods a class has, those included that it inherits within this project."""
-    own = [each for each in kind.__mro__ if each.__module__.startswith("tui_transformer.")]
     names = {
         name
-        for each in own
+        for each in own_classes(kind)
         for name, value in vars(each).items()
         if inspect.isfunction(value) or isinstance(value, property | classmethod | staticmethod)
     }

@@ -130,8 +130,7 @@ async def test_a_message_that_is_lost_is_given_up():
         button = app.query_one(Button)
         button.focus()
         await pilot.pause()
-        app.in_turn._behind = Behind(button, 1)
-        app.in_turn._look_later(app.in_turn._behind)
+        app.in_turn.hold(button)
         app.post_message(events.Key("y", "y"))
         await pilot.pause()
         assert app.counted == 0
@@ -147,9 +146,16 @@ async def test_what_was_put_off_and_fails_does_not_hold_up_the_keys_behind_it():
     async with app.run_test() as pilot:
         app.screen.set_focus(None)
         await pilot.pause()
-        for key, screen in (("z", app.screen), ("z", Screen()), *[("y", app.screen)] * 3):  # the second is dropped
-            app.in_turn._waiting.append((events.Key(key, key), screen))
-        await app.in_turn._next()
+        held = app.in_turn.hold(app.screen)
+        await app.in_turn.take(events.Key("z", "z"))
+        await app.push_screen(Screen())
+        await app.in_turn.take(events.Key("z", "z"))  # dropped, as its screen is left by then
+        await app.pop_screen()
+        app.screen.set_focus(None)
+        for _ in range(3):
+            await app.in_turn.take(events.Key("y", "y"))
+        app.post_message(held)
+        await pilot.pause()
         await idle(app)
         assert (app.drawn, app.counted) == (1, 3)
 
@@ -157,26 +163,27 @@ async def test_what_was_put_off_and_fails_does_not_hold_up_the_keys_behind_it():
 async def test_moves_of_the_mouse_that_wait_are_one():
     app = Waiting()
     async with app.run_test() as pilot:
-        app.in_turn._behind = Behind(app.screen, 1)
+        held = app.in_turn.hold(app.screen)
         for x in range(50):
             app.post_message(events.MouseMove(None, x, 1, 1, 0, 0, False, False, False, x, 1))
         await pilot.pause()
         assert app.in_turn.waiting == 1
-        app.in_turn._forget()
+        app.post_message(held)
+        await idle(app)
 
 
 async def test_what_was_typed_at_a_screen_that_was_left_by_then_is_dropped():
     app = Waiting()
     async with app.run_test() as pilot:
         await app.push_screen(Screen())
-        app.in_turn._behind = behind = Behind(app.screen, 9)
+        held = app.in_turn.hold(app.screen)
         app.post_message(events.Key("y", "y"))
         await pilot.pause()
         await app.pop_screen()
         app.post_message(events.Key("y", "y"))
         app.screen.set_focus(None)
         await pilot.pause()
-        app.post_message(behind)
+        app.post_message(held)
         await pilot.pause()
         await idle(app)
         assert app.counted == 1

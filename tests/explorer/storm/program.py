@@ -97,12 +97,12 @@ def _state(app: App[Any]) -> str:
     pumps = (app, *app.screen_stack)
     waiting = sum(pump.message_queue_size for pump in pumps)
     if turn is not None:
-        waiting += len(turn._waiting) + (not turn.idle)
+        waiting += turn.waiting + (not turn.idle)
     front = app.screen_stack[-1].__class__.__name__ if app.screen_stack else ""
     lines = [f"{waiting} {front}", f"screens: {app.screen_stack}", f"focus: {app.focused}"]
     lines += [f"size: {app.screen.size.width} × {app.screen.size.height}"]
     lines += [f"{pump.message_queue_size} for {pump}" for pump in pumps]
-    behind = getattr(turn, "_behind", None)
+    behind = turn and turn.waits_for
     lines += [f"batches: {app._batch_count}", f"behind: {behind and (behind.widget, behind.number)}"]
     lines += [f"{worker and vars(worker)}", *map(_awaits, pumps)]
     return "\n".join(lines)

@@ -75,6 +75,11 @@ class InTurn:
         return len(self._waiting)
 
     @property
+    def waits_for(self) -> Behind | None:
+        """The message that has to come back before the next event is handed on."""
+        return self._behind
+
+    @property
     def idle(self) -> bool:
         """Whether every event was handled."""
         return self._behind is None and not self._waiting
@@ -124,14 +129,18 @@ class InTurn:
             with saying_what_fails(self._app):
                 late()
 
-    def _send(self, widget: Widget, number: int) -> bool:
+    def hold(self, widget: Widget, number: int = 1) -> Behind:
+        """Hand on no event until the message that this gives is back, or its widget is gone; it is to be sent."""
         self._forget()
-        behind = Behind(widget, number)
-        if not widget.post_message(behind):
-            return False
-        self._behind = behind
-        self._look_later(behind)
-        return True
+        self._behind = Behind(widget, number)
+        self._look_later(self._behind)
+        return self._behind
+
+    def _send(self, widget: Widget, number: int) -> bool:
+        sent = widget.post_message(self.hold(widget, number))
+        if not sent:
+            self._forget()
+        return sent
 
     def _look_later(self, behind: Behind) -> None:
         self._lost = asyncio.get_running_loop().call_later(LOST, self._look_for, behind)

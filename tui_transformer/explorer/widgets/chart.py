@@ -14,6 +14,7 @@ from tui_transformer.explorer.widgets.chart_drawing import SERIES_GLYPHS, Inks, 
 from tui_transformer.explorer.widgets.drawn import DrawnWidget
 from tui_transformer.explorer.widgets.labels import fit_label, label_width
 from tui_transformer.explorer.widgets.palette import Surface, bar_color, series_colors
+from tui_transformer.explorer.widgets.stale import StaleWidget
 from tui_transformer.views import charts
 
 _SMALLEST = (24, 5)
@@ -23,12 +24,8 @@ _BETWEEN = " · "
 """Separator between the parts of a remark, which goes on in the next line where there is no room."""
 
 
-class Chart(DrawnWidget):
-    """A chart with its title and legend in the first lines.
-
-    Attributes:
-        stale: Whether another one is about to be shown: until then it is not drawn for another size.
-    """
+class Chart(DrawnWidget, StaleWidget):
+    """A chart with its title and legend in the first lines."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"chart--title", "chart--axis", "chart--marked"}
 
@@ -47,17 +44,12 @@ class Chart(DrawnWidget):
         super().__init__(name=name, id=id, classes=classes)
         self._chart: charts.Chart | None = None
         self._why = ""
-        self.stale = self._blank = False
 
     def show(self, chart: charts.Chart | None, why: str = "") -> None:
         """Show a chart, or say why there is none."""
         self._chart, self._why = chart, why
-        self.stale = self._blank = False
+        self.renew()
         self.redraw()
-
-    def on_resize(self) -> None:
-        """Draw for the new size, unless another chart is about to be shown."""
-        self._blank = self.stale
 
     @property
     def chart(self) -> charts.Chart | None:
@@ -67,7 +59,7 @@ class Chart(DrawnWidget):
     def draw(self) -> list[Strip]:
         """Title and chart, or as much of it as there is room for."""
         width, height = self.size
-        if self._blank:
+        if self.blank:
             return []
         if self._chart is None:
             return [Strip([Segment(fit_label(self._why, width), self._axis_style())])] if self._why and height else []

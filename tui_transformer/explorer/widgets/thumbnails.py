@@ -15,6 +15,7 @@ from tui_transformer.explorer.widgets.grid import Cell
 from tui_transformer.explorer.widgets.labels import fit_label
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.explorer.widgets.small_picture import FEW, Picture, picture
+from tui_transformer.explorer.widgets.stale import StaleWidget
 from tui_transformer.views.step_view import pooled
 from tui_transformer.views.view import Scale, Values
 
@@ -23,7 +24,7 @@ _GAP, _SMALL_GAP = 2, 1
 _MARK = "▸"
 
 
-class HeadThumbnails(CursorWidget, can_focus=True):
+class HeadThumbnails(CursorWidget, StaleWidget, can_focus=True):
     """Small heat maps of the heads with their numbers; two rows of a matrix share a line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*ACROSS, *ROW_ENDS, *CHOOSE]
@@ -42,9 +43,6 @@ class HeadThumbnails(CursorWidget, can_focus=True):
     tiles: Sequence[Values]
     """The matrix of each head, as it is drawn."""
 
-    stale = False
-    """Whether others are about to be shown: until then these are not drawn for another size."""
-
     class Moved(CursorWidget.Moved):
         """The user went to a head; `index` is its number."""
 
@@ -60,7 +58,6 @@ class HeadThumbnails(CursorWidget, can_focus=True):
         self._shape = (0, 0)
         self._left = 0
         self._pictures: dict[int, Picture] = {}
-        self._blank = False
 
     def show(
         self,
@@ -84,7 +81,7 @@ class HeadThumbnails(CursorWidget, can_focus=True):
         self.tiles, self.scale, self._first_head = tiles, scale, first
         self._of, self._shape = max(of, first + len(tiles)), shape
         self.at = 0, selected - first
-        self.stale = self._blank = False
+        self.renew()
         self._redraw()
         self.refresh(layout=self.styles.height is not None and self.styles.height.is_auto)
 
@@ -115,7 +112,7 @@ class HeadThumbnails(CursorWidget, can_focus=True):
 
     def on_resize(self) -> None:
         """Show as many heads as fit, the selected one among them."""
-        self._left, self._blank = 0, self.stale
+        self._left = 0
         self._redraw()
 
     def notify_style_update(self) -> None:
@@ -129,7 +126,7 @@ class HeadThumbnails(CursorWidget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the heads."""
-        if self._blank:
+        if self.blank:
             return Strip.blank(self.size.width, self.ink())
         shown = range(self._left, min(self._left + self._fitting, len(self.tiles)))
         parts = [self._number(index) if y == 0 else self._line(index, y - 1) for index in shown]
