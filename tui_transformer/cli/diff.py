@@ -33,6 +33,7 @@ from tui_transformer.gguf_file import is_gguf
 from tui_transformer.model import Model
 from tui_transformer.model.loading import BUILT_IN
 from tui_transformer.model.local_models import find_model
+from tui_transformer.report.comparison import TOLERANCE
 from tui_transformer.report.differences import Difference, compare_blocks
 from tui_transformer.report.explained import place
 from tui_transformer.report.numbers import precise
@@ -40,8 +41,6 @@ from tui_transformer.report.table import aligned
 from tui_transformer.text.display import visible
 
 DIFFERENT = 1
-TOLERANCE = 1e-5
-"""Between two traces, unless another is given."""
 RUN = 1 << 20
 """Cells that are compared at a time."""
 

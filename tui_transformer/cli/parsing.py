@@ -28,7 +28,7 @@ def parse_ids(text: str, option: str = "--ids") -> tuple[int, ...]:
     return tuple(map(int, pieces))
 
 
-def parse_mask(text: str, option: str = "--mask") -> tuple[int, ...]:
+def parse_mask(text: str) -> tuple[int, ...]:
     """Ones and zeros between commas or spaces.
 
     Raises:
@@ -37,7 +37,7 @@ def parse_mask(text: str, option: str = "--mask") -> tuple[int, ...]:
     pieces = [piece for piece in re.split(r"[,\s]+", text) if piece]
     wrong = next((piece for piece in pieces if piece not in ("0", "1")), "" if pieces else text)
     if wrong or not pieces:
-        raise UsageError(f"{option}: {wrong[:40]!r} is neither 1 nor 0: write one for every token, as 0,0,1,1,1")
+        raise UsageError(f"--mask: {wrong[:40]!r} is neither 1 nor 0: write one for every token, as 0,0,1,1,1")
     return tuple(map(int, pieces))
 
 

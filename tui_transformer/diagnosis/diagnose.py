@@ -161,14 +161,9 @@ def _isolated(
     if earliest is None:
         if all(entry.precision.unit > FLOAT32_UNIT for entry in differing):
             return None, verdicts  # every step is right for its inputs: coarse roundings add up
-        earliest = _from_the_start(differing[0], right)
+        earliest = local(differing[0], [differing[0]], right)  # its inputs in the dump are too coarse to tell
         verdicts[differing[0].theirs] = "first"
     return _first(earliest, later[:MOST_LATER], entries, differences, right, report), verdicts
-
-
-def _from_the_start(entry: Entry, right: Right) -> Local:
-    """A step beside the right one, where the inputs in the dump are too coarse to tell."""
-    return local(entry, [entry], right)
 
 
 def _first(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -98,17 +97,6 @@ def weight_gradients(
             by_name[name] = gradient
 
     return backward(trace, targets, visit, smoothing=smoothing, total=total), by_name
-
-
-def gradient_norms(trace: Trace, targets: Sequence[Any] | Host, smoothing: float = 0.0) -> dict[str, float]:
-    """The length (Euclidean norm) of the gradient of every step and weight, by name; no gradient is kept."""
-    norms: dict[str, float] = {}
-
-    def visit(name: str, gradient: Array) -> None:
-        norms[name] = math.sqrt(float((gradient * gradient).sum()))
-
-    backward(trace, targets, visit, smoothing=smoothing)
-    return norms
 
 
 @np.errstate(all="ignore")

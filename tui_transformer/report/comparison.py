@@ -25,22 +25,20 @@ class Comparison:
         return next((name for name, difference in self.differences.items() if difference.beyond), None)
 
 
-def compare_traces(
-    a: Trace, b: Trace, report: Callable[[str], None] = lambda _: None, tolerance: float = TOLERANCE
-) -> Comparison:
+def compare_traces(a: Trace, b: Trace, report: Callable[[str], None] = lambda _: None) -> Comparison:
     """Compare every step that both traces have; `report` is told which, and may raise to end it."""
     differences = {}
     for step in a.program.steps:
         if step.name in b.program.by_name:
             report(step.name)
-            differences[step.name] = compare_common(step.name, a[step.name], b[step.name], tolerance)
+            differences[step.name] = compare_common(step.name, a[step.name], b[step.name])
     return Comparison(differences)
 
 
-def compare_common(name: str, first: Host, second: Host, tolerance: float) -> Difference:
+def compare_common(name: str, first: Host, second: Host) -> Difference:
     """Compare the cells that both arrays have, from the first on; different shapes are a difference by themselves."""
-    whole = compare(name, first, second, tolerance)
+    whole = compare(name, first, second, TOLERANCE)
     if whole.comparable or first.ndim != second.ndim:
         return whole
     part = tuple(slice(min(sizes)) for sizes in zip(first.shape, second.shape, strict=True))
-    return replace(compare(name, first[part], second[part], tolerance), shapes=whole.shapes, beyond=True)
+    return replace(compare(name, first[part], second[part], TOLERANCE), shapes=whole.shapes, beyond=True)

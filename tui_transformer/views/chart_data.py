@@ -124,9 +124,9 @@ def row_bars(view: View, row: int, column: int) -> BarChart:
     )
 
 
-def value_histogram(view: View, cells: int = CELLS) -> Histogram:
-    """How often each value occurs in a view; of a matrix with more than `cells` cells, in evenly spaced rows."""
-    runs = row_sample(range(view.rows.size), view.columns.size, cells)
+def value_histogram(view: View) -> Histogram:
+    """How often each value occurs in a view; of a matrix with more than `CELLS` cells, in evenly spaced rows."""
+    runs = row_sample(range(view.rows.size), view.columns.size, CELLS)
     values = np.concatenate([view.window(run, range(view.columns.size)).ravel() for run in runs])
     rows = sum(map(len, runs))
     sampled = f"{rows:,} of {view.rows.size:,} rows, evenly spaced" if rows < view.rows.size else ""

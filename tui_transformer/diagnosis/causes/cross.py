@@ -17,7 +17,8 @@ MOST = 12
 
 def read_from_elsewhere(segment: Segment) -> Iterator[Cause]:
     """Keys and values of the decoder itself, or of an earlier step of the encoder."""
-    steps = [step for step in segment.steps if isinstance(step.op, Project) and _is_cross(step)]
+    crossing = (step for step in segment.steps if step.sublayer.endswith("cross_attention"))
+    steps = [step for step in crossing if isinstance(step.op, Project)]
     for group in groups([step for step in steps if last(step.name) in ("key", "value")]):
         own = [_from(step, segment.program.step(f"{step.sublayer}.query").inputs[0]) for step in group]
         says = "when keys and values are of the decoder itself: they are of the encoder's output"
@@ -25,10 +26,6 @@ def read_from_elsewhere(segment: Segment) -> Iterator[Cause]:
         for name in _earlier(segment.program, group[0].inputs[0]):
             says = f"when keys and values are of {name}: they are of {group[0].inputs[0]}, the encoder's output"
             yield Cause(NAME, changing(_from(step, name) for step in group), says)
-
-
-def _is_cross(step: Step) -> bool:
-    return step.sublayer.endswith("cross_attention")
 
 
 def _from(step: Step, name: str) -> Step:

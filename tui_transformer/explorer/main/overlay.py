@@ -88,7 +88,7 @@ def _of_other(session: Session, view: View, place: Place, shown: Shown, report: 
     difference = shown == "difference"
     made = difference_of(view, second) if difference else second
     tile = _tile(made, place)
-    scale = _difference_scale(made, tile) if difference else joint_scale(session, view, second)
+    scale = scale_for(made.kind, *tile_extremes(tile.values)) if difference else joint_scale(session, view, second)
     title = f"this less {session.overlay.label}" if difference else session.overlay.label
     part = "common part " if difference and view.shape != second.shape else ""
     return OverlayMatrix(made, scale, tile, f"{title} · {part}{shape_text(made.shape)}")
@@ -102,10 +102,6 @@ def joint_scale(session: Session, first: View, second: View) -> Scale:
 
 def _ends(trace: Trace, view: View) -> tuple[float, float]:
     return extremes(trace, view.name) or tile_extremes(_tile(view, Place()).values)
-
-
-def _difference_scale(view: View, tile: Tile) -> Scale:
-    return scale_for(view.kind, *tile_extremes(tile.values))
 
 
 def apart(session: Session, name: str) -> str:

@@ -106,14 +106,14 @@ def around(place: int, size: int, most: int) -> range:
     return range(first, min(first + most, size))
 
 
-def largest(values: Floats, own: int | None = None, most: int = MOST) -> tuple[int, ...]:
+def largest(values: Floats, own: int | None = None) -> tuple[int, ...]:
     """The places of the values farthest from 0 in their order, always with the own one."""
-    if len(values) <= most:
+    if len(values) <= MOST:
         return tuple(range(len(values)))
     size = np.where(np.isfinite(values), np.abs(values), 0.0)
     if own is not None:
         size[own] = math.inf
-    return tuple(sorted(np.argsort(-size, kind="stable")[:most].tolist()))
+    return tuple(sorted(np.argsort(-size, kind="stable")[:MOST].tolist()))
 
 
 def written(value: float, digits: int = 6) -> str:

@@ -170,7 +170,7 @@ def ending_cost(session: Session) -> int:
     return sum(trace.pending([PROBABILITIES]) + SORTING * min(rows, MOST_ROWS) * columns for trace in traces)
 
 
-def written_ending(session: Session, report: Report, keys: Keys, temperature: float = 1.0) -> Drawn:
+def written_ending(session: Session, report: Report, keys: Keys, temperature: float) -> Drawn:
     """Detokenized text and guesses."""
     end = ending(session, report, temperature)
     formula = _formula(temperature, keys) + EDITED * bool(session.edits)
@@ -246,7 +246,7 @@ def misses(session: Session) -> tuple[Miss, ...]:
     )
 
 
-def written_loss(session: Session, report: Report, keys: Keys, temperature: float = 1.0) -> Drawn:
+def written_loss(session: Session, report: Report, keys: Keys, temperature: float) -> Drawn:
     """The loss, and what every position adds to it; no temperature has a part in it."""
     del temperature
     if session.scalar is None:
