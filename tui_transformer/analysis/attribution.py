@@ -152,11 +152,15 @@ class _Walk:
             yield from self.of(step.inputs[0], direction * step.op.factor)
         elif isinstance(step.op, NORMS) and len(step.axes) == 2:
             yield from self._of_norm(step, direction)
-        elif isinstance(step.op, Linear) and step.name.endswith(".output") and step.name.count(".") > 2:
-            yield from self._of_sublayer(step, direction)
+        elif isinstance(step.op, Linear):
+            yield from self._of_matrix(step, direction)
         else:
-            kind = "embedding" if "embedding." in name else "layer"
-            yield Term(name, kind, None, float(self.line(name) @ direction))
+            yield self._whole(name, direction)
+
+    def _whole(self, name: str, direction: Host) -> Term:
+        """A step as one term."""
+        kind = "embedding" if "embedding." in name else "layer"
+        return Term(name, kind, None, float(self.line(name) @ direction))
 
     def _of_norm(self, step: Step, direction: Host) -> Iterator[Term]:
         """Through a norm whose μ and σ are held fast."""
@@ -173,8 +177,8 @@ class _Walk:
         if len(weights) > 1:
             yield Term(step.inputs[-1], "bias", None, float(weights[1] @ direction))
 
-    def _of_sublayer(self, step: Step, direction: Host) -> Iterator[Term]:
-        """The heads of an attention; the neurons of a feed-forward layer, or all of it; and the bias."""
+    def _of_matrix(self, step: Step, direction: Host) -> Iterator[Term]:
+        """The heads or the neurons that a matrix reads, and its bias; all of it where it reads neither."""
         source, weight, *biases = step.inputs
         before = self.trace.program.by_name.get(source)
         heads = before.inputs[0] if before is not None and isinstance(before.op, MergeHeads) else None
@@ -185,7 +189,7 @@ class _Walk:
         elif self.neurons and before is not None and before.axes[-1].name == NEURONS:
             written, kind = self.weight(weight) @ direction * self.line(source), "neuron"
         if written is None:
-            yield Term(step.name, "layer", None, float(self.line(step.name) @ direction))
+            yield self._whole(step.name, direction)
             return
         yield from (Term(heads or source, kind, i, float(value)) for i, value in enumerate(written))
         yield from (Term(bias, "bias", None, float(self.line(bias) @ direction)) for bias in biases)

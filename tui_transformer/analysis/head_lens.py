@@ -124,12 +124,13 @@ def words_of_heads(trace: Trace, attention: Attention, rows: range, *, less_mean
 
 def _writing(program: Program, attention: Attention) -> tuple[Step, str]:
     """The step in which the heads write, and that of their contexts."""
-    output = program.by_name.get(f"{attention.name.rpartition('.')[0]}.output")
-    if output is None or not isinstance(output.op, Linear):
-        raise InputError(f"{attention.name}: the heads write through no matrix")
-    merge = program.by_name.get(output.inputs[0])
-    if merge is None or not isinstance(merge.op, MergeHeads):
+    own = program.step(attention.name).sublayer
+    merge = next((step for step in program.steps if step.sublayer == own and isinstance(step.op, MergeHeads)), None)
+    if merge is None:
         raise InputError(f"{attention.name}: the heads are not side by side before they are written")
+    output = next((step for step in program.readers(merge.name) if isinstance(step.op, Linear)), None)
+    if output is None:
+        raise InputError(f"{attention.name}: the heads write through no matrix")
     return output, merge.inputs[0]
 
 
