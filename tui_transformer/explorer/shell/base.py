@@ -56,18 +56,13 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
         return True
 
     @property
-    def in_front(self) -> bool:
-        """Whether keys come to this screen."""
-        return self.is_active and not self._is_left
-
-    @property
     def is_there(self) -> bool:
         """Whether its widgets are: it was composed, and is not being removed."""
         return self.is_mounted and self.is_attached and not (self._pruning or self._closing or self._closed)
 
     def open(self, screen: Screen[Other], done: Callable[[Other | None], object] | None = None) -> None:
         """Put a screen over this one, which has to be in front; `done` is given its result."""
-        if self.in_front:
+        if self.is_active and not self._is_left:
             self.app.push_screen(screen, done and self.while_there(done))
 
     def say(self, message: str, severity: SeverityLevel = "information") -> None:
