@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -31,7 +31,7 @@ def plain(text: str) -> Content:
 class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]):
     """A box over the main screen. It gives a result, or None where it is left."""
 
-    ACTIONS = DIALOG
+    ACTIONS: ClassVar[tuple[Action, ...]] = DIALOG
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - the base class has them so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]  # noqa: RUF012 - the base class has them so
 
