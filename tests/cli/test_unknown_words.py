@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from command_line import Run
@@ -54,3 +55,13 @@ def test_a_sentence_of_known_words_needs_no_remark(run: Run) -> None:
 def test_of_many_unknown_words_the_first_are_named(run: Run) -> None:
     err = run("answer", "--model", "encoder", "--text", "aa bb cc dd ee ff gg").err
     assert err == "7 of 7 words of the sentence are not in the vocabulary of encoder: aa, bb, cc, dd, ee, …\n"
+
+
+def test_texts_that_edits_and_means_are_made_of_are_counted_together(run: Run) -> None:
+    Path("means.txt").write_text("where did Zorro hide ?\nwho is Zorro ?\n\n", encoding="utf-8")
+    said = "2 of 9 words of {} are not in the vocabulary of question: Zorro\n"
+    known = ("ablate", "layer:encoder.0", "--text", "where did the map hide ?")
+    assert run(*known, "--mean-of", "means.txt").err == said.format("means.txt")
+    assert run(*known, "--edit", "0.output = mean(means.txt)").err == said.format("the texts of --edit")
+    err = run(*known, "--edit", "0.output += 'the xylophone' - 'Zorro'").err
+    assert "2 of 3 words of the texts of --edit are not in the vocabulary of question: xylophone, Zorro" in err

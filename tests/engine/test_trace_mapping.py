@@ -37,7 +37,18 @@ def test_a_name_is_found_by_its_end(model):
     with pytest.raises(InputError, match="no step is called 'wieghts'; close names are"):
         trace["wieghts"]
     assert trace.get("nothing") is None
-    assert "self_attention.weights" not in trace
+    assert "self_attention.weights" not in trace  # of two layers
+
+
+@pytest.mark.parametrize("name", ["1.self_attention.weights", "0.self_attention.query.weight", "input.ids", "output"])
+def test_what_is_in_a_trace_can_be_had_from_it(model, name):
+    trace = model.trace(TEXT)
+    if name in trace:
+        assert np.array_equal(trace[name], trace.get(name))
+    else:
+        with pytest.raises(InputError):
+            trace[name]
+    assert 3 not in trace
 
 
 def test_two_traces_are_equal_only_where_they_are_the_same(model):

@@ -13,7 +13,7 @@ from tui_transformer.cli.commands.ablate import Request
 from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import counted
-from tui_transformer.cli.session import open_session
+from tui_transformer.cli.session import open_session, unknown_words
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.errors import UsageError
@@ -69,7 +69,8 @@ def _means(session: Session, request: Request, targets: Sequence[Target]) -> Map
         raise UsageError("give either --mean or --mean-of: over the positions, or over a file")
     program = session.trace.program
     names = dict.fromkeys(name for target in targets for name in target.steps(program))
-    return of_texts(session.model, request.mean_of, list(names))
+    with unknown_words(session.model, visible(str(request.mean_of))) as listen:
+        return of_texts(session.model, request.mean_of, list(names), listen)
 
 
 def _ranking(session: Session, request: Request, positions: range | None) -> Ranking:

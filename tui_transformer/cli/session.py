@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from tui_transformer.cli.options import Edited, Flags
@@ -16,8 +17,9 @@ from tui_transformer.explorer.state.session import Session
 from tui_transformer.model import Model
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.model.reading import Ids, Reading
+from tui_transformer.model.traced import Listen
 from tui_transformer.text.encoding import Encoding
-from tui_transformer.text.unknown import unknown_said
+from tui_transformer.text.unknown import Unknown
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ def edits_of(flags: Flags, model: Model, program: Program) -> Sequence[Change]:
     from tui_transformer.explorer.state.written_edits import changes
 
     try:
-        return changes(model, program, flags.edit)
+        with unknown_words(model, "the texts of --edit") as listen:
+            return changes(model, program, flags.edit, listen)
     except UsageError as error:
         raise UsageError(f"--edit: {error}") from error
 
@@ -102,7 +105,16 @@ def read(model: Model, encoding: Encoding, what: str) -> Encoding:
     """The same; that a text was cut, and how many of its words the model does not know, is said."""
     if encoding.cut:
         note(f"{what} is cut: the model reads {len(encoding.tokens):,} tokens, {encoding.cut:,} are left out")
-    unknown = unknown_said(encoding, model.vocabulary, what, model.name)
-    if unknown is not None:
-        note(unknown)
+    with unknown_words(model, what) as listen:
+        listen(encoding)
     return encoding
+
+
+@contextmanager
+def unknown_words(model: Model, what: str) -> Iterator[Listen]:
+    """What is told of texts, and says behind them how many words of all the model does not know."""
+    unknown = Unknown()
+    yield unknown.add
+    said = unknown.said(model.vocabulary, what, model.name)
+    if said is not None:
+        note(said)

@@ -31,6 +31,7 @@ from tui_transformer.survey.texts import STDIN, check_files
 from tui_transformer.survey.work import Work
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
+from tui_transformer.text.unknown import named
 from tui_transformer.text.vocabulary import built_in_vocabularies
 
 LAYERS = re.compile(r"\s*([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?\s*")
@@ -129,6 +130,9 @@ def _finish(job: Job, sums: Sums, *, whole: bool) -> None:
         results = Results(tuple(rows(sums, of)), tuple(examples(sums, of)))
         written = write_results(job.out, results)
         note(f"{_counted(sums.counts)}; wrote {' and '.join(map(shown_path, written))}")
+        unknown = _unknown(sums.counts, job.work.model.name)
+        if unknown:
+            note(unknown)
     elif whole:
         raise InputError("there is no text in what was read: every line is empty, or has no token")
     if whole:
@@ -145,6 +149,15 @@ def _counted(counts: Counts) -> str:
     if counts.left_out:
         parts.append(f"{counts.left_out:,} without a token left out")
     return ", ".join(parts)
+
+
+def _unknown(counts: Counts, model: str) -> str:
+    """The words that the vocabulary does not know, counted and named; "" where all are known."""
+    if not counts.unknown:
+        return ""
+    are = "is" if counts.unknown == 1 else "are"
+    words = named([word for _, _, word in counts.unknown_words])
+    return f"{counts.unknown:,} of the tokens {are} not in the vocabulary of {visible(model)}: {words}"
 
 
 def _bytes(files: Sequence[str]) -> int | None:

@@ -30,12 +30,17 @@ def one(names: Sequence[str], wanted: str) -> str:
         raise UsageError(f"a step is meant by its name, not by {type(wanted).__name__}")
     if wanted in names:
         return wanted
-    ends = [name for name in names if name.endswith(f".{wanted}")]
+    ends = ending(names, wanted)
     if len(ends) > 1:
         raise InputError(f"{wanted!r} can be {listed(ends)}: write more of the name, or *.{wanted} for all of them")
     if not ends:
         raise InputError(missing(names, wanted))
     return ends[0]
+
+
+def ending(names: Sequence[str], wanted: str) -> list[str]:
+    """The names that end so."""
+    return [name for name in names if name.endswith(f".{wanted}")]
 
 
 def match(names: Sequence[str], pattern: str) -> list[str]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal
 
 from tui_transformer.engine.axis import Axes, Axis, Shape, shape_of
-from tui_transformer.engine.names import one
+from tui_transformer.engine.names import ending, one
 from tui_transformer.engine.ops import Op
 
 Grain = Literal["operation", "sublayer", "layer"]
@@ -137,6 +137,13 @@ class Program:
         if own in self.by_name or own in self.weights or own in self.givens:
             return own
         return self._own(one((*self.names, *self.weights), name))
+
+    def knows(self, name: object) -> bool:
+        """Whether `named` knows what is meant."""
+        if not isinstance(name, str):
+            return False
+        own, names = self._own(name), (*self.names, *self.weights)
+        return own in names or own in self.givens or len(ending(names, name)) == 1
 
     def _own(self, name: str) -> str:
         return self.aliases.get(name, name)

@@ -121,13 +121,14 @@ class Trace(Mapping[str, Host]):
         return len(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.program.by_name or name in self.program.aliases
+        """Whether `trace[name]` gives something: a whole name, or the end of a single one."""
+        return self.program.knows(name)
 
     __eq__, __hash__ = object.__eq__, object.__hash__
 
     def get(self, name: str, default: Any = None) -> Any:
-        """As of any mapping: the default for a name that is no step's."""
-        return self[name] if name in self else default  # noqa: SIM401 - `in` knows whole names alone
+        """As of any mapping: the default for a name that is no step's, and for the end of several."""
+        return self[name] if name in self else default  # noqa: SIM401 - this is what it calls
 
     def to_dict(self, names: Iterable[str] | None = None) -> dict[str, Host]:
         """Steps, by default all, computed and on the host."""

@@ -139,3 +139,13 @@ def test_texts_that_are_no_example_any_more_are_let_go():
 def test_a_broken_file_is_no_sums(data: bytes):
     with pytest.raises(ValueError, match="not the sums"):
         Sums.from_bytes(data)
+
+
+def test_the_first_unknown_words_do_not_depend_on_how_counts_were_put_together():
+    words = ["fox", "crow", "fox", "shell", "stone", "map", "sea", "crow", "ship"]
+    parts = [Counts(1, 5, unknown=1, unknown_words=((text, 2, word),)) for text, word in enumerate(words)]
+    for order in (parts, parts[::-1], parts[4:] + parts[:4]):
+        total = sum_of(order)
+        assert (total.texts, total.unknown) == (9, 9)
+        assert [word for _, _, word in total.unknown_words] == ["fox", "crow", "shell", "stone", "map", "sea"]
+    assert Sums.from_bytes(Sums.nothing(1).to_bytes())[0].counts == Counts()

@@ -17,12 +17,13 @@ from tui_transformer.analysis.survey.examples import Examples
 from tui_transformer.analysis.survey.measures import MEASURES, USUAL
 from tui_transformer.analysis.survey.measures.measure import Measure, QueryMeasure
 from tui_transformer.analysis.survey.reading import Place, Reading, Text
-from tui_transformer.analysis.survey.sums import Counts, Source, Sums
+from tui_transformer.analysis.survey.sums import Counts, Source, Sums, first_words
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.text.encoding import MAX_CHARACTERS, Encoding
+from tui_transformer.text.unknown import LONGEST
 
 LENGTH = 512
 TOP = 5
@@ -69,11 +70,18 @@ def survey(model: Model, batch: Sequence[Item], asked: Asked) -> Sums:
         if encoding is None:
             counts += Counts(left_out=1)
             continue
-        counts += Counts(1, len(encoding.tokens), cut=int(encoding.cut > 0))
+        counts += _counts(item, encoding)
         trace = model.trace(ids=encoding.ids, segments=encoding.segments, budget=asked.budget)
         read[item.number] = list(readings(Text(model, trace, asked.layers), asked.measures))
         sources[item.number] = replace(item.source, text=_as_read(encoding))
     return _together(counts, read, sources, asked.top)
+
+
+def _counts(item: Item, encoding: Encoding) -> Counts:
+    """Those of one text."""
+    places = ((place, token.text[:LONGEST]) for place, token in enumerate(encoding.tokens) if token.unknown)
+    unknown = tuple((item.number, place, word) for place, word in places)
+    return Counts(1, len(encoding.tokens), 0, int(encoding.cut > 0), len(unknown), first_words(unknown))
 
 
 def check_asked(model: Model, asked: Asked) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from tui_transformer.analysis.survey.exact import Moments
 from tui_transformer.analysis.survey.examples import NONE, Examples
 from tui_transformer.analysis.survey.reading import Place
+from tui_transformer.text.unknown import FIRST
 
 Places = tuple[tuple[Place, int], ...]
 """Measures in order, each with its number of units."""
@@ -21,18 +22,36 @@ Places = tuple[tuple[Place, int], ...]
 ARRAYS = ("count", "total", "squares", "values", "texts", "positions")
 
 
+Words = tuple[tuple[int, int, str], ...]
+"""Words with the place of each: the number of the text, and that of the token in it."""
+
+
 @dataclass(frozen=True)
 class Counts:
-    """How many texts were read, their tokens, and how many were left out or cut."""
+    """How many texts were read, their tokens, and how many were left out or cut.
+
+    Attributes:
+        unknown: Tokens that stand for what the vocabulary does not know.
+        unknown_words: The first different words of them, no more than are named and one.
+    """
 
     texts: int = 0
     tokens: int = 0
     left_out: int = 0
     cut: int = 0
+    unknown: int = 0
+    unknown_words: Words = ()
 
     def __add__(self, other: Counts) -> Counts:
-        pairs = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
-        return Counts(*(one + another for one, another in pairs))
+        *mine, words = (getattr(self, field.name) for field in dataclasses.fields(self))
+        *theirs, others = (getattr(other, field.name) for field in dataclasses.fields(other))
+        return Counts(*(one + another for one, another in zip(mine, theirs, strict=True)), first_words(words + others))
+
+
+def first_words(words: Words) -> Words:
+    """The first different ones in the order of their places."""
+    first = {word: (text, token, word) for text, token, word in sorted(words, reverse=True)}
+    return tuple(sorted(first.values())[: FIRST + 1])
 
 
 @dataclass(frozen=True)
@@ -138,6 +157,8 @@ class Sums:
             sources = {int(number): Source(*source) for number, source in header["sources"]}
             moments = Moments(*(arrays[name] for name in ARRAYS[:3]))
             examples = Examples(*(arrays[name] for name in ARRAYS[3:]))
-            return cls(Counts(**header["counts"]), places, moments, examples, sources), header["more"]
+            words = first_words(tuple(map(tuple, header["counts"].pop("unknown_words"))))
+            counts = Counts(**header["counts"], unknown_words=words)
+            return cls(counts, places, moments, examples, sources), header["more"]
         except Exception as error:
             raise ValueError("not the sums of a survey") from error

@@ -32,7 +32,7 @@ from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
-from tui_transformer.text.corpus import read_lines
+from tui_transformer.model.traced import Listen, ignore, texts_of, traced
 from tui_transformer.text.display import visible
 
 EDIT = re.compile(r"\s*(?P<name>[^\s\[\]=+*/-]+)\s*(?:\[(?P<place>[^\]]*)\])?\s*(?P<op>[-+*/]?=)\s*(?P<value>.+?)\s*")
@@ -65,7 +65,7 @@ class Term:
     text: str | None = None
     path: Path | None = None
 
-    def value(self, model: Model) -> Host:
+    def value(self, model: Model, listen: Listen) -> Host:
         """Number or array, times the factor.
 
         Raises:
@@ -74,8 +74,8 @@ class Term:
         if self.number is not None:
             return self.factor * self.number
         if self.path is not None:
-            return self.factor * of_texts(model, self.path, [self.name])[self.name]
-        return self.factor * means([model.trace(self.text, cut=True)], [self.name])[self.name]
+            return self.factor * of_texts(model, self.path, [self.name], listen)[self.name]
+        return self.factor * means(traced(model, [self.text or ""], listen), [self.name])[self.name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +99,12 @@ class Written:
         """Whether the model has to read something for it."""
         return any(term.number is None for term in self.terms)
 
-    def change(self, model: Model) -> Change:
+    def change(self, model: Model, listen: Listen = ignore) -> Change:
         """The edit itself.
 
         Args:
             model: Computes the means of texts.
+            listen: Told of every text that is read.
 
         Raises:
             InputError: A text cannot be read.
@@ -111,7 +112,7 @@ class Written:
         place = self.place
         if not self.terms:
             return Ablate(place.name, place.region, mean=True)
-        values = sum((term.value(model) for term in self.terms), np.zeros(()))
+        values = sum((term.value(model, listen) for term in self.terms), np.zeros(()))
         return _OPERATIONS[self.operation](place.name, self._cut(values), *place.parts)
 
     def _cut(self, values: Host) -> Host:
@@ -124,18 +125,21 @@ class Written:
         return values
 
 
-def changes(model: Model, program: Program, texts: Sequence[str] | None) -> tuple[Change, ...]:
+def changes(
+    model: Model, program: Program, texts: Sequence[str] | None, listen: Listen = ignore
+) -> tuple[Change, ...]:
     """The edits that were given, in order.
 
     Args:
         model: Computes the means of texts.
         program: Says which axes a step has; its length matters only for a mean over the positions.
         texts: As they were written.
+        listen: Told of every text that is read.
 
     Raises:
         InputError: One cannot be read, or names no step.
     """
-    return tuple(written(program, text).change(model) for text in texts or ())
+    return tuple(written(program, text).change(model, listen) for text in texts or ())
 
 
 def written(program: Program, text: str, here: tuple[str, Index] | None = None) -> Written:
@@ -228,14 +232,13 @@ def _term(name: str, factor: float, match: re.Match[str]) -> Term:
     return Term(factor, name, text=match["text"] if match["text"] is not None else match["other"])
 
 
-def of_texts(model: Model, path: Path, names: Sequence[str]) -> dict[str, Host]:
+def of_texts(model: Model, path: Path, names: Sequence[str], listen: Listen = ignore) -> dict[str, Host]:
     """The means of steps over the tokens of all lines of a text file, one line at a time.
 
     Raises:
         InputError: The file cannot be read, or has no line with a token.
     """
-    lines = (line.rstrip("\r\n") for line in read_lines([path]) if line.strip())
-    return means((model.trace(line, budget=0, cut=True) for line in lines), names)
+    return means(traced(model, texts_of(path), listen), names)
 
 
 def _array(text: str) -> Host:
