@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tui_transformer.analysis.metrics import Metric
     from tui_transformer.analysis.patching import sweep, table_of
     from tui_transformer.analysis.rollout import rollout
+    from tui_transformer.analysis.tuned_lens import fit_lens
     from tui_transformer.engine.changes import Add, Apply, Scale, Set
     from tui_transformer.engine.edits import Ablate, Edit, Patch
     from tui_transformer.engine.gradient import gradients
@@ -60,6 +61,7 @@ __all__ = [
     "effects",
     "every",
     "figure",
+    "fit_lens",
     "generate",
     "gradient_times_input",
     "gradients",
@@ -100,6 +102,7 @@ _HOMES = {
     "analysis.metrics": ("Metric",),
     "analysis.patching": ("sweep", "table_of"),
     "analysis.rollout": ("rollout",),
+    "analysis.tuned_lens": ("fit_lens",),
     "errors": ("InputError",),
     "generation.text": ("generate",),
     "model": ("Model",),

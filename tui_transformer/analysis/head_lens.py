@@ -6,18 +6,20 @@ the other terms (`analysis/attribution.py`), sum to the model's. From each the m
 which no softmax sees.
 
 The comparison: `less_mean` takes from z its mean over the real tokens of the sentence, so that words which a head
-raises everywhere fall away, and what remains is what it says here (a mean ablation seen through the lens). No lens is
-trained: this is not the tuned lens of Belrose et al. 2023, which fits an affine map for every layer.
+raises everywhere fall away, and what remains is what it says here (a mean ablation seen through the lens). With the
+maps of a tuned lens (`analysis/tuned_lens.py`) z goes through that of its layer, z + z A, in place of the later layers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from tui_transformer.analysis.affine import Affine
 from tui_transformer.analysis.attentions import Attention, attentions
+from tui_transformer.analysis.logit_lens import lens_of
 from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
@@ -50,7 +52,13 @@ class HeadWords:
 
 
 def head_lens(
-    trace: Trace, row: int, *, layer: int | None = None, less_mean: bool = False, item: int = 0
+    trace: Trace,
+    row: int,
+    *,
+    layer: int | None = None,
+    less_mean: bool = False,
+    item: int = 0,
+    tuned: Mapping[int, Affine] | None = None,
 ) -> Iterator[HeadWords]:
     """The words of every head at a token, in order.
 
@@ -60,6 +68,7 @@ def head_lens(
         layer: Only this one.
         less_mean: Take from what a head writes its mean over the real tokens.
         item: Which sentence of a batch.
+        tuned: What `fit_lens` gives: the map of every layer that its heads go through.
 
     Raises:
         InputError: The model has no logits of words, no such token or layer, or something on the way is not linear.
@@ -72,7 +81,8 @@ def head_lens(
         raise InputError(f"there is no layer {layer}")
     for attention in writing:
         if layer in (None, attention.layer):
-            logits = words_of_heads(trace, attention, range(row, row + 1), less_mean=less_mean, item=item)
+            rows = range(row, row + 1)
+            logits = words_of_heads(trace, attention, rows, less_mean=less_mean, item=item, tuned=tuned)
             yield from (HeadWords(attention, head, words) for head, words in enumerate(logits[:, 0]))
 
 
@@ -95,7 +105,15 @@ def writing_attentions(program: Program) -> tuple[Attention, ...]:
     return writing
 
 
-def words_of_heads(trace: Trace, attention: Attention, rows: range, *, less_mean: bool = False, item: int = 0) -> Host:
+def words_of_heads(
+    trace: Trace,
+    attention: Attention,
+    rows: range,
+    *,
+    less_mean: bool = False,
+    item: int = 0,
+    tuned: Mapping[int, Affine] | None = None,
+) -> Host:
     """The logits of every word that the heads of one attention raise at tokens: heads × tokens × words, float64.
 
     From those of every head and token their mean over the words is taken.
@@ -106,6 +124,7 @@ def words_of_heads(trace: Trace, attention: Attention, rows: range, *, less_mean
         rows: The tokens.
         less_mean: As in `head_lens`.
         item: Which sentence of a batch.
+        tuned: As in `head_lens`.
 
     Raises:
         InputError: Something on the way to the logits is not linear.
@@ -117,7 +136,10 @@ def words_of_heads(trace: Trace, attention: Attention, rows: range, *, less_mean
     if less_mean:
         values = values - context[:, real_tokens(trace, attention.queries, item)].mean(axis=1, keepdims=True)
     matrix = _weight(trace, output.inputs[1]).reshape(len(values), values.shape[-1], -1)
-    logits = _carried(trace, output.name, values @ matrix, rows, item)
+    name, written = output.name, values @ matrix
+    if tuned is not None and attention.layer in tuned:
+        name, written = _tuned(trace, name, written, rows, item, attention.layer, tuned[attention.layer])
+    logits = _carried(trace, name, written, rows, item)
     centred: Host = logits - logits.mean(axis=-1, keepdims=True)
     return centred
 
@@ -134,16 +156,25 @@ def _writing(program: Program, attention: Attention) -> tuple[Step, str]:
     return output, merge.inputs[0]
 
 
-def _carried(trace: Trace, name: str, vectors: Host, rows: range, item: int) -> Host:
-    """Vectors (heads × tokens × d) that are added to a step, as they arrive at the logits."""
-    for source, step in _way(trace.program, name):
+def _tuned(
+    trace: Trace, name: str, vectors: Host, rows: range, item: int, layer: int, affine: Affine
+) -> tuple[str, Host]:
+    """The same vectors through the map of their layer: behind the last layer, and what that is called."""
+    lens = lens_of(trace.program)
+    leaves = next(depth.step for depth in lens.depths if depth.layer == layer)
+    return lens.state, affine.turned(_carried(trace, name, vectors, rows, item, leaves))
+
+
+def _carried(trace: Trace, name: str, vectors: Host, rows: range, item: int, until: str = LOGITS) -> Host:
+    """Vectors (heads × tokens × d) that are added to a step, as they arrive at the logits, or at a step before."""
+    for source, step in _way(trace.program, name, until):
         vectors = _through(trace, step, source, vectors, rows, item)
     return vectors
 
 
-def _way(program: Program, name: str) -> Iterator[tuple[str, Step]]:
+def _way(program: Program, name: str, until: str = LOGITS) -> Iterator[tuple[str, Step]]:
     """The steps from a sublayer's output along the stream to the logits, each with what it is reached from."""
-    while name != LOGITS:
+    while name not in (until, LOGITS):
         readers = [step for step in program.readers(name) if name != step.name]
         ahead = [step for step in readers if step.role == "residual"] or [
             step for step in readers if isinstance(step.op, Add | Scale | LayerNorm | RmsNorm | NormOfSum)

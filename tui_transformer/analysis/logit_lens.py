@@ -3,16 +3,19 @@
 softmax(head(norm(x_l))): the model's own last steps, from the final norm on, run on what leaves layer l instead of the
 last layer (nostalgebraist 2020, "interpreting GPT: the logit lens"). After the last layer these are the probabilities
 of the model itself. A lens shows what the head reads in a state, not what the layer "knows": later layers may turn the
-stream into other directions (Belrose et al. 2023, "Eliciting Latent Predictions with the Tuned Lens").
+stream into other directions (Belrose et al. 2023, "Eliciting Latent Predictions with the Tuned Lens"). With maps that
+`tuned_lens.py` fits, x_l goes through that of its layer first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from tui_transformer.analysis.affine import Affine
+from tui_transformer.analysis.log_shares import log_shares
 from tui_transformer.analysis.progress import Report, prepared, silent
 from tui_transformer.analysis.residual_norm import START
 from tui_transformer.engine.backend import Array, Host
@@ -60,11 +63,13 @@ class Lens:
         depths: Where it can be held, in the order of the layers.
         steps: The last steps in order; the first of them reads `state`.
         state: The step that leaves the last layer.
+        tuned: The map that goes before, by layer; none for the plain lens.
     """
 
     depths: tuple[Depth, ...]
     steps: tuple[Step, ...]
     state: str
+    tuned: Mapping[int, Affine] = field(default_factory=dict)
 
     @property
     def vocabulary(self) -> int:
@@ -116,6 +121,8 @@ class Lens:
         """Tokens × vocabulary, on the device: the last steps run on the stream at a depth."""
         width = trace.program.shape(depth.step)[-1]
         state = trace.backend.floats(trace.window(depth.step, (rows, range(width)), item))
+        if depth.layer in self.tuned:
+            state = self.tuned[depth.layer].of(trace.backend, state)
         values: dict[str, Array] = {self.state: state[None]}
         for step in self.steps:
             inputs = [values[name] if name in values else trace.array(name) for name in step.inputs]
@@ -123,8 +130,22 @@ class Lens:
         return values[self.steps[-1].name][0]
 
 
-def lens_of(program: Program) -> Lens:
-    """The lens of a model.
+    def divergences(self, trace: Trace, depth: Depth, rows: range, item: int = 0) -> Host:
+        """Σ p (ln p − ln q) at tokens, in nats: from what the model answers, p, to what is spelled there, q."""
+        height, parts = max(1, trace.block // self.vocabulary), []
+        for start in range(rows.start, rows.stop, height):
+            part = range(start, min(start + height, rows.stop))
+            answer, spelled = (
+                log_shares(np.asarray(trace.backend.to_host(self.logits(trace, at, part, item)), np.float64))
+                for at in (self.depths[-1], depth)
+            )
+            terms = np.multiply(np.exp(answer), answer - spelled, where=answer > -np.inf, out=np.zeros_like(answer))
+            parts.append(np.maximum(terms.sum(axis=-1), 0.0))
+        return np.concatenate(parts)
+
+
+def lens_of(program: Program, tuned: Mapping[int, Affine] | None = None) -> Lens:
+    """The lens of a model; with maps, the tuned one.
 
     Raises:
         InputError: The model has no head that gives words, or no layers.
@@ -135,10 +156,17 @@ def lens_of(program: Program) -> Lens:
     state = outputs[-1]
     stack = program.step(state).name.partition(".")[0]
     depths = (_entrance(program, stack), *(_depth(program, i, stack) for i in range(_layers(program, stack))))
-    return Lens(depths, _last_steps(program, state), state)
+    return Lens(depths, _last_steps(program, state), state, tuned or {})
 
 
-def logit_lens(trace: Trace, top: int = 1, *, layer: int | None = None, item: int = 0) -> Iterator[Spelled]:
+def logit_lens(
+    trace: Trace,
+    top: int = 1,
+    *,
+    layer: int | None = None,
+    item: int = 0,
+    tuned: Mapping[int, Affine] | None = None,
+) -> Iterator[Spelled]:
     """The words that the stream spells at every token, what enters the first layer first, then behind each layer.
 
     Args:
@@ -146,11 +174,12 @@ def logit_lens(trace: Trace, top: int = 1, *, layer: int | None = None, item: in
         top: How many words of each token.
         layer: Only behind this one; −1 for what enters the first.
         item: Which sentence of a batch.
+        tuned: What `fit_lens` gives: the map of every layer that goes before.
 
     Raises:
         InputError: The model has no head that gives words, or no such layer.
     """
-    lens = lens_of(trace.program)
+    lens = lens_of(trace.program, tuned)
     depths = [depth for depth in lens.depths if layer in (None, depth.layer)]
     if not depths:
         raise InputError(

@@ -1,4 +1,6 @@
-"""Show the logit lens: which words the residual stream spells after each layer.
+"""Show the logit lens: which words the residual stream spells after each layer, or every head raises.
+
+With --tuned FILE an affine map of each layer is fitted on the lines of a text file (tuned lens), and both are shown.
 
 Example: tui-transformer lens --model story --token 3 --top 3
 """
@@ -6,6 +8,7 @@ Example: tui-transformer lens --model story --token 3 --top 3
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,5 +31,9 @@ class Request(Edited):
     less_mean: Annotated[
         bool, typer.Option("--less-mean", help="By head: less what it writes on average over the tokens.")
     ] = False
+    tuned: Annotated[
+        Path | None,
+        typer.Option("--tuned", metavar="FILE", help="Beside it the tuned lens, fitted on the lines of a text file."),
+    ] = None
     top: Annotated[int, typer.Option("--top", min=1, help="How many words of each.")] = 1
     format: TableFormat = "text"
