@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from command_line import REFERENCES, Run, of_the_encoder
 
+from tui_transformer import Metric, Model, gradients_of
+
 TARGETS = "5,3,-1,6"
 
 
@@ -52,6 +54,20 @@ def test_every_weight_and_every_step_on_the_way_to_the_loss_has_a_gradient(run: 
         without = {"tokens", "decoder.tokens", "embedding.positions", "decoder.embedding.positions"}
         assert steps - set(gradients) == (without & steps) | {"output.probabilities"}
         assert all(gradients[name].shape == file[name].shape for name in set(gradients) & steps)
+
+
+def test_gradients_of_a_logit_difference_are_written_under_the_same_names(run: Run, tmp_path: Path):
+    options = ("--model", "decoder", "--ids", "1,2,3,4", "--dtype", "float64")
+    ended = run("trace", "--out", "a.npz", *options, "--gradients", "--tokens", "5,6", "--position", "2")
+    assert ended.code == 0, ended.err
+    assert "less that of" in ended.err
+    trace = Model.load("decoder", dtype="float64").trace(ids=[1, 2, 3, 4])
+    expected = gradients_of(trace, Metric("difference", (5, 6)), 2)
+    with np.load(tmp_path / "a.npz") as file:
+        for name in ("decoder.0.self_attention.weights", "embedding.tokens.weight"):
+            np.testing.assert_array_equal(file[f"gradient/{name}"], expected.values[name])
+    several = run("trace", "--out", "a.npz", "--ids", "1,2;3,4", "--gradients", "--tokens", "5")
+    assert (several.code, "a metric is of one sentence" in several.err) == (2, True)
 
 
 def test_the_loss_is_said_and_is_the_mean_cross_entropy(run: Run, tmp_path: Path):

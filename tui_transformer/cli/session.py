@@ -54,9 +54,8 @@ def open_session(flags: Flags, otherwise: Inputs | None = None) -> Session:
     return session.with_edits(*edits) if edits else session
 
 
-def trace_of_all(flags: Flags) -> Trace:
+def trace_of_all(session: Session) -> Trace:
     """The trace of all sentences that were given; several have a batch axis."""
-    session = open_session(flags)
     batch, target = session.framed, session.decoder_encoding
     if len(batch.encodings) == 1:
         return session.trace

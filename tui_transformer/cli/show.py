@@ -11,11 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tui_transformer.analysis.effects import answer_positions
-from tui_transformer.analysis.input_attribution import gradients_of
-from tui_transformer.analysis.metrics import Metric
 from tui_transformer.cli.answers import parse_positions, where
 from tui_transformer.cli.commands.show import Request
-from tui_transformer.cli.metrics import chosen
+from tui_transformer.cli.metrics import gradients_of_chosen
 from tui_transformer.cli.output import deliver, note, page
 from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import open_session
@@ -108,7 +106,7 @@ class OfScalar(Shown):
             self._targets = parse_ids((request.targets or "").replace("−", "-"), "--targets")
             self._gradients = backward(session.trace, self._targets)
         else:
-            self._gradients = _of_metric(session, request)
+            self._gradients = gradients_of_chosen(session, request)
 
     def views(self, names: Sequence[str], head: int) -> list[View]:
         """A view of each name that has a gradient.
@@ -131,16 +129,6 @@ class OfScalar(Shown):
         """The chain rule at a place."""
         name, index = view.name.removeprefix(GRADIENT), index_of(self.axes(view), place)
         return explain_gradient(self.session.trace, self._gradients, self._targets, name, index)
-
-
-def _of_metric(session: Session, request: Request) -> Gradients:
-    """The gradients of the metric that was chosen; its value is said."""
-    metric, trace = chosen(session, request), session.trace
-    positions = answer_positions(trace, parse_positions(request.position, trace), folder=session.model.folder)
-    computed = gradients_of(trace, metric or Metric("divergence"), positions)
-    said = metric.said(session.labels.word) if metric is not None else ""
-    note(f"{said} {computed.loss:.7g}, read at {where(session, positions)}")
-    return computed
 
 
 def _single(views: list[View], option: str) -> View:

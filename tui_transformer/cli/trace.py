@@ -11,9 +11,10 @@ import numpy.random
 from tui_transformer.analysis.real_tokens import VISIBLE
 from tui_transformer.cli.blocks import cells, full_shape
 from tui_transformer.cli.commands.trace import Request
+from tui_transformer.cli.metrics import gradients_of_chosen
 from tui_transformer.cli.output import note
 from tui_transformer.cli.parsing import parse_ids
-from tui_transformer.cli.session import trace_of_all
+from tui_transformer.cli.session import open_session, trace_of_all
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients, gradients
 from tui_transformer.engine.gradient_explanation import GRADIENT
@@ -22,6 +23,7 @@ from tui_transformer.engine.names import missing
 from tui_transformer.engine.saving import write_arrays
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.files import writing
 from tui_transformer.report import as_npz
 
@@ -34,10 +36,10 @@ def run(request: Request) -> None:
     Raises:
         InputError: No step matches, the targets do not fit, or the file cannot be written; then there is none.
     """
-    targets = _targets(request)
-    trace = trace_of_all(request)
-    of_loss = None if targets is None else backward(trace, targets)
-    arrays = dict(_arrays(trace, of_loss))
+    _check_gradients(request)
+    session = open_session(request)
+    trace = trace_of_all(session)
+    arrays = dict(_arrays(trace, _gradients(session, trace, request)))
     names = list(arrays) if request.steps is None else _matching(list(arrays), request.steps)
     written = (*_padding(trace, names), *((name, arrays[name]) for name in names))
     if request.out.suffix == ".safetensors":
@@ -53,15 +55,26 @@ def _whole(array: Host | as_npz.Blocks) -> Host:
     return np.concatenate(list(array.cells)).reshape(array.shape) if isinstance(array, as_npz.Blocks) else array
 
 
-def _targets(request: Request) -> tuple[int, ...] | None:
-    """The targets, where gradients are asked for."""
-    if request.gradients and request.targets is None:
-        raise UsageError("--gradients needs --targets: one token ID a position, as 7,9,-1 (-1 = not counted)")
-    if request.targets is None:
-        return None
+def _check_gradients(request: Request) -> None:
+    """Refuse half of what gradients need."""
+    scalar = request.targets is not None or request.metric is not None or request.tokens is not None
+    if request.gradients and not scalar:
+        raise UsageError(
+            "--gradients needs --targets: one token ID a position, as 7,9,-1 (-1 = not counted), or --tokens or --metric"
+        )
+    if scalar and not request.gradients:
+        raise UsageError("--targets, --tokens and --metric are what gradients are computed from: give --gradients too")
+
+
+def _gradients(session: Session, trace: Trace, request: Request) -> Gradients | None:
+    """Those of the loss or the metric, where they are asked for."""
     if not request.gradients:
-        raise UsageError("--targets is what gradients are computed from: give --gradients too")
-    return parse_ids(request.targets.replace("−", "-"), "--targets")
+        return None
+    if request.metric is None and request.tokens is None:
+        return backward(trace, parse_ids((request.targets or "").replace("−", "-"), "--targets"))
+    if trace is not session.trace:
+        raise UsageError("a metric is of one sentence: give one")
+    return gradients_of_chosen(session, request)
 
 
 def backward(trace: Trace, targets: tuple[int, ...]) -> Gradients:
@@ -90,11 +103,11 @@ def _padding(trace: Trace, names: Sequence[str]) -> Iterator[tuple[str, Host]]:
         yield PADDING, visible if len(visible) > 1 else visible[0]
 
 
-def _arrays(trace: Trace, of_loss: Gradients | None) -> Iterator[tuple[str, Host | as_npz.Blocks]]:
+def _arrays(trace: Trace, computed: Gradients | None) -> Iterator[tuple[str, Host | as_npz.Blocks]]:
     """Every key of the file, and its array; those of steps are computed when they are written."""
     yield from ((name, as_npz.Blocks(full_shape(trace, name), cells(trace, name))) for name in trace.names)
-    if of_loss is not None:
-        aliases, values = trace.program.aliases, of_loss.values
+    if computed is not None:
+        aliases, values = trace.program.aliases, computed.values
         known = {name: values[own] for name in _named(trace) if (own := aliases.get(name, name)) in values}
         yield from ((f"{GRADIENT}{name}", array) for name, array in known.items())
 

@@ -12,13 +12,13 @@ from typing import Annotated
 import typer
 
 from tui_transformer.cli.options import Edited
-from tui_transformer.cli.parameters import Targets
+from tui_transformer.cli.parameters import Metric, Position, Targets, Tokens
 from tui_transformer.cli.requests import SEVERAL
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request(Edited):
-    """The steps that are written (those that match a pattern, else all), and gradients toward targets."""
+    """The steps that are written (those that match a pattern, else all), and gradients toward targets or of a metric."""
 
     out: Annotated[Path, typer.Option("--out", metavar="FILE.npz", help="The file to write; .safetensors too.")]
     steps: Annotated[
@@ -27,6 +27,10 @@ class Request(Edited):
         SEVERAL,
     ] = None
     targets: Targets = None
+    metric: Metric = None
+    tokens: Tokens = None
+    position: Position = None
     gradients: Annotated[
-        bool, typer.Option("--gradients", help="Gradients of the mean cross-entropy too, of every step and weight.")
+        bool,
+        typer.Option("--gradients", help="Gradients too, of every step and weight: of the cross-entropy, or a metric."),
     ] = False
