@@ -8,6 +8,8 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from reference import REFERENCES
 
 from tui_transformer.analysis.head_lens import head_lens
+from tui_transformer.analysis.logit_lens import logit_lens, words_at
+from tui_transformer.analysis.tuned_lens import fit_lens
 from tui_transformer.explorer.shell.help import HelpScreen
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.state.answer import percent
@@ -261,6 +263,32 @@ async def test_the_lens_by_head_spells_what_every_head_raises(name: str) -> None
         await explorer.press("enter")
         assert explorer.stop == "decoder.0.self_attention.weights"
         assert (explorer.position.place.head, explorer.position.place.row) == (1, 2)
+
+
+async def test_the_tuned_lens_is_fitted_on_a_file_and_shown_by_layer_and_by_head(tmp_path) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_text("The fox found a shell .\nA crow saw the fox .\n", encoding="utf-8")
+    async with exploring(WIDE, model="story", text="The fox found a") as explorer:
+        await opened(explorer, "L")
+        await explorer.press("o")
+        await explorer.answer(str(path))
+        await explorer.shown("Tuned lens · affine map of the layer")
+        await filled(explorer, "L")
+        model, trace = explorer.session.model, explorer.session.trace
+        tuned = fit_lens(map(model.trace, path.read_text("utf-8").splitlines()))
+        await explorer.press("g", "down", "end")
+        depth, first = 0, list(logit_lens(trace, tuned=tuned))[1]
+        word, share = next(words_at(first, -1))
+        assert f"{explorer.session.labels.word(word)} {percent(share)}" in explorer.text
+        assert f"map fitted on {tuned[depth].tokens} tokens" in explorer.text
+        await explorer.press("f")
+        await filled(explorer, "L")
+        await explorer.press("g", "end")
+        head = next(head_lens(trace, 3, tuned=tuned))
+        word, raised = head.highest(1)[0]
+        assert f"{explorer.session.labels.word(word)} {raised:+.2f}" in explorer.text
+        await explorer.press("o")
+        assert "Logit lens by head" in explorer.text
 
 
 async def test_a_head_that_spells_no_words_leaves_the_lens_by_layer() -> None:

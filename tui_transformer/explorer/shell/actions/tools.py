@@ -56,6 +56,7 @@ SIMILAR = (
 LENS = (
     Action("kind", "kind", "By layer, or what every head raises", "by layer, head", "f"),
     Action("mean", "mean", "By head: less its mean over the tokens, or not", "less mean", "M"),
+    Action("open", "tuned", "The tuned lens, fitted on the lines of a text file, or the plain one", "tuned", "o"),
     CELL_SHOWN,
     CHOOSE_SHOWN,
     WIDTH_SHOWN,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from tui_transformer.analysis.affine import Affine
 from tui_transformer.analysis.attentions import Attention
 from tui_transformer.analysis.head_lens import HeadWords, words_of_heads, writing_attentions
 from tui_transformer.explorer.shell.worker import Task
@@ -34,17 +36,18 @@ class Piece:
 class ByHead:
     """Heads × tokens."""
 
-    def __init__(self, session: Session, *, less_mean: bool) -> None:
+    def __init__(self, session: Session, *, less_mean: bool, tuned: Mapping[int, Affine]) -> None:
         """Nothing is known yet.
 
         Args:
             session: What is explored.
             less_mean: From what a head writes, its mean over the tokens is taken.
+            tuned: Maps of the layers that it goes through; none for the plain lens.
 
         Raises:
             InputError: No head of the model spells words.
         """
-        self._session, self._less_mean = session, less_mean
+        self._session, self._less_mean, self._tuned = session, less_mean, tuned
         writing = writing_attentions(session.trace.program)
         self._heads = [(attention, head) for attention in writing for head in range(attention.heads)]
         several = len({attention.group for attention in writing}) > 1
@@ -53,7 +56,8 @@ class ByHead:
         self.words: dict[tuple[int, int], Words] = {}
         self.scale = Scale("sequential", 0.0, 0.0)
         of = "what a head writes, less its mean over the tokens" if less_mean else "what a head writes"
-        self.heading = f"Logit lens by head · {of}, norms frozen → logits"
+        lens, through = ("Tuned", " → affine map of the layer") if tuned else ("Logit", "")
+        self.heading = f"{lens} lens by head · {of}{through}, norms frozen → logits"
         self.legend = "by how much the head raises the word's logit above the mean of all words"
 
     def number(self, value: float) -> str:
@@ -83,7 +87,7 @@ class ByHead:
         trace, attention, columns = self._session.trace, piece.attention, piece.columns
         trace.compute(before=lambda step: task.report(step.name))
         task.report(f"{attention.group} · layer {attention.layer} · token {columns.start:,}")
-        logits = words_of_heads(trace, attention, columns, less_mean=self._less_mean)
+        logits = words_of_heads(trace, attention, columns, less_mean=self._less_mean, tuned=self._tuned)
         best = {
             (piece.first + head, columns[place]): HeadWords(attention, head, logits[head, place]).highest(TOP)
             for head, place in np.ndindex(logits.shape[:2])

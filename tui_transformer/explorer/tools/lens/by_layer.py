@@ -25,7 +25,8 @@ class ByLayer:
         self.words: dict[tuple[int, int], Words] = {}
         self.rows = tuple(depth.title for depth in lens.depths)
         self.row = len(self.rows) - 1
-        self.heading = f"Logit lens · {' → '.join(step.name for step in lens.steps)}"
+        what = "Tuned lens · affine map of the layer →" if lens.tuned else "Logit lens ·"
+        self.heading = f"{what} {' → '.join(step.name for step in lens.steps)}"
         self.number = percent
 
     def missing(self, rows: range, columns: range) -> Piece | None:
@@ -49,8 +50,11 @@ class ByLayer:
 
     def about(self, row: int) -> tuple[str, str]:
         """The layer; behind the last the words are the model's own."""
+        depth = self._lens.depths[row]
         last = " · the model's own probabilities" if row == len(self.rows) - 1 else ""
-        return self.rows[row], f"{self._lens.depths[row].step}{last}"
+        affine = self._lens.tuned.get(depth.layer)
+        fitted = "" if affine is None else f" · map fitted on {affine.tokens:,} tokens"
+        return self.rows[row], f"{depth.step}{last}{fitted}"
 
     def place(self, row: int) -> tuple[str, int]:
         """The output of the layer."""

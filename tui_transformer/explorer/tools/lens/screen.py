@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
 
+from tui_transformer.analysis.affine import Affine
 from tui_transformer.analysis.logit_lens import Lens, lens_of
+from tui_transformer.analysis.tuned_lens import fit_lens
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import LENS
 from tui_transformer.explorer.shell.overview import Overview, leave_to, part_shown
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.lens.by_head import ByHead
 from tui_transformer.explorer.tools.lens.by_layer import ByLayer
 from tui_transformer.explorer.tools.lens.sheet import Sheet, Words
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
+from tui_transformer.files import expanded, is_file
+from tui_transformer.model.traced import texts_of, traced
+from tui_transformer.text.files import shown_path
+from tui_transformer.text.unknown import Unknown
 from tui_transformer.views.step_view import placed
 
 Spelled = tuple[Sheet, dict[tuple[int, int], Words]]
+Maps = Mapping[int, Affine]
+
+FIT = "tuned lens"
+"""As what a fit is asked for."""
 
 
 def open_from(port: Port) -> None:
@@ -51,6 +66,8 @@ class LensScreen(Overview):
         super().__init__(port)
         self.lens = lens
         self.less_mean = False
+        self.fitted: Maps = {}
+        self.tuned = False
         self.sheet: Sheet = ByLayer(self.session, lens)
         self.pieces = Pieces(
             self.requests, self.KIND, self.missing, lambda piece: self.sheet.cost(piece), self._spell, self._take
@@ -147,10 +164,53 @@ class LensScreen(Overview):
             self.less_mean = not self.less_mean
             self._turn(by_head=True)
 
+    def action_tuned(self) -> None:
+        """Switch between the plain lens and the tuned one, for which a text file is asked first."""
+        if self.fitted:
+            self._tune(not self.tuned)
+            return
+
+        def check(text: str) -> None:
+            if not is_file(expanded(text)):
+                raise InputError(f"{shown_path(expanded(text))}: no such file")
+
+        def answered(text: str | None) -> None:
+            if text is not None:
+                self.requests.ask(FIT, AT_ONCE + 1, partial(self._fit, expanded(text)), self._take_fit)
+
+        hint = "a text file: an affine map of every layer is fitted on its lines"
+        self.open(PromptScreen("Tuned lens", hint=hint, check=check), answered)
+
+    def _fit(self, path: Path, task: Task) -> tuple[Maps, str | None]:
+        model, unknown = self.session.model, Unknown()
+        maps = fit_lens(traced(model, texts_of(path), unknown.add), report=task.report)
+        return maps, unknown.said(model.vocabulary, shown_path(path), model.name)
+
+    def _take_fit(self, fit: tuple[Maps, str | None]) -> None:
+        self.fitted, said = fit
+        if said is not None:
+            self.say(said)
+        self._tune(bool(self.fitted))
+
+    def _tune(self, tuned: bool) -> None:  # noqa: FBT001 - the lens that is shown
+        self.tuned = tuned
+        self._turn(by_head=isinstance(self.sheet, ByHead))
+
+    def action_leave(self) -> None:
+        """Back to the main screen; a fit that is under way is ended."""
+        self.worker.cancel(FIT)
+        super().action_leave()
+
+    def _sheet(self, *, by_head: bool) -> Sheet:
+        maps = self.fitted if self.tuned else {}
+        if by_head:
+            return ByHead(self.session, less_mean=self.less_mean, tuned=maps)
+        return ByLayer(self.session, replace(self.lens, tuned=maps))
+
     def _turn(self, *, by_head: bool) -> None:
         was, (row, column) = self.sheet, self.query_one(WordTable).cursor
         try:
-            self.sheet = ByHead(self.session, less_mean=self.less_mean) if by_head else ByLayer(self.session, self.lens)
+            self.sheet = self._sheet(by_head=by_head)
         except InputError as error:
             self.say(str(error))
             return
