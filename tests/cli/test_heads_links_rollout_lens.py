@@ -6,11 +6,13 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import REFERENCES, Ended, Run, of_the_encoder
 
+from tui_transformer import fit_lens, head_lens, logit_lens, words_at
 from tui_transformer.analysis.heads import MEASURES, Measure
 from tui_transformer.engine.trace import Trace
 from tui_transformer.guide.texts import help_text
@@ -133,6 +135,28 @@ def test_the_lens_begins_with_the_embedding(run: Run) -> None:
     assert [(row["layer"], row["token"]) for row in rows] == [("embedding", "2")]
 
 
+def test_the_tuned_lens_stands_beside_the_plain_one(run: Run) -> None:
+    Path("texts.txt").write_text("The fox found a shell .\n\nA crow saw the fox .\n", encoding="utf-8")
+    story = ("lens", "--model", "story", "--text", "The fox found a", "--tuned", "texts.txt", "--format", "csv")
+    model = Model.load("story")
+    trace, lines = model.trace("The fox found a"), Path("texts.txt").read_text("utf-8").split("\n")
+    tuned = fit_lens(model.trace(line) for line in lines if line)
+    rows = table(run(*story, "--top", "2"))
+    spelled = [next(words_at(each, 3)) for each in logit_lens(trace, tuned=tuned)]
+    shown = [row for row in rows if (row["token"], row["rank"]) == ("3", "1")]
+    assert [int(row["tuned id"]) for row in shown] == [word for word, _ in spelled]
+    assert [float(row["tuned probability"]) for row in shown] == pytest.approx(
+        [share for _, share in spelled], rel=1e-5
+    )
+    assert [row["id"] for row in shown] == [str(next(words_at(each, 3))[0]) for each in logit_lens(trace)]
+    assert float(shown[-1]["divergence"]) == pytest.approx(float(shown[-1]["tuned divergence"]), abs=1e-6)
+    heads = table(run(*story, "--by-head", "--layer", "1", "--token", "2"))
+    expected = [each.highest(1)[0] for each in head_lens(trace, 2, layer=1, tuned=tuned)]
+    assert [int(row["tuned id"]) for row in heads] == [word for word, _ in expected]
+    assert [float(row["tuned logit"]) for row in heads] == pytest.approx([raised for _, raised in expected], rel=1e-5)
+    assert "affine maps fitted on 13 tokens of texts.txt" in run(*story[:-1], "text").out
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -145,6 +169,8 @@ def test_the_lens_begins_with_the_embedding(run: Run) -> None:
         (("lens", "--token", "99"), 1, "there is no token 99: tokens are 0 to 7"),
         (("lens", "--layer", "5"), 1, "there is no layer 5"),
         (("lens", "--model", "attention"), 1, "no output head"),
+        (("lens", "--tuned", "nowhere.txt"), 1, "nowhere.txt cannot be read"),
+        (("lens", "--by-head", "--tuned", "nowhere.txt", "--model", "copy"), 1, "nowhere.txt cannot be read"),
     ],
 )
 def test_mistakes_get_one_line(run: Run, arguments: tuple[str, ...], code: int, message: str) -> None:

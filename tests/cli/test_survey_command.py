@@ -81,6 +81,20 @@ def test_words_that_the_vocabulary_does_not_know_are_counted_and_named(run: Run)
 
 
 @pytest.mark.usefixtures("in_this_process")
+def test_ablations_are_measured_by_a_metric(run: Run):
+    Path("texts.txt").write_text("The fox found a shell .\nA crow\n", encoding="utf-8")
+    command = ("survey", "texts.txt", "--model", "story", "--measure", "ablation", "--layers", "1")
+    assert run(*command, "--out", "loss.csv", "--metric", "loss").code == 0
+    assert {(row["measure"], row["unit"], row["count"]) for row in table("loss.csv")} == {
+        ("ablation:loss", "nats", "2")
+    }
+    assert run(*command, "--out", "difference.csv", "--tokens", " the, a").code == 0
+    assert {(row["measure"], row["unit"]) for row in table("difference.csv")} == {("ablation:difference", "")}
+    wrong = run("survey", "texts.txt", "--model", "story", "--out", "heads.csv", "--metric", "loss")
+    assert (wrong.code, "name ablation or ablation-mean too" in wrong.err) == (2, True)
+
+
+@pytest.mark.usefixtures("in_this_process")
 def test_esc_and_signals_keep_what_is_done_and_the_command_goes_on(
     run: Run, corpus: str, monkeypatch: pytest.MonkeyPatch
 ):

@@ -129,7 +129,6 @@ class Lens:
             values[step.name] = step.op.forward(trace.backend, *inputs)
         return values[self.steps[-1].name][0]
 
-
     def divergences(self, trace: Trace, depth: Depth, rows: range, item: int = 0) -> Host:
         """Σ p (ln p − ln q) at tokens, in nats: from what the model answers, p, to what is spelled there, q."""
         height, parts = max(1, trace.block // self.vocabulary), []

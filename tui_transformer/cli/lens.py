@@ -100,7 +100,9 @@ def _fitted(session: Session, path: Path, layer: int | None) -> Maps:
 
 def _said(path: Path, maps: Maps) -> str:
     tokens = next((each.tokens for each in maps.values()), 0)
-    fitted = f"affine maps fitted on {tokens:,} tokens of {visible(str(path))}" if maps else "no map after the last layer"
+    fitted = (
+        f"affine maps fitted on {tokens:,} tokens of {visible(str(path))}" if maps else "no map after the last layer"
+    )
     return f"tuned: {fitted}"
 
 

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tui_transformer.analysis.effects import answer_positions
-from tui_transformer.cli.answers import parse_positions, where
 from tui_transformer.cli.commands.show import Request
 from tui_transformer.cli.metrics import gradients_of_chosen
 from tui_transformer.cli.output import deliver, note, page
@@ -21,7 +19,6 @@ from tui_transformer.cli.trace import backward
 from tui_transformer.engine.axis import Axes, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Explanation
-from tui_transformer.engine.gradient import Gradients
 from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient, gradient_formula
 from tui_transformer.engine.names import find
 from tui_transformer.engine.program import Program

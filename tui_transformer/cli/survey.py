@@ -6,11 +6,13 @@ import re
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import typer
 
+from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.survey.batch import Asked, check_asked
 from tui_transformer.analysis.survey.measures import USUAL, chosen
 from tui_transformer.analysis.survey.sums import Counts, Sums
@@ -19,6 +21,7 @@ from tui_transformer.cli import progress
 from tui_transformer.cli.commands.survey import Request
 from tui_transformer.cli.output import note
 from tui_transformer.cli.stopping import Escape, escape, stopping
+from tui_transformer.cli.token_names import token_ids
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded
 from tui_transformer.model.options import ModelOptions
@@ -69,9 +72,19 @@ def _job(request: Request) -> Job:
     asked = Asked(measures, parse_layers(request.layers), request.top, request.length)
     vocab = None if request.vocab is None else _anywhere(request.vocab)
     options = ModelOptions(_everywhere(request.model), vocab, request.device, request.dtype, request.seed)
+    if request.metric is not None or request.tokens is not None:
+        asked = replace(asked, metric=_metric(options, request))
     job = Job(Work(options, asked), tuple(request.files), request.out)
     check_asked(job.work.model, asked)
     return job
+
+
+def _metric(options: ModelOptions, request: Request) -> tuple[str, tuple[int, ...]]:
+    """The metric and its tokens; the loss without a token is on those of every text."""
+    tokens = () if request.tokens is None else token_ids(options.load(), request.tokens)
+    if request.metric == "loss" and not tokens:
+        return "loss", ()
+    return Metric.of(request.metric, tokens).name, tokens
 
 
 def _everywhere(model: str) -> str:

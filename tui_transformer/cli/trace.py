@@ -60,7 +60,7 @@ def _check_gradients(request: Request) -> None:
     scalar = request.targets is not None or request.metric is not None or request.tokens is not None
     if request.gradients and not scalar:
         raise UsageError(
-            "--gradients needs --targets: one token ID a position, as 7,9,-1 (-1 = not counted), or --tokens or --metric"
+            "--gradients needs --targets: one token ID a position, as 7,9,-1 (-1 = not counted), --tokens or --metric"
         )
     if scalar and not request.gradients:
         raise UsageError("--targets, --tokens and --metric are what gradients are computed from: give --gradients too")

@@ -23,6 +23,8 @@ def measure_texts(
     layers: Collection[int] | None = None,
     top: int = TOP,
     length: int = LENGTH,
+    metric: str | None = None,
+    tokens: Sequence[int] = (),
 ) -> Results:
     """Measures over texts, in this process: a row for every layer, head and measure, and the strongest examples.
 
@@ -33,6 +35,8 @@ def measure_texts(
         layers: The layers that are looked at; None for all.
         top: How many examples are kept of every head.
         length: Longer texts are cut to so many tokens.
+        metric: By which ablations are measured; the loss without a token is on the tokens of every text.
+        tokens: Token IDs that the metric is about.
 
     Raises:
         InputError: There is no such measure or layer, or the model lacks what is measured.
@@ -40,7 +44,8 @@ def measure_texts(
     for listed, what in ((texts, "texts"), (measures, "measures")):
         if isinstance(listed, str):
             raise UsageError(f"{what} are a list: [{visible(listed[:40])!r}]")
-    asked = Asked(chosen(measures), None if layers is None else frozenset(layers), top, length)
+    by = None if metric is None else (metric, tuple(tokens))
+    asked = Asked(chosen(measures), None if layers is None else frozenset(layers), top, length, metric=by)
     check_asked(model, asked)
     sums = Sums.nothing(top)
     items = (Item(number, Source("", number + 1, text)) for number, text in enumerate(texts))

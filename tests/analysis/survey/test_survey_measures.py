@@ -12,9 +12,10 @@ from tui_transformer.analysis.attentions import attentions
 from tui_transformer.analysis.effects import effects
 from tui_transformer.analysis.head_measures import head_measures
 from tui_transformer.analysis.logit_lens import lens_of
+from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.survey.batch import Asked, Item, check_asked, readings, survey
 from tui_transformer.analysis.survey.measures import MEASURES, USUAL, chosen, unit_of
-from tui_transformer.analysis.survey.reading import Reading, Text
+from tui_transformer.analysis.survey.reading import Place, Reading, Text
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.analysis.survey.table import Origin, examples, rows
 from tui_transformer.engine.targets import every
@@ -110,6 +111,27 @@ def test_ablation_is_that_of_one_text(story: Model, name: str, mean: bool):
         steps = attentions(trace.program)
         values = np.concatenate([measured[step.group, step.layer, f"{name}:{field}"].values for step in steps])
         np.testing.assert_array_equal(values, [getattr(effect, field) for effect in expected])
+
+
+def test_ablation_is_measured_by_the_metric_that_is_asked_for(story: Model):
+    ids = story.encode(TEXT).ids
+    trace, steps = story.trace(ids=ids), attentions(story.program(len(ids)))
+    asked = {
+        ("difference", (40, 41)): Metric("difference", (40, 41)),
+        ("loss", ()): Metric("loss", (), (*ids[1:], -1)),
+    }
+    for (name, tokens), metric in asked.items():
+        text = Text(story, trace, metric=(name, tokens))
+        found = {each.place: each for each in readings(text, ["ablation"])}
+        values = [found[Place(step.group, step.layer, f"ablation:{name}")].values for step in steps]
+        expected = [effect.change for _, effect in effects(trace, "head", metric=metric)]
+        np.testing.assert_array_equal(np.concatenate(values), expected)
+    assert not list(readings(Text(story, story.trace(ids=[5]), metric=("loss", ())), ["ablation"]))
+    assert (unit_of("ablation:loss"), unit_of("ablation:difference")) == ("nats", "")
+    with pytest.raises(InputError, match="name ablation or ablation-mean too"):
+        check_asked(story, Asked(("first",), metric=("loss", ())))
+    with pytest.raises(InputError, match="is about 2 tokens"):
+        check_asked(story, Asked(("ablation",), metric=("difference", (4,))))
 
 
 def test_activations_of_neurons_and_heads(story: Model):

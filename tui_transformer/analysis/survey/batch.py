@@ -11,16 +11,18 @@ from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import Attention, attentions
 from tui_transformer.analysis.head_measures import counted_only
 from tui_transformer.analysis.logit_lens import lens_of
+from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.sample import row_sample
 from tui_transformer.analysis.survey.exact import Moments
 from tui_transformer.analysis.survey.examples import Examples
 from tui_transformer.analysis.survey.measures import MEASURES, USUAL
+from tui_transformer.analysis.survey.measures.ablation import ABLATION
 from tui_transformer.analysis.survey.measures.measure import Measure, QueryMeasure
 from tui_transformer.analysis.survey.reading import Place, Reading, Text
 from tui_transformer.analysis.survey.sums import Counts, Source, Sums, first_words
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.keep import DEFAULT_BUDGET
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 from tui_transformer.text.encoding import MAX_CHARACTERS, Encoding
 from tui_transformer.text.unknown import LONGEST
@@ -41,6 +43,7 @@ class Asked:
         top: How many of the strongest examples are kept of every unit.
         length: Texts are cut to so many tokens, or to what the model reads.
         budget: Bytes of one text's values that are kept while it is read.
+        metric: By which ablations are measured, and its tokens; None for the usual one.
     """
 
     measures: tuple[str, ...] = USUAL
@@ -48,6 +51,7 @@ class Asked:
     top: int = TOP
     length: int = LENGTH
     budget: int = DEFAULT_BUDGET
+    metric: tuple[str, tuple[int, ...]] | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ def survey(model: Model, batch: Sequence[Item], asked: Asked) -> Sums:
             continue
         counts += _counts(item, encoding)
         trace = model.trace(ids=encoding.ids, segments=encoding.segments, budget=asked.budget)
-        read[item.number] = list(readings(Text(model, trace, asked.layers), asked.measures))
+        read[item.number] = list(readings(Text(model, trace, asked.layers, asked.metric), asked.measures))
         sources[item.number] = replace(item.source, text=_as_read(encoding))
     return _together(counts, read, sources, asked.top)
 
@@ -98,6 +102,17 @@ def check_asked(model: Model, asked: Asked) -> None:
         raise InputError(f"there is no layer {missing[0]}: layers are 0 to {last}")
     if "lens" in asked.measures:
         lens_of(program)
+    if asked.metric is not None:
+        _check_metric(model, asked, asked.metric)
+
+
+def _check_metric(model: Model, asked: Asked, metric: tuple[str, tuple[int, ...]]) -> None:
+    if not {measure.name for measure in ABLATION} & set(asked.measures):
+        raise UsageError("a metric is what ablation is measured by: name ablation or ablation-mean too")
+    if metric != ("loss", ()):
+        Metric(*metric)
+    if not model.program(2).logits:
+        raise InputError("the model has no logits of words: metrics are of these")
 
 
 def readings(text: Text, names: Sequence[str]) -> Iterator[Reading]:

@@ -75,11 +75,13 @@ class Text:
         model: The model.
         trace: Its values for the text.
         layers: The layers that are looked at; None for all.
+        metric: By which ablations are measured, and its tokens; None for the usual one.
     """
 
     model: Model
     trace: Trace
     layers: frozenset[int] | None = None
+    metric: tuple[str, tuple[int, ...]] | None = None
 
     @cached_property
     def attentions(self) -> tuple[Attention, ...]:

@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 import typer
 
 from tui_transformer.cli import completion
+from tui_transformer.cli.parameters import Metric, Tokens
 from tui_transformer.cli.requests import SEVERAL
 
 
@@ -46,6 +47,8 @@ class Request:
         ),
         SEVERAL,
     ] = None
+    metric: Metric = None
+    tokens: Tokens = None
     layers: Annotated[
         str | None,
         typer.Option("--layers", metavar="0,3-5", help="Only these layers. May be given again."),

@@ -18,7 +18,7 @@ from tui_transformer.cli.requests import SEVERAL
 
 @dataclass(frozen=True, kw_only=True)
 class Request(Edited):
-    """The steps that are written (those that match a pattern, else all), and gradients toward targets or of a metric."""
+    """The steps that are written (those that match a pattern, else all), and gradients of a loss or a metric."""
 
     out: Annotated[Path, typer.Option("--out", metavar="FILE.npz", help="The file to write; .safetensors too.")]
     steps: Annotated[

@@ -125,9 +125,7 @@ class Written:
         return values
 
 
-def changes(
-    model: Model, program: Program, texts: Sequence[str] | None, listen: Listen = ignore
-) -> tuple[Change, ...]:
+def changes(model: Model, program: Program, texts: Sequence[str] | None, listen: Listen = ignore) -> tuple[Change, ...]:
     """The edits that were given, in order.
 
     Args:
