@@ -59,6 +59,22 @@ def test_singular_values_come_largest_first(run: Run) -> None:
     assert {row["layer"] for row in rows} == {0}
 
 
+def test_a_matrix_of_a_head_is_shown_in_every_format(run: Run) -> None:
+    head = list(circuits(Model.load("copy").trace(ids=[4])))[6]
+    command = ("circuits", "--model", "copy", "--matrix", "ov", "--layer", "1", "--head", "2")
+    first = next(csv.reader(io.StringIO(run(*command, "--format", "csv").out.split("\n", 1)[1])))
+    assert [float(cell) for cell in first[1:]] == pytest.approx(head.ov[0].tolist(), rel=1e-6)
+    assert run(*command, "--format", "svg").out.startswith("<svg")
+    assert "W_V W_O" in run(*command).out
+    for more, says in (
+        (("--head", "4"), "there is no head 4: heads are 0 to 3"),
+        (("--sort", "ov"), "leave --sort"),
+        (("--of", "cross"), "there is no cross here"),
+    ):
+        assert says in run("circuits", "--model", "copy", "--matrix", "q", *more).err
+    assert "are of --matrix" in run("circuits", "--model", "copy", "--head", "1").err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
@@ -87,6 +103,7 @@ def test_composition_scores_are_listed_by_their_size_and_drawn(run: Run) -> None
     assert run("circuits", "--model", "copy", "--compose", "Q", "--format", "svg").out.startswith("<svg")
     for more, says in (
         (("--top", "2"), "--top and svg are of --compose"),
+        (("--compose", "Q", "--matrix", "ov"), "--matrix out"),
         (("--compose", "Q", "--layer", "0"), "leave --layer"),
     ):
         ended = run("circuits", "--model", "copy", *more)

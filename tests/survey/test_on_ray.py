@@ -166,7 +166,7 @@ def test_a_cluster_that_does_not_answer_is_said_at_once(tmp_path: Path):
 
 def test_a_way_in_that_ray_lacks_a_package_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(InputError, match=r"--ray ray://head:10001 needs pip install 'ray\[client\]'"):
+    with pytest.raises(InputError, match=r"--ray ray://head:10001 needs gRPC: pip install 'tui-transformer\[ray\]'"):
         run(job(tmp_path, 20), partial(on_ray.on_ray, address="ray://head:10001"))
 
 

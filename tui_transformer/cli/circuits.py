@@ -7,15 +7,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tui_transformer.analysis.attentions import chosen_group
 from tui_transformer.analysis.circuits import Circuit, Words, circuits, words_of
 from tui_transformer.analysis.composition import chance, compositions
 from tui_transformer.cli.commands.circuits import Request
-from tui_transformer.cli.output import emit
+from tui_transformer.cli.output import emit, page
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
-from tui_transformer.errors import UsageError
-from tui_transformer.report import as_svg
-from tui_transformer.views.circuit_view import composition_view
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.report import as_svg, text
+from tui_transformer.report.export import FORMATS
+from tui_transformer.views.circuit_view import circuit_view, composition_view
 
 HEADS = ("attention", "layer", "head", "copying", "ov", "ov largest", "qk", "qk largest")
 VALUES = ("attention", "layer", "head", "rank", "singular value", "eigenvalue", "imaginary part")
@@ -33,8 +35,13 @@ def run(request: Request) -> None:
     if request.compose is not None:
         _composed(request)
         return
+    if request.matrix is not None:
+        _matrix(request, request.matrix)
+        return
+    if request.head is not None or request.of is not None:
+        raise UsageError("--head and --of are of --matrix")
     if request.format == "svg" or request.top is not None:
-        raise UsageError("--top and svg are of --compose")
+        raise UsageError("--top and svg are of --compose, svg of --matrix too")
     session = open_session(request)
     heads_of_layer = circuits(session.trace, request.layer)
     if request.values is not None:
@@ -53,8 +60,10 @@ def run(request: Request) -> None:
 
 def _composed(request: Request) -> None:
     """A line a pair, the largest score first, or a heat map."""
-    if request.values is not None or request.sort is not None or request.layer is not None:
-        raise UsageError("--compose takes every head, by its score: leave --layer, --sort and --values out")
+    if any(each is not None for each in (request.values, request.sort, request.layer, request.matrix, request.head)):
+        raise UsageError(
+            "--compose takes every head, by its score: leave --layer, --head, --sort, --values and --matrix out"
+        )
     heads = list(circuits(open_session(request).trace))
     paths = sorted(compositions(heads, request.compose or "Q"), key=lambda path: -path.score)
     if request.format == "svg":
@@ -63,6 +72,22 @@ def _composed(request: Request) -> None:
     rows: list[tuple[Value, ...]] = [(*_place(path.source), *_place(path.target), path.score) for path in paths]
     note = f"{request.compose}-composition of {len(paths)} pairs; by chance about {chance(heads[0]):.4f} (1 ÷ √d)"
     emit(written(Table(PAIRS, rows[: request.top], 4, note), request.format))
+
+
+def _matrix(request: Request, which: str) -> None:
+    """One matrix of a head."""
+    if request.values is not None or request.sort is not None or request.top is not None:
+        raise UsageError("--matrix is of one head: leave --sort, --values and --top out")
+    trace = open_session(request).trace
+    group = chosen_group(trace.program, request.of)
+    heads = [each for each in circuits(trace, request.layer or 0) if each.attention.group == group]
+    if not heads:
+        raise InputError(f"layer {request.layer or 0} has no {group} with matrices")
+    at = request.head or 0
+    if at >= len(heads):
+        raise InputError(f"there is no head {at}: heads are 0 to {len(heads) - 1}")
+    view = circuit_view(heads[at], which.upper())
+    emit([text.render(view, page(everything=False))] if request.format == "text" else FORMATS[request.format](view))
 
 
 def _row(circuit: Circuit, words: Words) -> tuple[Value, ...]:

@@ -49,7 +49,7 @@ def written_targets(model: Model, targets: Sequence[int]) -> str:
 
 def _written(model: Model, target: int) -> str:
     word = model.target_word(target) if target >= 0 else ""
-    return word if word and _target_of(model, word) == target else str(target)
+    return word if word and target_of(model, word) == target else str(target)
 
 
 def read_targets(model: Model, text: str, positions: int) -> Ids:
@@ -61,7 +61,7 @@ def read_targets(model: Model, text: str, positions: int) -> Ids:
     pieces = text.split() if not re.fullmatch(r"[-−\d,\s]*", text) else text.replace(",", " ").split()
     targets = []
     for piece in pieces:
-        target = _target_of(model, piece)
+        target = target_of(model, piece)
         if target is None:
             raise InputError(f"{piece!r} is not one token of the vocabulary: write its ID, or -1 for none")
         if not NOT_COUNTED <= target < model.target_size:
@@ -79,8 +79,8 @@ def token_of(model: Model, piece: str) -> int | None:
     return _token_of(model.tokenizer, piece)
 
 
-def _target_of(model: Model, piece: str) -> int | None:
-    """The same of what the model writes."""
+def target_of(model: Model, piece: str) -> int | None:
+    """The same of what the model writes: of a token whose logit there is."""
     return _token_of(None if model.tokenizer is None else target_tokenizer(model.tokenizer), piece)
 
 

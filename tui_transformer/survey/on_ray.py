@@ -60,7 +60,9 @@ def on_ray(
         InputError: The cluster is not there, or the model lacks what is measured.
     """
     if address.startswith(CLIENT) and importlib.util.find_spec("grpc") is None:
-        raise InputError(f"--ray {address} needs pip install 'ray[client]'; --ray HOST:PORT of the cluster does not")
+        raise InputError(
+            f"--ray {address} needs gRPC: pip install 'tui-transformer[ray]'; --ray HOST:PORT of the cluster does not"
+        )
     import ray
 
     own = not ray.is_initialized()

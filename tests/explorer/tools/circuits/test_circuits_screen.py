@@ -34,6 +34,8 @@ async def test_the_head_of_the_main_screen_is_shown_with_its_numbers() -> None:
         assert "OV · decoder self-attention layer 1 · head 2" in explorer.text
         assert f"copying score {words_of(explorer.session.trace).copying(head):+.3f}".replace("-", "−") in explorer.text
         assert f"‖OV‖ {np.linalg.norm(head.ov):.3f}" in explorer.text
+        largest = max(head.ov_eigenvalues, key=abs)
+        assert f"eigenvalues {largest.real:.3g}".replace("-", "−") in explorer.text
         value = f"{head.ov[0, 0]:.4f}".replace("-", "−")
         assert f"row 0 · column 0   {value}" in explorer.text
         await explorer.press("]", "}")

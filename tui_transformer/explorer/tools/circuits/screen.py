@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,6 +26,8 @@ from tui_transformer.views.step_view import scale_for, tile_extremes
 from tui_transformer.views.view import View
 
 COMPOSED = "composition "
+FEW = 4
+"""Singular values and eigenvalues that are said."""
 
 
 def open_from(port: Port) -> None:
@@ -209,5 +211,23 @@ def _made(known: Known, kind: str, at: int, task: Task) -> Shown:
     norms = (
         f"‖{name}‖ {np.linalg.norm(values):.3f}" for name, values in (("OV", head.ov_values), ("QK", head.qk_values))
     )
-    largest = ", ".join(f"{value:.3g}" for value in (head.qk_values if kind == "QK" else head.ov_values)[:4])
-    return Shown(kind, at, circuit_view(head, kind), said, f"{'   '.join(norms)}   singular values {largest} …")
+    return Shown(kind, at, circuit_view(head, kind), said, "   ".join((*norms, *_spectrum(head, kind))))
+
+
+def _spectrum(head: Circuit, kind: str) -> Iterator[str]:
+    """The largest singular values of the matrix, and eigenvalues where it is square."""
+    values = {"OV": (head.ov_values, head.ov_eigenvalues), "QK": (head.qk_values, head.qk_eigenvalues)}
+    singular, eigen = values.get(kind, (np.zeros(0), None))
+    if eigen is None:
+        matrix = HEAD_MATRICES[kind][1](head)
+        singular = np.linalg.svd(matrix, compute_uv=False)
+        yield f"‖W_{kind}‖ {np.linalg.norm(matrix):.3f}"
+    yield f"singular values {', '.join(f'{value:.3g}' for value in singular[:FEW])} …"
+    if eigen is not None:
+        largest = eigen[np.argsort(-np.abs(eigen), kind="stable")][:FEW]
+        yield f"eigenvalues {', '.join(map(_complex, largest))} …".replace("-", "−")
+
+
+def _complex(value: complex) -> str:
+    """`0.31`, `0.31+0.2i`."""
+    return f"{value.real:.3g}" + (f"{value.imag:+.2g}i" if abs(value.imag) > 1e-9 * abs(value) else "")

@@ -10,7 +10,7 @@ from tui_transformer.explorer.shell.form import TEXT, Field
 from tui_transformer.explorer.state.measure import Measure
 from tui_transformer.explorer.state.metric import LOSS, measure_of, metric_said
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.model.targets import token_of, written_targets
+from tui_transformer.model.targets import target_of, written_targets
 
 METRIC, TOKENS = "metric", "tokens"
 USUAL = "usual"
@@ -66,11 +66,11 @@ def read(session: Session, values: Mapping[str, str]) -> Measure | None:
 
 
 def _token(session: Session, piece: str) -> int:
-    token = token_of(session.model, piece)
+    token = target_of(session.model, piece)
     if token is None:
         raise InputError(f"{piece!r} is not one token of the vocabulary: write another word, or an ID")
-    if not 0 <= token < session.model.config.vocab_size:
-        raise InputError(f"there is no token {token}: IDs go from 0 to {session.model.config.vocab_size - 1}")
+    if not 0 <= token < session.model.target_size:
+        raise InputError(f"there is no token {token}: IDs go from 0 to {session.model.target_size - 1}")
     return token
 
 
