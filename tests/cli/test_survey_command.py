@@ -74,7 +74,7 @@ def test_layers_top_and_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.usefixtures("in_this_process")
 def test_words_that_the_vocabulary_does_not_know_are_counted_and_named(run: Run):
-    lines = ["where did Zorro hide the xylophone ?", "who did it ?", "where is Zorro ?"]
+    lines = ["where did Zorro hide the xylophone ?", "where did the map hide ?", "where is Zorro ?"]
     Path("texts.txt").write_text("\n".join(lines), encoding="utf-8")
     err = run("survey", "texts.txt", "--model", "question", "--measure", "first", "--out", "heads.csv").err
     assert err.endswith("3 of the tokens are not in the vocabulary of question: Zorro, xylophone\n")
