@@ -14,7 +14,7 @@ from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import show
 from tui_transformer.cli.tables import Table, Value, written
-from tui_transformer.cli.token_names import token_ids
+from tui_transformer.cli.token_names import read_id
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.state.session import Session
@@ -71,8 +71,7 @@ def _baseline(session: Session, text: str, step: str) -> float | Host:
     if text == "mean":
         rows: Host = np.asarray(trace[own], np.float64).reshape(-1, trace.program.shape(own)[-1]).mean(axis=0)
         return rows
-    (token,) = token_ids(session.model, text)[:1]
-    ids = [token] * trace.givens["input.ids"].shape[1]
+    ids = [read_id(session.model, text)] * trace.givens["input.ids"].shape[1]
     other = session.model.trace(ids=ids, mask=[1] * len(ids), decoder_ids=_decoder_ids(session))
     return np.asarray(other[own], np.float64)
 
