@@ -61,7 +61,7 @@ class _Sums:
         ridge = float(np.trace(spread)) / self.tokens
         if not np.isfinite(ridge):
             raise InputError("the stream overflows: no lens can be fitted to it; try float64")
-        matrix = np.zeros_like(spread)
+        matrix: Host = np.zeros_like(spread)
         if ridge > 0:
             both = self.products / self.tokens - np.outer(mean, shift)
             matrix = np.linalg.solve(spread + ridge * np.eye(len(mean)), both)

@@ -43,9 +43,9 @@ class Counts:
     unknown_words: Words = ()
 
     def __add__(self, other: Counts) -> Counts:
-        *mine, words = (getattr(self, field.name) for field in dataclasses.fields(self))
-        *theirs, others = (getattr(other, field.name) for field in dataclasses.fields(other))
-        return Counts(*(one + another for one, another in zip(mine, theirs, strict=True)), first_words(words + others))
+        names = (field.name for field in dataclasses.fields(self))
+        added: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return Counts(**added | {"unknown_words": first_words(self.unknown_words + other.unknown_words)})
 
 
 def first_words(words: Words) -> Words:
