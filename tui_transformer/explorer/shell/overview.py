@@ -105,6 +105,11 @@ class Overview(ExplorerScreen[None]):
         """Two lines on what is selected."""
         return "", ""
 
+    def told(self) -> Content:
+        """The two lines as they are drawn; more of them where a screen has room."""
+        first, second = self.detail()
+        return Content.assemble((visible(first), "bold"), "\n", (visible(second), "$foreground 75%"))
+
     def progress(self) -> str:
         """How much is there already."""
         return ""
@@ -117,9 +122,7 @@ class Overview(ExplorerScreen[None]):
         content.border_title = Content(visible(self.heading()))
         content.border_subtitle = Content(visible(self.note()))
         self.query_one("#overview-title", Static).update(self._title_line(), layout=False)
-        first, second = self.detail()
-        detail = Content.assemble((visible(first), "bold"), "\n", (visible(second), "$foreground 75%"))
-        self.query_one("#overview-detail", Static).update(detail, layout=False)
+        self.query_one("#overview-detail", Static).update(self.told(), layout=False)
         left_out = self.left_out()
         named = [action for action in (*self.ACTIONS, *OVERVIEW) if action.id not in left_out]
         self.query_one("#overview-keys", Static).update(key_line(named, self.app, self.size.width), layout=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tui_transformer.analysis.effects import answer_positions, answer_step
 from tui_transformer.analysis.log_shares import log_shares
+from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import SPACE
 
@@ -64,15 +65,21 @@ def answer_cost(session: Session) -> int:
     return session.trace.pending((answer_step(session.trace),))
 
 
-def guesses(session: Session, position: int, count: int, report: Report = lambda _: None) -> tuple[Guess, ...]:
-    """The most likely tokens at a position, by a softmax in float64; `report` may raise to end it."""
+def shares(session: Session, position: int, report: Report = lambda _: None) -> Host:
+    """The share of every token at a position, by a softmax in float64; `report` may raise to end it."""
     trace = session.trace
     trace.compute((answer_step(trace),), before=lambda step: report(step.name))
     columns = range(trace.program.shape(trace.program.logits)[1])
     row = trace.window(trace.program.logits, (range(position, position + 1), columns))[0]
-    shares = np.exp(log_shares(row.astype(np.float64)))
-    best = np.argsort(-shares, kind="stable")[:count].tolist()
-    return tuple(Guess(session.model.target_label(token), float(shares[token])) for token in best)
+    each: Host = np.exp(log_shares(row.astype(np.float64)))
+    return each
+
+
+def guesses(session: Session, position: int, count: int, report: Report = lambda _: None) -> tuple[Guess, ...]:
+    """The most likely tokens at a position; `report` may raise to end it."""
+    each = shares(session, position, report)
+    best = np.argsort(-each, kind="stable")[:count].tolist()
+    return tuple(Guess(session.model.target_label(token), float(each[token])) for token in best)
 
 
 def answer(session: Session, position: int | None = None, report: Report = lambda _: None) -> Guess:

@@ -24,8 +24,14 @@ async def test_every_switch_says_what_it_makes_of_the_answer(size):
         await explorer.press("!")
         await explorer.shown("Break it", "without ÷ √d_k", "question 99.9 % → ")
         assert "not here: its heads share no keys" in explorer.text
-        assert "the softmax puts almost all on one key" in " ".join(explorer.text.split())
         assert "encoder.0.self_attention.scaled[" in explorer.text
+        lines = [" ".join(line.strip("│ ").split()) for line in explorer.text.split("\n")]
+        assert "the softmax puts almost all on one key" in " ".join(lines)
+        assert lines[lines.index("the answer before after") + 1].startswith("question 99.91 % ")
+        if size == WIDE:
+            place = next(i for i, line in enumerate(lines) if line.startswith("Attention weights, head "))
+            assert [line.partition(" ")[0] for line in lines[place + 2 : place + 4]] == ["before", "after"]
+            assert lines[place + 2].split()[1:] != lines[place + 3].split()[1:]
 
 
 async def test_what_becomes_of_the_answer_is_read_whole_on_a_small_terminal():

@@ -10,13 +10,46 @@ import numpy as np
 from tui_transformer.diagnosis.breaking import Break
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index
-from tui_transformer.explorer.state.answer import Guess, answer, answers, percent
+from tui_transformer.engine.ops import Softmax
+from tui_transformer.explorer.state.answer import Guess, answer, answer_position, answers, percent, shares
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.views.step_view import placed
 
 Report = Callable[[str], None]
 
 MOST_DIGITS = 6
 """Decimals of a percentage at most."""
+
+MOST_WORDS, MOST_COLUMNS = 4, 20
+"""Words of the answer and columns of a row that are kept, before and after."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A number without a break and with it; `label` is safe to show."""
+
+    label: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """The cell of a step that changes most, and what lies around it in its row.
+
+    Attributes:
+        step: The step.
+        index: The cell.
+        of: The row, in words; "" where there is one alone.
+        cells: The columns around it.
+        at: Which of these is its own.
+    """
+
+    step: str
+    index: Index
+    of: str
+    cells: tuple[Beside, ...]
+    at: int
 
 
 @dataclass(frozen=True)
@@ -31,6 +64,8 @@ class Effect:
         changed: Steps that change.
         steps: All steps.
         answers: The answer before and after; None where the model gives none.
+        words: The most likely words of both answers.
+        rows: The row of the cell, and where that is before a softmax, the row of the first softmax that changes.
     """
 
     step: str
@@ -40,6 +75,8 @@ class Effect:
     changed: int
     steps: int
     answers: tuple[Guess, Guess] | None
+    words: tuple[Beside, ...] = ()
+    rows: tuple[Row, ...] = ()
 
     @property
     def said(self) -> str:
@@ -64,15 +101,41 @@ def effect_of(session: Session, broken: Break, report: Report) -> Effect:
     """Effect of a break on a session that nothing is broken in; `report` may raise to end it."""
     after = session.with_breaks(broken.name)
     steps = [step.name for step in session.trace.program.steps if step.name in after.trace.program.by_name]
-    first, changed = None, 0
+    first, weights, changed = None, None, 0
     for name in steps:
         report(name)
         largest = _largest(session.trace[name], after.trace[name])
-        changed += largest is not None
-        first = first or (largest and (name, *largest))
+        if largest is not None:
+            changed += 1
+            first = first or (name, *largest)
+            is_softmax = isinstance(session.trace.program.step(name).op, Softmax)
+            weights = weights or ((name, largest[0]) if is_softmax else None)
     both = (answer(session, report=report), answer(after, report=report)) if answers(session) else None
+    words = _words(session, after) if both else ()
     step, index, was, becomes = first or ("", (), 0.0, 0.0)
-    return Effect(step, index, was, becomes, changed, len(steps), both)
+    cells = dict.fromkeys(cell for cell in (first and first[:2], weights) if cell)
+    rows = tuple(_row(session, after, *cell) for cell in cells)
+    return Effect(step, index, was, becomes, changed, len(steps), both, words, rows)
+
+
+def _words(before: Session, after: Session) -> tuple[Beside, ...]:
+    """The words that are most likely before or after."""
+    place = answer_position(before)
+    was, becomes = shares(before, place), shares(after, place)
+    best = np.argsort(-np.fmax(was, becomes), kind="stable")[:MOST_WORDS].tolist()
+    return tuple(Beside(before.model.target_label(each), float(was[each]), float(becomes[each])) for each in best)
+
+
+def _row(before: Session, after: Session, name: str, index: Index) -> Row:
+    """A cell with the columns around it."""
+    axes, labels = before.trace.program.axes(name), before.labels
+    first = min(max(index[-1] - MOST_COLUMNS // 2, 0), max(axes[-1].size - MOST_COLUMNS, 0))
+    columns = range(first, min(first + MOST_COLUMNS, axes[-1].size))
+    region = (*(range(place, place + 1) for place in index[:-1]), columns)
+    was, becomes = (each.trace.window(name, region).ravel().tolist() for each in (before, after))
+    cells = tuple(map(Beside, map(labels.of(axes[-1]), columns), was, becomes))
+    of = placed(labels.of(axes[-2])(index[-2]), index[-2]) if len(axes) > 1 else ""
+    return Row(name, index, of, cells, index[-1] - first)
 
 
 def _largest(before: Host, after: Host) -> tuple[Index, float, float] | None:

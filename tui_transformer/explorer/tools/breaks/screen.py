@@ -5,6 +5,8 @@ from __future__ import annotations
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Static
 
 from tui_transformer.diagnosis.breaking import BREAKS, Break, fitting
 from tui_transformer.explorer.shell.actions.tools import BREAKING
@@ -13,6 +15,7 @@ from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.breaks.effect import Effect, cost_of, effect_of
+from tui_transformer.explorer.tools.breaks.lines import told
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.text.display import fit, visible
 from tui_transformer.views.inside.cell import written as number
@@ -22,6 +25,9 @@ TITLE = 34
 
 NARROW = 72
 """Columns below which what becomes of the answer has no room in its line."""
+
+ROOMY = 24
+"""Lines from which everything that is known of a break stands below the list of them."""
 
 NamedEffect = tuple[str, Effect]
 
@@ -36,6 +42,16 @@ class BreaksScreen(Overview):
 
     ACTIONS = BREAKING
     HELP_TOPIC, KIND = "breaks", "breaks"
+    DEFAULT_CSS = f"""
+    BreaksScreen.-roomy {{
+        & #overview-content {{ height: {len(BREAKS) + 2}; }}
+        & #overview-detail {{
+            height: 1fr; border: round $border-blurred;
+            border-title-color: $foreground; border-title-style: bold;
+        }}
+    }}
+    """
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall"), (ROOMY, "-roomy")]  # noqa: RUF012 - the base class has them so
     pieces: Pieces[Break, NamedEffect]
 
     def __init__(self, port: Port) -> None:
@@ -110,6 +126,15 @@ class BreaksScreen(Overview):
         cell = f"{effect.step}[{', '.join(map(str, effect.index))}]"
         numbers = f"{number(effect.before)} → {number(effect.after)}"
         return each.lesson, f"first: {cell} {numbers} · {effect.changed} of {effect.steps} steps change"
+
+    def told(self) -> Content:
+        """All that is known of the switch under the cursor, where there is room; else two lines."""
+        if self.size.height < ROOMY:
+            return super().told()
+        each = self._chosen
+        self.query_one("#overview-detail", Static).border_title = Content(visible(each.title))
+        inside = self.size - (4, len(BREAKS) + 6)
+        return told(each, self.effects.get(each.name), there=each.name in self.fitting, size=inside)
 
     @property
     def _chosen(self) -> Break:
