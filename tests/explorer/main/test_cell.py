@@ -174,3 +174,18 @@ async def test_a_row_whose_weight_was_set_by_hand_is_not_said_to_sum_to_1():
         assert "* edited" in explorer.text
         await explorer.press("right")
         assert re.search(r"\*\s+5\.00", explorer.text)
+
+
+async def test_the_equation_stays_in_view_however_long_the_working_is():
+    async with exploring(NARROW, model="question") as explorer:
+        await explorer.go("encoder.0.self_attention.query")
+        await explorer.press("5")
+        pane, equation = explorer.main.query_one(CellPane), explorer.scene.working.equation
+        assert len(lines(explorer)) > pane.size.height
+        assert equation[:40] in explorer.text
+        assert re.search(r"… \d+ more lines", explorer.text)
+        for _ in range(pane.size.height):
+            await explorer.press("j")
+            assert pane.cursor - pane.scroll_offset.y < pane.viewport.height
+        await explorer.press("G")
+        assert "more lines" not in explorer.text

@@ -102,22 +102,28 @@ class LineList(GridWidget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the widget."""
-        at, width, style = y + self.scroll_offset.y, self.size.width, self.ink()
+        at, style = y + self.scroll_offset.y, self.ink()
         if at >= len(self._lines):
-            return Strip.blank(width, style)
-        index = self._lines[at]
-        segments = self._segments(index)
+            return Strip.blank(self.size.width, style)
+        segments = self._segments(self._line(self._lines[at]))
         if at == self.at[0]:
             style = self.ink("line-list--cursor")
             segments = self.under_cursor(segments, style)
-        return Strip(list(Segment.apply_style(segments, self.ink()))).adjust_cell_length(width, style)
+        return self._strip_of(segments, style)
+
+    def strip_of(self, text: Text) -> Strip:
+        """A line of text, drawn as those of the list."""
+        return self._strip_of(self._segments(text), self.ink())
+
+    def _strip_of(self, segments: list[Segment], style: Style) -> Strip:
+        return Strip(list(Segment.apply_style(segments, self.ink()))).adjust_cell_length(self.size.width, style)
 
     def under_cursor(self, segments: list[Segment], style: Style) -> list[Segment]:
         """The line under the cursor, in the cursor's style."""
         return list(Segment.apply_style(segments, post_style=style))
 
-    def _segments(self, index: int) -> list[Segment]:
-        text = self._line(index).copy()
+    def _segments(self, text: Text) -> list[Segment]:
+        text = text.copy()
         if not text.plain.isprintable():
             text = Text(visible(text.plain), style=text.style)
         text.truncate(max(self.size.width - self.scrollbar_size_vertical, 0), overflow="ellipsis")

@@ -8,7 +8,9 @@ from typing import ClassVar
 from rich.text import Text
 from textual import on
 from textual.binding import BindingType
+from textual.geometry import Size
 from textual.message import Message
+from textual.strip import Strip
 
 from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.explanation import Explanation, Operand, Value
@@ -23,6 +25,9 @@ from tui_transformer.explorer.state.near import Near
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.views.step_view import Labels
+
+LEAST_ABOVE = 4
+"""Lines of the working that are left above the equation where that is kept in view."""
 
 CELL_TITLE, ABOUT = "Cell", "What it is"
 """Titles of the border: where there is a cell, and where there is none."""
@@ -54,6 +59,7 @@ class CellPane(LineList):
         super().__init__(id=id)
         self._working: CellLines | None = None
         self._by_size = False
+        self._equation = range(0)
         self._shown: tuple[Explanation, Program, Labels] | None = None
         self._values: tuple[Value, ...] = ()
         self._edited = ""
@@ -97,6 +103,31 @@ class CellPane(LineList):
         """Fold the words for the new width."""
         self._redraw(self.cursor)
 
+    @property
+    def viewport(self) -> Size:
+        """Columns and lines that are left for the working."""
+        return super().viewport - (0, len(self._foot))
+
+    @property
+    def _foot(self) -> range:
+        """The lines that stand at the lower end instead of what is there: the equation, where it lies further down."""
+        equation = range(0) if self._working is None else self._equation
+        height, scroll = super().viewport.height, self.scroll_offset.y
+        has_room = height >= len(equation) + 1 + LEAST_ABOVE
+        return range(equation.start - 1, equation.stop) if equation.stop > scroll + height and has_room else range(0)
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line of the widget; the last ones are the equation, where that lies further down."""
+        foot, above = self._foot, self.viewport.height
+        if not foot or y < above:
+            return super().render_line(y)
+        left_out = foot.start - above - self.scroll_offset.y
+        line = foot[y - above]
+        if line == foot.start:
+            more = f"… {left_out} more line{'s' * (left_out > 1)}"
+            return self.strip_of(Text(more, self.get_component_rich_style("cell--quiet")))
+        return self.strip_of(self.line_at(line))
+
     def action_order(self) -> None:
         """Terms in their order, or the largest first."""
         self._by_size = not self._by_size
@@ -120,6 +151,7 @@ class CellPane(LineList):
         names = ("plain", "quiet", "accent")
         inks = Inks(*(self.get_component_rich_style(f"cell--{name}", partial=True) for name in names))
         lines = self._working = CellLines(*self._shown, inks, self._by_size, self._values, self._edited, self._near)
+        self._equation = _written(lines, width)
         below = [Text(""), *folded] if folded else []
 
         def line(index: int) -> Text:
@@ -142,3 +174,9 @@ class CellPane(LineList):
     def _follow(self, target: Operand | None) -> None:
         if target is not None:
             self.post_message(self.Followed(target))
+
+
+def _written(lines: CellLines, width: int) -> range:
+    """The lines of the equation that hold something: a short one takes the first alone."""
+    equation = lines.equation
+    return range(equation.start, max((i + 1 for i in equation if lines.line(i, width).text), default=equation.start))

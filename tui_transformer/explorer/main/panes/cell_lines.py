@@ -94,11 +94,13 @@ class CellLines:
     near: tuple[Near, ...] | None = None
     _blocks: list[Block] = field(init=False)
     _ends: list[int] = field(init=False)
+    _before_result: int = field(init=False)
 
     def __post_init__(self) -> None:
         blocks = self._heading()
         for item in self.explanation.items:
             blocks += self._sum(item) if isinstance(item, Sum) else [self._value(item)]
+        self._before_result = len(blocks)
         self._blocks = blocks + self._result()
         self._ends = list(accumulate(block.size for block in self._blocks))
 
@@ -109,6 +111,12 @@ class CellLines:
         """One line, at most `width` cells wide."""
         which = bisect_right(self._ends, index)
         return self._blocks[which].make(index - (self._ends[which - 1] if which else 0), width)
+
+    @property
+    def equation(self) -> range:
+        """The lines of the equation that the working closes with; none where there is none."""
+        first = self._before_result
+        return range(self._ends[first], self._ends[first + 1]) if self.explanation.equation else range(0)
 
     def first_target(self) -> int:
         """The first line that can be followed; 0 where there is none."""
