@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.plain.help import WITHOUT_A_SCREEN, help_of
 from tui_transformer.explorer.plain.keys import COMMANDS, Typed, key_name, meanings, read
@@ -227,3 +228,30 @@ def test_a_tour_is_told_stop_by_stop(reader):
     assert "Stop 1 of " in first
     assert "Stop 2 of " in second
     assert typed(reader, "tour back") == first
+
+
+@pytest.mark.parametrize("way", ["leave", "esc"])
+def test_a_tour_that_is_left_gives_everything_back(reader, way):
+    before, position = reader.explored.session, reader.explored.position
+    typed(reader, *["tour"] * 17)
+    assert reader.explored.session is not before or reader.explored.position != position
+    assert "the tour has ended" in typed(reader, way)
+    assert (reader.explored.session, reader.explored.position) == (before, position)
+    assert reader.explored.history.past == []
+    assert "Stop 1 of " in typed(reader, "tour")
+
+
+def test_what_was_changed_in_a_tour_is_brought_back_by_redo(reader):
+    typed(reader, "tour", "sentence who hid it ?")
+    changed = reader.explored.session
+    assert "redo brings back" in typed(reader, "leave")
+    typed(reader, "redo")
+    assert reader.explored.session is changed
+
+
+def test_there_is_a_word_for_leaving_a_tour_and_none_to_leave_is_said(reader):
+    assert "leave or esc the end of it" in typed(reader, "help")
+    with pytest.raises(InputError, match="tour begins one"):
+        typed(reader, "leave")
+    with pytest.raises(InputError, match="leave ends the tour"):
+        typed(reader, *["tour"] * 27)

@@ -14,7 +14,8 @@ HELP = (
     "Keys are those of the screen, a number in front says how often: {step.next} next step, {step.back} back,"
     f" {MOVING} the cell,"
     " {head.back} {head.next} head, {layer.back} {layer.next} layer, {sublayer.next} sublayer,"
-    " {tour} the tour and its next stop, {cursor.choose} how the cell was made, {go} a step,"
+    " {tour} the tour and its next stop, leave or {back} the end of it,"
+    " {cursor.choose} how the cell was made, {go} a step,"
     " {sentence.edit} a sentence, {cell.edit} a value,"
     f" {{undo}} undo, {{quit}} quit; commands are {', '.join(COMMANDS)}."
 )

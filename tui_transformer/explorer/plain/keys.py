@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, str] = {
     "weights": "weights",
     "vocabulary": "vocabulary.open",
     "tour": "tour",
+    "leave": "leave",
     "help": "help",
     "quit": "quit",
 }

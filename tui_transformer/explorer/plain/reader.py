@@ -21,17 +21,15 @@ from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.plain.help import help_of, only_on_the_screen
 from tui_transformer.explorer.plain.keys import Typed
 from tui_transformer.explorer.plain.sentences import DIGITS, model_said, said, view_at, words_of
-from tui_transformer.explorer.shell.keymap import with_keys
+from tui_transformer.explorer.plain.touring import Touring
 from tui_transformer.explorer.state.answer import answer, answers
 from tui_transformer.explorer.state.edited import words
 from tui_transformer.explorer.state.going import destination
 from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING, Shown
 from tui_transformer.explorer.state.position import Position, next_stop
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
-from tui_transformer.explorer.state.tour_stop import backwards, has_outcome, outcome, scenery
-from tui_transformer.explorer.state.tours import BACKWARD, tour_of
 from tui_transformer.explorer.state.written_edits import EXAMPLES, written
-from tui_transformer.guide.lecture import Lecture, lecture
+from tui_transformer.guide.lecture import Lecture
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import index_of
 from tui_transformer.views.view import Values
@@ -60,8 +58,7 @@ class Reader:
             keymap: The keys that the user gave to meanings.
         """
         self.explored, self._keymap = explored, keymap
-        self._told = None if told is None else with_keys(told, keymap)
-        self._stop, self._base = -1, explored.session
+        self._touring = Touring(explored, told, keymap)
         self.ended = False
 
     def begin(self) -> str:
@@ -135,8 +132,10 @@ class Reader:
         return "to the largest of the row"
 
     def back(self, _: Typed) -> str:
-        """Where a weight or a term was followed from."""
+        """Where a weight or a term was followed from; in a tour out of it."""
         if not self.explored.trail:
+            if self._touring.goes_on:
+                return self._touring.leave()
             raise InputError("there is nowhere to go back to")
         self._go(self.explored.trail.pop())
         return ""
@@ -224,33 +223,15 @@ class Reader:
         self._replace(turned)
         return "backward, with gradients" if turned.backward else "forward again"
 
-    def tour(self, typed: Typed) -> str:
-        """The next stop of the tour: what it says, and where it leads."""
-        told = self._told or self._own_tour()
-        back = typed.words.startswith("b")
-        place = self._stop + (-1 if back else 1)
-        if not 0 <= place < len(told.stops):
-            raise InputError(f"the tour has {len(told.stops)} stops; this was the {'first' if back else 'last'}")
-        stop = told.stops[place]
-        shown = scenery(self._base, stop, lambda _: None)
-        if shown.after is not self.explored.session:
-            self._replace(shown.after)
-        self.explored.position, self._stop = shown.position, place
-        done = [outcome(shown, stop, lambda _: None)] if has_outcome(stop) else []
-        notes = [f"notes: {stop.notes}"] if stop.notes else []
-        about = [told.question] if place == 0 and told.question else []
-        head = f"Stop {place + 1} of {len(told.stops)}, {stop.title}: {stop.text}"
-        return visible(" ".join([*about, head, *done, *notes, f"{said(self.explored).sentence()}."]))
-
-    def _own_tour(self) -> Lecture:
-        name = tour_of(self._base)
-        if name is None:
-            raise InputError(f"there is no tour of {self._base.model.name}: --tour FILE gives one")
-        self._told = with_keys(lecture(name), self._keymap)
-        self._base = self._base if name != BACKWARD else backwards(self._base, lambda _: None)
-        return self._told
+    def leave(self, _: Typed) -> str:
+        """The end of the tour."""
+        return self._touring.leave()
 
     # Telling
+
+    def tour(self, typed: Typed) -> str:
+        """The next stop of the tour, or the one before: what it says, and where it leads."""
+        return self._touring.go(-1 if typed.words.startswith("b") else 1)
 
     def where(self, _: Typed) -> str:
         """Where one is."""
@@ -376,6 +357,7 @@ DOING: Mapping[str, Doing] = {
     "undo": Reader.undo,
     "redo": Reader.redo,
     "backward": Reader.backward,
+    "leave": Reader.leave,
 }
 
 TELLING: Mapping[str, Callable[[Reader, Typed], str]] = {
