@@ -7,6 +7,7 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from reference import REFERENCES
 
 from tui_transformer.engine.trace import Trace
+from tui_transformer.explorer.main.room import lines_below
 from tui_transformer.explorer.main.whole.bands import place_bands
 from tui_transformer.explorer.main.whole.pane import WholePane
 from tui_transformer.explorer.run import open_session
@@ -86,14 +87,27 @@ async def test_sixteen_tokens_leave_room_for_every_band_above_their_matrix():
         assert "␣lived   .03" in explorer.text
 
 
+@pytest.mark.parametrize("tokens", [20, 26])
+def test_all_bands_share_the_room_that_the_matrix_of_a_long_sentence_leaves(tokens):
+    session = open_session(ModelOptions("story"), None, tuple(range(10, 10 + tokens)))
+    height = 43 - lines_below(tokens, 45, 43, first=True)
+    for stop in ("tokens", WEIGHTS.replace("encoder", "decoder"), "output.probabilities"):
+        placed = place_bands(session, Position(stop), 160, height)
+        assert len({each.top for each in placed}) == 3
+        assert max(each.top + each.lines for each in placed) <= height
+        assert "output" in {each.band.name for each in placed}
+
+
 def test_a_short_target_leaves_its_lines_to_the_bands_after_it():
     session = open_session(ModelOptions(str(REFERENCES / "bart")), None, None)
     assert [len(each.tokens) for each in session.sequences.values()] == [22, 1]
-    placed = place_bands(session, Position("decoder.0.cross_attention.weights"), 160, 18)
+    placed = place_bands(session, Position("decoder.0.cross_attention.weights"), 160, 20)
     rows = {each.band.name: each.rows for each in placed}
     assert rows["decoder.0.self_attention"] == 1
     assert rows["output"] >= 4
-    assert rows["decoder.0.cross_attention"] == rows["encoder.0.self_attention"] == 4
+    assert rows["decoder.0.cross_attention"] == 4
+    lower = place_bands(session, Position("decoder.0.cross_attention.weights"), 160, 18)
+    assert [each.band for each in lower] == [each.band for each in placed]
 
 
 async def test_a_click_goes_to_a_box_its_head_and_its_row():

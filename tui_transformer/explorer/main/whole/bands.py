@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rich.cells import cell_len
@@ -15,6 +15,8 @@ from tui_transformer.explorer.main.whole.names import band_title, shape, symbol
 from tui_transformer.explorer.main.whole.placing import (
     GAP,
     NARROWEST,
+    SQUEEZED,
+    USUAL,
     Heights,
     Placed,
     Wish,
@@ -38,7 +40,7 @@ SIDE_BY_SIDE, TWO_STACKS, WITH_VOCABULARY = 90, 130, 76
 """Columns from which feed-forward and answer share a line, from which two stacks do, and the vocabulary and words."""
 
 FEWEST_ROWS = 4
-"""Rows that every picture shows before another band is shown."""
+"""Rows that every picture shows before another band is shown, unless that is the last one."""
 
 ENDLESS = 1 << 16
 """Lines that are more than enough."""
@@ -162,16 +164,39 @@ class _Placing:
     def _on_screen(self, rows: list[list[Band]]) -> tuple[list[list[Band]], Heights]:
         """All rows of bands where every picture has room for some rows, else those around the current one."""
         here = next((i for i, row in enumerate(rows) if any(self.position.stop in band.steps for band in row)), 0)
-        tokens = max(self._tokens(band) for row in rows for band in row)
-        for count in range(len(rows), 0, -1):
+        for count, least in [
+            (len(rows), USUAL),
+            (len(rows), SQUEEZED),
+            *((n, USUAL) for n in range(len(rows) - 1, 0, -1)),
+        ]:
             around = window(len(rows), here, count)
             shown = rows[around.start : around.stop]
-            first, numbers = any(map(_is_first, shown)), sum(any(map(self._numbered, row)) for row in shown)
-            sizes = heights(tokens, self.height, count - first, numbers, first=first)
-            fits = sum(self._lines(row, sizes) for row in shown) <= self.height
-            if fits and all(self._count(row, sizes) >= min(*map(self._tokens, row), FEWEST_ROWS) for row in shown):
+            sizes = self._heights(rows, shown, least)
+            if self._has_room(shown, sizes, least):
                 break
         return shown, sizes
+
+    def _heights(self, rows: list[list[Band]], shown: list[list[Band]], least: Heights) -> Heights:
+        tokens = max(self._tokens(band) for row in rows for band in row)
+        first, numbers = any(map(_is_first, shown)), sum(any(map(self._numbered, row)) for row in shown)
+        sizes = heights(tokens, self.height, len(shown) - first, numbers, first=first, least=least)
+        while (
+            least is SQUEEZED
+            and sizes.rows < tokens
+            and self._fits(shown, higher := replace(sizes, rows=sizes.rows + 2))
+        ):
+            sizes = higher  # bands of fewer tokens leave lines to others
+        return sizes
+
+    def _fits(self, shown: list[list[Band]], sizes: Heights) -> bool:
+        return sum(self._lines(row, sizes) for row in shown) <= self.height
+
+    def _has_room(self, shown: list[list[Band]], sizes: Heights, least: Heights) -> bool:
+        """Whether bands fit, and every picture has the rows that it is to have at least."""
+        fewest = FEWEST_ROWS if least is USUAL else least.tokens
+        return self._fits(shown, sizes) and all(
+            self._count(row, sizes) >= min(*map(self._tokens, row), fewest) for row in shown
+        )
 
     def _shares(self, row: Sequence[Band], width: int) -> list[int]:
         """The widths of bands side by side: what they need, and the rest as evenly as they want it."""

@@ -104,7 +104,16 @@ class Heights:
     rows: int
 
 
-def heights(tokens: int, lines: int, bands: int, taken: int = 0, *, first: bool = True) -> Heights:
+USUAL = Heights(3, 4)
+"""What every picture has at least where there is room for some bands only."""
+
+SQUEEZED = Heights(1, 2)
+"""What every picture has at least where that brings all bands into view."""
+
+
+def heights(
+    tokens: int, lines: int, bands: int, taken: int = 0, *, first: bool = True, least: Heights = USUAL
+) -> Heights:
     """Rows for so many bands in so many lines, after the first band; every one has a border and a line of titles.
 
     The pictures of all bands become lower together, the first, which has a line a token, before the others.
@@ -115,17 +124,19 @@ def heights(tokens: int, lines: int, bands: int, taken: int = 0, *, first: bool 
         bands: How many bands there are after the first.
         taken: Lines that are taken by something else.
         first: Whether the first band is there.
+        least: What is not gone below.
     """
     lines, rows, words = lines - taken, min(tokens, 24), min(tokens, 12)
-    while words > 3 and _lines(words, rows, bands, first=first) > lines:
-        if first and (words > (rows + 1) // 2 + 1 or rows <= 6):
-            words -= 1
-        elif rows > 4:
-            rows -= 2
-        else:
-            break
-    while rows > 4 and _lines(words, rows, bands, first=first) > lines:
-        rows -= 2
+    for low in dict.fromkeys((USUAL, least)):
+        while words > low.tokens and _lines(words, rows, bands, first=first) > lines:
+            if first and (words > (rows + 1) // 2 + 1 or rows <= 6):
+                words -= 1
+            elif rows > low.rows:
+                rows = max(rows - 2, low.rows)
+            else:
+                break
+        while rows > low.rows and _lines(words, rows, bands, first=first) > lines:
+            rows = max(rows - 2, low.rows)
     while first and words < min(tokens, 12) and _lines(words + 1, rows, bands, first=first) <= lines:
         words += 1  # what is left is too little for another row of every band
     return Heights(words, rows)
