@@ -6,6 +6,7 @@ import math
 import re
 
 DIGITS = 5
+_HYPHEN = re.compile(r"(?<![\w.)])-(?=[\d.∞])")
 
 
 def spoken(value: float, digits: int = DIGITS) -> str:
@@ -18,6 +19,11 @@ def spoken(value: float, digits: int = DIGITS) -> str:
         r"e([+-])0*(\d)", lambda exponent: f"e{exponent[1]}{exponent[2]}".replace("+", ""), f"{value + 0.0:.{digits}g}"
     )
     return f"−{text[1:]}" if text.startswith("-") else text
+
+
+def minus(text: str) -> str:
+    """A formatted number with a minus sign where it has a hyphen; that of an exponent stays, as in `1e-5`."""
+    return _HYPHEN.sub("−", text)
 
 
 def bracketed(value: float) -> str:

@@ -20,6 +20,7 @@ from tui_transformer.analysis.statistics import Statistics, statistics
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Embed, Sinusoid
 from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.spoken import spoken
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series, around
@@ -358,4 +359,4 @@ def _statistics_line(of: Statistics) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.4g}"
+    return spoken(value, 4)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from tui_transformer.engine.spoken import minus, spoken
+
 DIGITS = (1, 2, 5, 10)
 LARGEST_PLAIN, SMALLEST_PLAIN = 1e6, 1e-4
 """Numbers from the one on, and steps below the other, are written with a power of ten."""
@@ -65,11 +67,11 @@ def tick_texts(places: tuple[float, ...]) -> tuple[str, ...]:
         return tuple(_power(place, min(max(finest, 3), 16)) for place in places)
     decimals = max(-math.floor(math.log10(step) + 1e-9), 0) if step > 0 else 0
     if len(places) == 1:
-        return tuple(f"{place:g}" for place in places)
-    return tuple(f"{place:,.{decimals}f}" if place else "0" for place in places)
+        return tuple(spoken(place, 6) for place in places)
+    return tuple(minus(f"{place:,.{decimals}f}") if place else "0" for place in places)
 
 
 def _power(place: float, decimals: int) -> str:
     """With so many decimals of the mantissa that marks which are beside each other differ."""
     mantissa, _, exponent = f"{place:.{decimals}e}".partition("e")
-    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}" if place else "0"
+    return f"{minus(mantissa).rstrip('0').rstrip('.')}e{int(exponent)}" if place else "0"

@@ -12,7 +12,7 @@ from driving import WIDE, exploring
     [
         ("+= 0.5", lambda old: old + 0.5, "+ 0.5"),
         ("*= 2", lambda old: old * 2, "× 2"),
-        ("-=.25", lambda old: old - 0.25, "+ -0.25"),
+        ("-=.25", lambda old: old - 0.25, "+ −0.25"),
         ("= 3", lambda old: 3.0, "→ 3"),
     ],
 )

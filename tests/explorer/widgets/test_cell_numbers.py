@@ -10,14 +10,14 @@ SIGNED = Scale("diverging", -4.0, 4.0)
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.72, ".72"), (0.004, ".00"), (0.0, "0"), (1.0, "1.00"), (-1.2345, "-1.23"), (-0.001, ".00")]
+    ("value", "text"), [(0.72, ".72"), (0.004, ".00"), (0.0, "0"), (1.0, "1.00"), (-1.2345, "−1.23"), (-0.001, ".00")]
 )
 def test_two_decimals_without_a_leading_zero(value: float, text: str) -> None:
     assert number_format(SIGNED, 5, integer=False)(value) == text
 
 
 def test_decimals_give_way_to_the_width() -> None:
-    assert number_format(SIGNED, 4, integer=False)(-1.27) == "-1.3"
+    assert number_format(SIGNED, 4, integer=False)(-1.27) == "−1.3"
 
 
 def test_exact_numbers_fill_the_width() -> None:
@@ -50,4 +50,4 @@ def test_every_number_of_a_scale_fits_the_shortest_width() -> None:
 
 
 def test_short_numbers() -> None:
-    assert [short_number(value) for value in (0, 0.98765, -1234.5, 0.00001)] == ["0", "0.988", "-1.23e3", "1e-5"]
+    assert [short_number(value) for value in (0, 0.98765, -1234.5, 0.00001)] == ["0", "0.988", "−1.23e3", "1e-5"]

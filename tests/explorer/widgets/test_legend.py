@@ -36,7 +36,7 @@ async def test_ends_masked_cells_and_note_are_named(screen_text: ScreenText) -> 
 
 async def test_a_signed_scale_says_where_zero_is(screen_text: ScreenText) -> None:
     text = await line(screen_text, SIGNED)
-    assert text.split() == ["-3.5", "0", "3.5"]
+    assert text.split() == ["−3.5", "0", "3.5"]
     assert "masked" not in text
 
 
@@ -61,4 +61,4 @@ async def test_without_colour_the_ramp_is_of_glyphs(screen_text: ScreenText, mon
 
 @pytest.mark.parametrize("size", [1, 5, 12, 20, 30])
 async def test_any_width(size: int, screen_text: ScreenText) -> None:
-    assert (await line(screen_text, SIGNED, size, masked=True, note="a long note \x1b[31m"))[:4] == "-3.5"[:size]
+    assert (await line(screen_text, SIGNED, size, masked=True, note="a long note \x1b[31m"))[:4] == "−3.5"[:size]

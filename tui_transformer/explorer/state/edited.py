@@ -11,6 +11,7 @@ from tui_transformer.engine.axis import Region, Shape
 from tui_transformer.engine.changes import Add, Scale, Set
 from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Patch
 from tui_transformer.engine.program import Program
+from tui_transformer.engine.spoken import spoken
 from tui_transformer.explorer.state.break_names import break_titles
 from tui_transformer.explorer.state.session import Session
 
@@ -37,7 +38,7 @@ class FromSentence(Patch):
 def words(change: Change, program: Program) -> str:
     """`encoder.0.self_attention head 3 → 0`."""
     if isinstance(change, Edit):
-        return f"{change.name}[{', '.join(map(str, change.index))}] → {change.value:g}"
+        return f"{change.name}[{', '.join(map(str, change.index))}] → {spoken(change.value, 6)}"
     change = change.placed(program, {})  # its cells may be those of another sentence
     part = _part(change.region, program.shape(change.name))
     name = change.name.removesuffix(HEADS_OF) if part.startswith(KINDS[0]) else change.name
@@ -64,7 +65,9 @@ def _value(change: Change) -> str:
     if isinstance(change, Ablate):
         return "→ mean" if change.mean else "→ 0"
     if isinstance(change, Set | Add | Scale):
-        return f"{_SIGNS[type(change)]} {change.values:g}" if np.ndim(change.values) == 0 else change.how
+        return (
+            f"{_SIGNS[type(change)]} {spoken(float(change.values), 6)}" if np.ndim(change.values) == 0 else change.how
+        )
     return change.how.removeprefix("patched ") if isinstance(change, FromSentence) else change.how
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.program import LABEL, Step
+from tui_transformer.engine.spoken import spoken
 from tui_transformer.explorer.state.answer import Report, answer, answer_cost, answers, percent
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import visible
@@ -67,7 +68,7 @@ def _label(session: Session, last: Step) -> str:
     row, column = (int(i) for i in np.unravel_index(int(rows.argmax()), rows.shape))
     label = words[column] if words else f"label {column}"
     value = float(rows[row, column])
-    share = percent(value) if last.name.endswith("probabilities") else f"{value:.4g}".replace("-", "−")
+    share = percent(value) if last.name.endswith("probabilities") else spoken(value, 4)
     of = ""
     if len(values.shape) > 1 and len(rows) > 1 and row < len(session.encoding.tokens):
         of = f"{session.model.label(session.encoding.tokens[row].text)} → "

@@ -1,11 +1,14 @@
-"""Numbers written into cells of a few columns: `.72`, `-1.25`, `12.3`, `3e-4`."""
+"""Numbers written into cells of a few columns: `.72`, `−1.25`, `12.3`, `3e-4`."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
+from tui_transformer.engine.spoken import spoken
 from tui_transformer.views.view import Scale
+
+MINUS = "−"
 
 BRACKETS = 2
 """Columns of a cell that the cursor's brackets need beside the number."""
@@ -65,7 +68,7 @@ def number_format(scale: Scale, width: int, *, integer: bool, exact: bool = Fals
 
 def short_number(value: float) -> str:
     """A number of about three digits for legends and axes."""
-    return f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
+    return spoken(value, 3)
 
 
 def _shape(scale: Scale) -> tuple[int, int, float]:
@@ -82,8 +85,8 @@ def _is_scientific(largest: float) -> bool:
 def _fixed(value: float, decimals: int) -> str:
     text = f"{value:.{decimals}f}"
     if decimals == 0:
-        return text.removeprefix("-") if text == "-0" else text
-    sign, magnitude = ("-", text[1:]) if text[0] == "-" else ("", text)
+        return "0" if text == "-0" else text.replace("-", MINUS)
+    sign, magnitude = (MINUS, text[1:]) if text[0] == "-" else ("", text)
     if magnitude.strip("0") == ".":
         sign = ""
     return sign + magnitude.removeprefix("0")
@@ -91,4 +94,5 @@ def _fixed(value: float, decimals: int) -> str:
 
 def _exponent(value: float) -> str:
     mantissa, _, power = f"{value:.0e}".partition("e")
+    mantissa = mantissa.replace("-", MINUS)
     return f"{mantissa}e{int(power)}" if power else mantissa

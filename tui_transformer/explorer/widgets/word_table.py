@@ -15,6 +15,7 @@ from textual.strip import Strip
 from tui_transformer.explorer.widgets.cursor import ACROSS, CHOOSE, DOWN, ROW_ENDS, ZOOM, GridWidget, next_size
 from tui_transformer.explorer.widgets.grid import Cell, Grid
 from tui_transformer.explorer.widgets.labels import fit_label
+from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.views.view import Scale
 
@@ -42,7 +43,7 @@ class WordCells:
     columns: tuple[str, ...]
     cell: Callable[[int, int], tuple[str, float] | None]
     scale: Scale
-    number: Callable[[float], str] = "{:.3g}".format
+    number: Callable[[float], str] = short_number
 
 
 def _share(cell: tuple[str, float]) -> str:

@@ -18,7 +18,7 @@ from tui_transformer.engine.axis import Axes, Axis
 from tui_transformer.engine.explanation import Explanation, Factor, Operand, Sum, Value
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.spoken import spoken
+from tui_transformer.engine.spoken import minus, spoken
 from tui_transformer.explorer.state.near import Near
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Labels, placed
@@ -252,7 +252,7 @@ def near_words(words: tuple[tuple[str, float], ...] | None, width: int) -> str:
     """Words and their cosines, as many as there is room for; … until they are there."""
     if not words:
         return "…" if words is None else "none: its row is 0"
-    shown = [f"{visible(word)} {cosine:.2f}" for word, cosine in words]
+    shown = [f"{visible(word)} {minus(f'{cosine:.2f}')}" for word, cosine in words]
     lengths = accumulate(cell_len(each) + (3 if i else 0) for i, each in enumerate(shown))
     return " · ".join(shown[: max(sum(length <= width for length in lengths), 1)])
 

@@ -13,6 +13,7 @@ from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.ops import Parameter, Softmax
+from tui_transformer.engine.spoken import spoken
 from tui_transformer.explorer.main.panes.cell_lines import near_words, number, short_name
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.state.edited import active, broken
@@ -73,7 +74,7 @@ def _loss(session: Session) -> str:
     if not session.went_back:
         return ""
     gradients = session.gradients
-    return f"{'loss' if gradients.start is None else visible(gradients.start.said)} {gradients.loss:.4g} · "
+    return f"{'loss' if gradients.start is None else visible(gradients.start.said)} {spoken(gradients.loss, 4)} · "
 
 
 def title(session: Session, state: str, spent: str, width: int, inks: Inks) -> Text:
@@ -135,7 +136,7 @@ def scale_note(scene: Scene) -> str:
         return scene.hidden
     sums = _row_sums(scene)
     if (abs(sums - 1) > ROUNDING).any():
-        return f"rows sum to {sums.min():.4g} to {sums.max():.4g}"
+        return f"rows sum to {spoken(sums.min(), 4)} to {spoken(sums.max(), 4)}"
     if scene.view.edited and not len(sums):
         return ""  # of rows that are not drawn whole nothing is known
     return "a row without a visible key sums to 0" if _without_keys(scene) else "every row sums to 1"

@@ -10,6 +10,7 @@ import numpy as np
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Softmax
+from tui_transformer.engine.spoken import spoken
 from tui_transformer.views.step_view import Place
 from tui_transformer.views.view import View
 
@@ -165,4 +166,4 @@ def _row_name(view: View, place: Place) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.4g}".replace("-", "−")
+    return spoken(value, 4)

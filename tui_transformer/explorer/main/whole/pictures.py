@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from tui_transformer.analysis.answer import likely_at
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.engine.axis import Axes
+from tui_transformer.engine.spoken import minus
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.main.whole.bands import MOST_HEAD, Placement, all_heads, rows_of
 from tui_transformer.explorer.main.whole.ladder import Lengths, Rung, cost_of, lengths_of, rung_of
@@ -280,7 +281,7 @@ class Drawing:
         return tuple(
             Line(
                 model.target_label(each.token),
-                f"{each.logit:.2f}" if logits else percent(each.probability),
+                minus(f"{each.logit:.2f}") if logits else percent(each.probability),
                 marked=place == 0,
                 share=each.probability,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tui_transformer.engine.spoken import spoken
 from tui_transformer.explorer.main.whole.ladder import WIDE, Lengths, Rung
 from tui_transformer.explorer.main.whole.placing import window
 from tui_transformer.explorer.widgets.labels import fit_label
@@ -108,4 +109,4 @@ class Ladder:
 
 def short(number: float) -> str:
     """A number of three digits, right-aligned."""
-    return fit_label(f"{number:.3g}", NUMBER, "right")
+    return fit_label(spoken(number, 3), NUMBER, "right")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tui_transformer.analysis.effects import Effect, answer_positions, answer_step, effect
+from tui_transformer.engine.spoken import spoken
 from tui_transformer.explorer.state.answer import Guess, guesses
 from tui_transformer.explorer.state.metric import metric_of, metric_said
 from tui_transformer.explorer.state.session import Session
@@ -36,7 +37,7 @@ class Answers:
         effect = self.effect
         if effect.value is not None and effect.change is not None:
             was = effect.value - effect.change
-            moved = f"{self.metric} {was:.4g} → {effect.value:.4g} ({signed(effect.change)})".replace(" -", " −")
+            moved = f"{self.metric} {spoken(was, 4)} → {spoken(effect.value, 4)} ({signed(effect.change)})"
             return f"answer at {self.where}: {_listed(self.before)} → {_listed(self.after)} · {moved}"
         if effect.change is None or effect.divergence is None:
             return f"relative change of {self.where} {signed(effect.size)[1:]}"
@@ -67,8 +68,7 @@ def position_text(session: Session, position: int) -> str:
 
 def signed(value: float, digits: int = 3) -> str:
     """A number with its sign, which is one character wide."""
-    text = f"{value:+.{digits}g}" if math.isfinite(value) else ("+∞" if value > 0 else "-∞" if value < 0 else "+?")
-    return text.replace("-", "−")
+    return "+?" if math.isnan(value) else f"{'+' * (value >= 0)}{spoken(value, digits)}"
 
 
 def _listed(guesses: tuple[Guess, ...]) -> str:

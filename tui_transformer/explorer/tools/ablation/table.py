@@ -11,6 +11,7 @@ from rich.text import Text
 
 from tui_transformer.analysis.effects import Effect
 from tui_transformer.engine.program import Program
+from tui_transformer.engine.spoken import minus, spoken
 from tui_transformer.engine.targets import KINDS, Target, every
 from tui_transformer.explorer.state.answer import signed_percent
 from tui_transformer.explorer.state.session import Session
@@ -169,5 +170,6 @@ def number(value: float, sign: str = "") -> str:
     """Four decimals, or one and a power of ten; `sign` "+" for a sign that is always there."""
     if not math.isfinite(value):
         return "?" if math.isnan(value) else "∞" if value > 0 else "−∞"
-    form = ".4f" if abs(value) >= LEAST_DECIMAL or not value else ".1e"
-    return f"{value:{sign}{form}}".replace("-", "−")
+    if abs(value) >= LEAST_DECIMAL or not value:
+        return minus(f"{value:{sign}.4f}")
+    return f"{sign * (value > 0)}{spoken(value, 2)}"

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 
 from tui_transformer.analysis.circuits import Circuit, Words, circuits, words_of
 from tui_transformer.analysis.composition import READS, Path, chance, compositions
+from tui_transformer.engine.spoken import minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import CIRCUITS
 from tui_transformer.explorer.shell.overview import Overview, leave_to
@@ -153,7 +154,7 @@ class CircuitsScreen(Overview):
         view = self.shown.view
         value = float(view.window(range(row, row + 1), range(column, column + 1))[0, 0])
         cell = f"{view.rows.name} {view.rows.label(row)} · {view.columns.name} {view.columns.label(column)}"
-        number = "one does not come before the other" if np.isnan(value) else f"{value:.4f}".replace("-", "−")
+        number = "one does not come before the other" if np.isnan(value) else minus(f"{value:.4f}")
         return f"{cell}   {number}   {self.shown.said}", self.shown.more
 
     def left_out(self) -> Collection[str]:
@@ -207,7 +208,7 @@ def _made(known: Known, kind: str, at: int, task: Task) -> Shown:
         return Shown(kind, at, composition_view(known.heads, paths, reads), "", more, paths)
     head = known.heads[at]
     copying = known.words.copying(head)
-    said = "" if np.isnan(copying) else f"copying score {copying:+.3f}".replace("-", "−")
+    said = "" if np.isnan(copying) else minus(f"copying score {copying:+.3f}")
     norms = (
         f"‖{name}‖ {np.linalg.norm(values):.3f}" for name, values in (("OV", head.ov_values), ("QK", head.qk_values))
     )

@@ -13,6 +13,7 @@ from tui_transformer.analysis.head_measures import LayerMeasures, layer_measures
 from tui_transformer.analysis.heads import MEASURES, Measure
 from tui_transformer.analysis.progress import Report
 from tui_transformer.analysis.token_kinds import NOTHING, Hidden
+from tui_transformer.engine.spoken import minus
 from tui_transformer.engine.trace import Trace
 from tui_transformer.text.vocabulary import Vocabulary
 
@@ -99,7 +100,7 @@ def written(value: float, measure: Measure, *, unit: bool = False) -> str:
     """A measure of a head: two decimals, `–` where it has none."""
     if math.isnan(value):
         return "–"
-    return f"{value:.2f}" + (f" {measure.unit}" if unit and measure.unit else "")
+    return minus(f"{value:.2f}") + (f" {measure.unit}" if unit and measure.unit else "")
 
 
 def _has(result: LayerMeasures, measure: Measure) -> bool:

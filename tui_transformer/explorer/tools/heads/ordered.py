@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tui_transformer.analysis.head_pictures import largest, smaller
 from tui_transformer.analysis.heads import Measure
+from tui_transformer.engine.spoken import minus
 from tui_transformer.explorer.shell.overview import part_shown
 from tui_transformer.explorer.tools.heads.measured import MeasuredHeads, written
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
@@ -77,7 +78,7 @@ class OrderedHeads:
         number = self.measured.value(self.order[index], self.measure)
         value = written(number, self.measure)
         short = value.removeprefix("0")
-        rough = short if math.isnan(number) or number < 1 else f"{number:.1f}"
+        rough = short if math.isnan(number) or number < 1 else minus(f"{number:.1f}")
         name, joint = f"L{step.layer} H{head}", f"L{step.layer}H{head}"
         with_value = (f"{name}  {value}", f"{name} {value}", f"{name} {short}", f"{joint} {short}", f"{joint} {rough}")
         return *with_value, name, joint

@@ -19,6 +19,7 @@ from tui_transformer.analysis.input_attribution import (
     integrated_gradients,
 )
 from tui_transformer.analysis.metrics import Metric
+from tui_transformer.engine.spoken import minus, spoken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import READER
 from tui_transformer.explorer.shell.dialog import Dialog
@@ -90,7 +91,7 @@ class InputsScreen(Dialog[None]):
         """The metric, the lines, and what they sum to."""
         attributed, words = self.attributed, self._words()
         where = "" if attributed.metric.targets else f" at position {attributed.positions.start}"
-        measured = f"{attributed.metric.name}{where}: {attributed.integrated.value:.4f}"
+        measured = f"{attributed.metric.name}{where}: {minus(f'{attributed.integrated.value:.4f}')}"
         lines = [
             Content.styled(f"{'':>4} {fit('token', WORD)} {'  '.join(map(_title, TITLES))}", "$foreground 65%"),
         ]
@@ -113,12 +114,14 @@ class InputsScreen(Dialog[None]):
 
     def _sums(self) -> tuple[str, ...]:
         integrated = self.attributed.integrated
-        difference = f"{integrated.value:.4f} − {integrated.baseline:.4f}"
+        total, value, baseline = (
+            minus(f"{each:.4f}") for each in (integrated.cells.sum(), integrated.value, integrated.baseline)
+        )
         return (
             "Gradient × input: Σ_j x_ij ∂f/∂x_ij, to first order (Shrikumar et al. 2016).",
             "Integrated gradients: Σ_j (x_ij − x′_ij) ∫ ∂f/∂x_ij dα, x′ their mean over i (Sundararajan et al. 2017).",
-            f"They sum to {integrated.cells.sum():.4f} = {difference} of the baseline, "
-            f"remainder {integrated.remainder:.1e}.",
+            f"They sum to {total} = {value} less {baseline} of the baseline, "
+            f"remainder {spoken(integrated.remainder, 2)}.",
         )
 
 
@@ -131,4 +134,4 @@ def _bar(value: float, most: float) -> str:
     length = round(abs(value) / most * BAR) if most else 0
     left = ("━" * length if value < 0 else "").rjust(BAR)
     right = ("━" * length if value > 0 else "").ljust(BAR)
-    return f"{value:+9.4f} {left}│{right}".replace("-", "−")
+    return minus(f"{value:+9.4f} {left}│{right}")

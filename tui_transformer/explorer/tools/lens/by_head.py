@@ -10,6 +10,7 @@ import numpy as np
 from tui_transformer.analysis.affine import Affine
 from tui_transformer.analysis.attentions import Attention
 from tui_transformer.analysis.head_lens import HeadWords, words_of_heads, writing_attentions
+from tui_transformer.engine.spoken import minus
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.lens.sheet import TOP, Words
@@ -62,7 +63,7 @@ class ByHead:
 
     def number(self, value: float) -> str:
         """With two digits."""
-        return f"{value:+.2f}"
+        return minus(f"{value:+.2f}")
 
     def missing(self, rows: range, columns: range) -> Piece | None:
         """The heads of the first row on screen that has cells without a word, and as many tokens as go together."""

@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui_transformer.analysis.similar import Term, similar, table_name, terms_of
+from tui_transformer.engine.spoken import minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import READER
 from tui_transformer.explorer.shell.dialog import Dialog
@@ -82,6 +83,6 @@ class NearestScreen(Dialog[None]):
         lines = [Content.styled(f"{'':>4} {fit('word', WORD)} {'ID':>8}  cosine", "$foreground 65%")]
         for rank, (token, cosine) in enumerate(self.nearest, 1):
             word = fit(self.session.model.word_label(token), WORD)
-            lines.append(Content(f"{rank:>4} {word} {token:>8}  {cosine:.4f}"))
+            lines.append(Content(f"{rank:>4} {word} {token:>8}  {minus(f'{cosine:7.4f}')}"))
         with Page():
             yield Static(Content("\n").join(lines), markup=False)

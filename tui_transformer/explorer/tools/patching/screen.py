@@ -10,6 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from tui_transformer.analysis.patching import Measured, Place, kinds_of
+from tui_transformer.engine.spoken import minus, spoken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import PATCHING
 from tui_transformer.explorer.shell.overview import Overview
@@ -144,7 +145,7 @@ class PatchingScreen(Overview):
         if self.table is None or self.table.ends is None:
             return ""
         own, other = self.table.ends
-        return f"{self.table.said}: {own:.4g} as it is, {other:.4g} of the other sentence"
+        return f"{self.table.said}: {spoken(own, 4)} as it is, {spoken(other, 4)} of the other sentence"
 
     def progress(self) -> str:
         """How many places are measured."""
@@ -171,8 +172,8 @@ class PatchingScreen(Overview):
             return what, "not yet measured"
         share = self.table.share(value)
         enter = self.port.hint("{cursor.choose} patches it in the main screen")
-        way = "" if np.isnan(share) else f"   {share:.1%} of the way to the other sentence".replace("-", "−")
-        return f"{what}   {value:.4f}{way}".replace(" -", " −"), f"{place.step} · {enter}"
+        way = "" if np.isnan(share) else f"   {minus(f'{share:.1%}')} of the way to the other sentence"
+        return f"{what}   {minus(f'{value:.4f}')}{way}", f"{place.step} · {enter}"
 
     # What keys do
 

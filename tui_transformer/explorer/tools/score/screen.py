@@ -13,6 +13,7 @@ from textual.widgets import Static
 from tui_transformer.analysis.score import Score, TokenScore, score, text_targets
 from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.program import LABEL
+from tui_transformer.engine.spoken import minus
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import SCORE
@@ -127,7 +128,7 @@ class ScoreScreen(Dialog[None]):
         scored, count = self.scored, len(self.scored.tokens)
         sees = "" if predicts_next(self.session.trace.program) else " · the model sees each token that it is scored on"
         lines = (
-            f"ln p of the text {scored.log_probability:.4f} nats · {count:,} tokens{sees}",
+            f"ln p of the text {minus(f'{scored.log_probability:.4f}')} nats · {count:,} tokens{sees}",
             f"cross-entropy {scored.cross_entropy:.4f} nats, {scored.cross_entropy / math.log(2):.4f} bits a token",
             f"with label smoothing {SMOOTHING:g}: {self.both.smoothed.cross_entropy:.4f} nats",
             f"perplexity {scored.perplexity:.4g}: as lost as among so many equally likely tokens",

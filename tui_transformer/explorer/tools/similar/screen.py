@@ -10,6 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from tui_transformer.analysis.sentence_vectors import POOLED, Together, sentence_vector, together
+from tui_transformer.engine.spoken import minus
 from tui_transformer.explorer.shell.actions.tools import SIMILAR
 from tui_transformer.explorer.shell.overview import Overview, leave_to, part_shown
 from tui_transformer.explorer.shell.port import Port
@@ -104,7 +105,7 @@ class SimilarScreen(Overview):
 
     def _cell(self, row: int, column: int) -> tuple[str, float]:
         share = float(self.compared[-1].together.shares[row, column])
-        return f"{share:+.3f}", share
+        return minus(f"{share:+.3f}"), share
 
     # What is said
 
@@ -112,7 +113,7 @@ class SimilarScreen(Overview):
         """How alike the sentences are."""
         if not self.compared:
             return "Two sentences"
-        return f"cosine {self.compared[-1].together.cosine:.4f} · rows: {self._sentence(self.session)}"
+        return f"cosine {minus(f'{self.compared[-1].together.cosine:.4f}')} · rows: {self._sentence(self.session)}"
 
     def note(self) -> str:
         """The other sentence, and what part is on screen."""
@@ -134,7 +135,7 @@ class SimilarScreen(Overview):
 
     def progress(self) -> str:
         """The cosines so far."""
-        return "   ".join(f"{each.together.cosine:.3f}" for each in self.compared[-5:])
+        return "   ".join(minus(f"{each.together.cosine:.3f}") for each in self.compared[-5:])
 
     def detail(self) -> tuple[str, str]:
         """The pair under the cursor, and what the token gives with all of the other sentence."""
@@ -143,11 +144,13 @@ class SimilarScreen(Overview):
         row, column = self.query_one(WordTable).cursor
         together, other = self.compared[-1].together, self.compared[-1].other
         first, second = _words(self.session)[row], _words(other)[column]
-        share = together.shares[row, column]
-        whole = together.shares[row].sum(), together.shares[:, column].sum()
+        shares = together.shares
+        share, of_row, of_column = (
+            minus(f"{each:+.4f}") for each in (shares[row, column], shares[row].sum(), shares[:, column].sum())
+        )
         return (
-            f"{first} and {second} give {share:+.4f} of the cosine {together.cosine:.4f}",
-            f"{first} with all tokens {whole[0]:+.4f} · all tokens with {second} {whole[1]:+.4f}",
+            f"{first} and {second} give {share} of the cosine {minus(f'{together.cosine:.4f}')}",
+            f"{first} with all tokens {of_row} · all tokens with {second} {of_column}",
         )
 
     @on(WordTable.Moved)

@@ -13,6 +13,7 @@ from tui_transformer.analysis.naive_softmax import Softmaxes, breaking_point, so
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.spoken import minus
 from tui_transformer.explorer.shell.actions.dialogs import SOFTMAX
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.page import Page
@@ -123,7 +124,7 @@ class SoftmaxScreen(Dialog[None]):
 
 def _number(value: float) -> str:
     text = f"{value:.4f}" if abs(value) < 1e4 else f"{value:.3e}"
-    return text if cells(text) < NUMBER else f"{value:.1e}"
+    return minus(text if cells(text) < NUMBER else f"{value:.1e}")
 
 
 def _sums(computed: Softmaxes) -> str:
