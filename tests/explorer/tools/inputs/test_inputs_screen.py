@@ -25,7 +25,9 @@ async def test_a_line_a_token_and_what_they_sum_to() -> None:
         for one, other in zip(product, integrated.rows, strict=True):
             line = next(line for line in shown.splitlines() if f"{one:+.4f}" in line)
             assert f"{other:+.4f}" in line
-        assert f"They sum to {integrated.cells.sum():.4f} = {integrated.value:.4f} - {integrated.baseline:.4f}" in shown
+        assert integrated.baseline < 0
+        of = f"{integrated.value:.4f} - ({integrated.baseline:.4f}) of the baseline"
+        assert f"They sum to {integrated.cells.sum():.4f} = {of}" in shown
         await explorer.press("escape")
         assert explorer.app.screen is explorer.main
 

@@ -117,10 +117,11 @@ class InputsScreen(Dialog[None]):
         total, value, baseline = (
             minus(f"{each:.4f}") for each in (integrated.cells.sum(), integrated.value, integrated.baseline)
         )
+        baseline = f"({baseline})" if integrated.baseline < 0 else baseline
         return (
             "Gradient × input: Σ_j x_ij ∂f/∂x_ij, to first order (Shrikumar et al. 2016).",
             "Integrated gradients: Σ_j (x_ij − x′_ij) ∫ ∂f/∂x_ij dα, x′ their mean over i (Sundararajan et al. 2017).",
-            f"They sum to {total} = {value} less {baseline} of the baseline, "
+            f"They sum to {total} = {value} − {baseline} of the baseline, "
             f"remainder {spoken(integrated.remainder, 2)}.",
         )
 
