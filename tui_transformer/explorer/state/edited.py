@@ -11,7 +11,7 @@ from tui_transformer.engine.axis import Region, Shape
 from tui_transformer.engine.changes import Add, Scale, Set
 from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Patch
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.spoken import spoken
+from tui_transformer.engine.spoken import minus, spoken
 from tui_transformer.explorer.state.break_names import break_titles
 from tui_transformer.explorer.state.session import Session
 

@@ -19,7 +19,7 @@ from tui_transformer.analysis.input_attribution import (
     integrated_gradients,
 )
 from tui_transformer.analysis.metrics import Metric
-from tui_transformer.engine.spoken import minus, spoken
+from tui_transformer.engine.spoken import minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import READER
 from tui_transformer.explorer.shell.dialog import Dialog
@@ -117,11 +117,11 @@ class InputsScreen(Dialog[None]):
         total, value, baseline = (
             minus(f"{each:.4f}") for each in (integrated.cells.sum(), integrated.value, integrated.baseline)
         )
-        baseline = f"({baseline})" if integrated.baseline < 0 else baseline
+        baseline = f"({baseline})" if baseline.startswith("−") else baseline
         return (
             "Gradient × input: Σ_j x_ij ∂f/∂x_ij, to first order (Shrikumar et al. 2016).",
             "Integrated gradients: Σ_j (x_ij − x′_ij) ∫ ∂f/∂x_ij dα, x′ their mean over i (Sundararajan et al. 2017).",
-            f"They sum to {total} = {value} − {baseline} of the baseline, remainder {spoken(integrated.remainder, 2)}.",
+            f"They sum to {total} = {value} − {baseline} of the baseline, remainder {minus(f'{integrated.remainder:.1e}')}.",
         )
 
 
