@@ -121,7 +121,8 @@ class InputsScreen(Dialog[None]):
         return (
             "Gradient × input: Σ_j x_ij ∂f/∂x_ij, to first order (Shrikumar et al. 2016).",
             "Integrated gradients: Σ_j (x_ij − x′_ij) ∫ ∂f/∂x_ij dα, x′ their mean over i (Sundararajan et al. 2017).",
-            f"They sum to {total} = {value} − {baseline} of the baseline, remainder {minus(f'{integrated.remainder:.1e}')}.",
+            f"They sum to {total} = {value} − {baseline} of the baseline, "
+            f"remainder {minus(f'{integrated.remainder:.1e}')}.",
         )
 
 
