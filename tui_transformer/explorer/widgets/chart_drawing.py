@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from rich.color_triplet import ColorTriplet
 
-from tui_transformer.engine.spoken import spoken
 from tui_transformer.explorer.widgets.labels import fit_label, label_width
 from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series
@@ -102,7 +101,7 @@ def _mark_powers(canvas: _Canvas, values: list[float]) -> None:
     fine = [(power, digit) for power in powers for digit in (1, 2, 5) if low <= power + math.log10(digit) <= high]
     coarse = [(power, digit) for power, digit in fine if digit == 1]
     chosen = fine if 2 * len(fine) <= canvas.height else coarse[:: max(3 * len(coarse) // canvas.height, 1)]
-    labels = {power + math.log10(digit): spoken(digit * 10.0**power, 6) for power, digit in chosen}
+    labels = {power + math.log10(digit): short_number(digit * 10.0**power) for power, digit in chosen}
     _mark_y(canvas, low, high if high > low else low + 1, labels)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tui_transformer.engine.spoken import spoken
 from tui_transformer.views.view import Scale
 
 MINUS = "−"
@@ -68,7 +67,8 @@ def number_format(scale: Scale, width: int, *, integer: bool, exact: bool = Fals
 
 def short_number(value: float) -> str:
     """A number of about three digits for legends and axes."""
-    return spoken(value, 3)
+    text = f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
+    return MINUS + text[1:] if text.startswith("-") else text
 
 
 def _shape(scale: Scale) -> tuple[int, int, float]:
