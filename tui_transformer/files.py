@@ -47,6 +47,14 @@ def is_folder(path: Path) -> bool:
         return False
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is anything at a path; False for one that may not be looked at, or that nothing can have."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
 def expanded(path: str | Path) -> Path:
     """A path with `~` for the user's folder; as it is where nobody knows that folder, or no path has such a name."""
     with contextlib.suppress(RuntimeError, ValueError):

@@ -13,6 +13,7 @@ from typing import Any
 from textual import events
 from textual.geometry import Size
 from textual.keys import _character_to_key
+from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -27,9 +28,6 @@ from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.model.options import ModelOptions
-
-CALM = 2
-"""Times in a row that nothing is about to be done, for that to count."""
 
 PATIENCE = 20.0
 """Seconds after which a test gives up waiting, however busy the machine is."""
@@ -112,14 +110,29 @@ class Explorer:
             self.app.post_message(events.Key(name, key if len(key) == 1 else None))
 
     async def handled(self) -> None:
-        """Wait until the messages are handled that are there now, and those that they give rise to."""
-        await self.pilot.pause(0)
-        while self.app.is_running and not self.app.in_turn.idle:
-            await self.pilot.pause(0)
-        for _ in range(2):
-            await self.pilot._wait_for_screen()
-        await self.pilot.pause(0)
+        """Wait until every message is handled that is there now, with those that they give rise to; then draw."""
+        await self._rest()
+        self.app.screen._on_timer_update()
+        await self._rest()
         assert self.app.is_running, self.app._exception
+
+    async def _rest(self) -> None:
+        """Wait until every widget waits for messages: exact, and far cheaper than to send one to each of them."""
+        end = time.monotonic() + PATIENCE
+        pumps = self._pumps
+        while self.app.is_running:
+            await asyncio.sleep(0)
+            if self.app.in_turn.idle and all(map(_waits, pumps)):
+                before, pumps = pumps, self._pumps
+                if before == pumps:
+                    return
+            elif time.monotonic() > end:
+                raise AssertionError(f"{[pump for pump in pumps if not _waits(pump)]} do not rest\n{self.text}")
+
+    @property
+    def _pumps(self) -> list[MessagePump]:
+        """Everything in front that handles messages, and the screens behind."""
+        return [self.app, *self.app.screen_stack, *self.app.screen.walk_children()]
 
     async def press(self, *keys: str) -> None:
         """Press keys, and wait until everything that they set off is done."""
@@ -128,11 +141,11 @@ class Explorer:
 
     async def settled(self) -> None:
         """Wait until nothing is being computed or about to be, also once all is handled that was said meanwhile."""
-        times = 0
-        while times < CALM:
+        while True:
             await self.until(lambda: self.app.settled)
-            await self.pilot.pause(0)
-            times = times + 1 if self.app.settled else 0
+            await self.handled()
+            if self.app.settled:
+                return
 
     async def until(self, condition: Callable[[], object], seconds: float = PATIENCE) -> None:
         """Wait for a condition."""
@@ -173,7 +186,7 @@ class Explorer:
         self.app._driver._size = size
         self.app.post_message(events.Resize(size, size))
         await self.until(lambda: self.app.screen._compositor.size == size)
-        await self.pilot.pause(0)
+        await self.handled()
 
 
 @asynccontextmanager
@@ -205,3 +218,9 @@ async def exploring(
         await explorer.settled()
         yield explorer
         assert not app.failures.told, list(app.failures.told.values())
+
+
+def _waits(pump: MessagePump) -> bool:
+    """Whether something that handles messages waits for the next one, and is in the middle of none; or is no more."""
+    queue = pump._message_queue
+    return pump._closed or (queue.empty() and bool(queue.ready_event._waiters))

@@ -18,7 +18,7 @@ from tui_transformer.course.folder import Course, open_course
 from tui_transformer.course.progress import Progress, progress_path, read_progress, write_progress
 from tui_transformer.course.running import Limits
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import is_file
+from tui_transformer.files import is_file, is_folder
 from tui_transformer.report.table import aligned
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
@@ -162,7 +162,7 @@ def _all(checked: Checked) -> bool:
     from tui_transformer.course import Finding, check
 
     folder = Path(checked.name or ".")
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise InputError(f"{shown_path(folder)}: no such folder: name the one with the answers")
     findings = [
         check(each, folder / each.file, _limits(checked))

@@ -23,7 +23,7 @@ from tui_transformer.cli.output import note
 from tui_transformer.cli.stopping import Escape, escape, stopping
 from tui_transformer.cli.token_names import token_ids
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import expanded
+from tui_transformer.files import expanded, is_file, is_there
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey.processes import in_processes
 from tui_transformer.survey.results import Results, check_out, write_results
@@ -90,13 +90,13 @@ def _metric(options: ModelOptions, request: Request) -> tuple[str, tuple[int, ..
 def _everywhere(model: str) -> str:
     """The name of a model, which other folders and machines understand: a path from the root."""
     path = expanded(model)
-    return str(path.resolve()) if ("/" in model or model in (".", "..")) and path.exists() else model
+    return str(path.resolve()) if ("/" in model or model in (".", "..")) and is_there(path) else model
 
 
 def _anywhere(vocab: str) -> str:
     """The same of a vocabulary, whose built-in names come before files."""
     path = expanded(vocab)
-    return str(path.resolve()) if vocab not in built_in_vocabularies() and path.exists() else vocab
+    return str(path.resolve()) if vocab not in built_in_vocabularies() and is_there(path) else vocab
 
 
 def _spread(request: Request) -> Spread:
@@ -132,7 +132,7 @@ def _about(job: Job) -> str:
     """The measures and the model of a survey, and whether it goes on with what was saved."""
     asked, path = job.work.asked, state_path(job.out)
     what = f"{', '.join(asked.measures)} of {visible(job.work.model.name)}"
-    return f"goes on with what {shown_path(path)} holds: {what}" if path.exists() else what
+    return f"goes on with what {shown_path(path)} holds: {what}" if is_there(path) else what
 
 
 def _finish(job: Job, sums: Sums, *, whole: bool) -> None:
@@ -175,7 +175,7 @@ def _unknown(counts: Counts, model: str) -> str:
 
 def _bytes(files: Sequence[str]) -> int | None:
     """How many bytes there are to be read; None where that is not known."""
-    if any(name == STDIN or not Path(name).is_file() for name in files):
+    if any(name == STDIN or not is_file(Path(name)) for name in files):
         return None
     return sum(Path(name).stat().st_size for name in files)
 

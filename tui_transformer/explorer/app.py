@@ -146,6 +146,10 @@ class ExplorerApp(App[None]):
         busy = self.worker.busy or self._batch_count or self.message_queue_size
         return self.in_turn.idle and not busy and all(screen.settled for screen in screens)
 
+    def get_default_screen(self) -> Screen[Any]:
+        """The empty screen behind all others, as safe as they are."""
+        return ExplorerScreen(id="_default")
+
     def get_driver_class(self) -> type[Driver]:
         """Our driver for a terminal."""
         driver = super().get_driver_class()

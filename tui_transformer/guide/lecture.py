@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import read_toml, write_whole
+from tui_transformer.files import is_there, read_toml, write_whole
 from tui_transformer.guide.texts import Stop, tour, tour_question, tours
 from tui_transformer.text.files import shown_path
 
@@ -63,7 +63,7 @@ def lecture(where: str) -> Lecture:
     if where in tours():
         return Lecture(where, tour_question(where), tour(where))
     path = Path(where)
-    if not path.suffix and not path.exists():
+    if not path.suffix and not is_there(path):
         raise InputError(f"no tour is named {where[:60]!r}: use {', '.join(tours())}, or a file such as lecture.toml")
     return read_lecture(path)
 
@@ -186,7 +186,7 @@ def with_stop(path: Path, stop: Stop, question: str = "") -> int:
     check_name(path)
     known: tuple[Stop, ...] = ()
     before = section(ABOUT, {"question": question}) if question else ""
-    if path.exists():
+    if is_there(path):
         known = read_lecture(path).stops
         before = path.read_text(encoding="utf-8").rstrip("\n") + "\n"
     name = _free_name(stop.name, {each.name for each in known} | {ABOUT, EVERY_STOP})

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import expanded, is_file
+from tui_transformer.files import expanded, is_file, is_there
 from tui_transformer.gguf_file import is_gguf
 from tui_transformer.model.checkpoint import CONFIG
 from tui_transformer.model.foreign import WEIGHTS, refuse_file
@@ -48,7 +48,7 @@ def find_model(where: str | Path) -> LocalModel | None:
     if isinstance(where, str) and where in trained_models():
         return LocalModel(where, "trained", TRAINED / where)
     path = Path(where)
-    if _exists(path):
+    if is_there(path):
         return _in_folder(path)
     name = where if isinstance(where, str) else ""
     return _in_package(name) or _in_cache(name) or _in_store(name)
@@ -76,13 +76,6 @@ def local_models() -> tuple[LocalModel, ...]:
 def sentence_models() -> Iterator[LocalModel]:
     """Those of `local_models` that make vectors of sentences."""
     return (each for each in local_models() if is_file(each.folder / MODULES))
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
 
 
 def _in_folder(path: Path) -> LocalModel:

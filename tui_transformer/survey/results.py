@@ -19,7 +19,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from tui_transformer.analysis.survey.table import Example, Row, columns
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import check_regular, is_file, read_json, write_whole
+from tui_transformer.files import check_regular, is_file, is_folder, read_json, write_whole
 from tui_transformer.text.files import shown_path
 
 Kind = TypeVar("Kind", Row, Example)
@@ -42,7 +42,7 @@ def check_out(out: Path) -> None:
         raise UsageError(f"--out {out}: name it with the ending {', '.join(FORMATS)}")
     if out.suffix == PARQUET and importlib.util.find_spec("pyarrow") is None:
         raise InputError("Parquet needs pyarrow: pip install 'tui-transformer[parquet]', or name a .csv or .json file")
-    if out.is_dir() or not out.resolve().parent.is_dir():
+    if is_folder(out) or not is_folder(out.resolve().parent):
         raise InputError(f"{shown_path(out)}: name a file in a folder that is there")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tui_transformer.analysis.survey.batch import Item
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.errors import InputError
-from tui_transformer.files import json_object
+from tui_transformer.files import is_folder, is_there, json_object
 from tui_transformer.text.corpus import lines_of, read_lines
 from tui_transformer.text.encoding import MAX_CHARACTERS
 from tui_transformer.text.files import shown_path
@@ -28,9 +28,9 @@ BATCH = 16
 def check_files(files: Sequence[str]) -> None:
     """Raise InputError where a file is not there, or standard input is meant twice."""
     for name in files:
-        if name != STDIN and not Path(name).exists():
+        if name != STDIN and not is_there(Path(name)):
             raise InputError(f"{shown_path(Path(name))}: no such file")
-        if name != STDIN and Path(name).is_dir():
+        if name != STDIN and is_folder(Path(name)):
             raise InputError(f"{shown_path(Path(name))} is a folder: name the files in it")
     if files.count(STDIN) > 1:
         raise InputError("- is given twice, and standard input can be read once")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import expanded
+from tui_transformer.files import expanded, is_there
 from tui_transformer.gguf_file import is_gguf
 from tui_transformer.text.characters import CharacterTokenizer
 from tui_transformer.text.display import visible
@@ -94,10 +94,7 @@ _READERS: Mapping[str, Callable[[Path], Vocabulary]] = {
 
 
 def _names_a_file(where: str) -> bool:
-    try:
-        return bool(where) and (Path(where).name != where or Path(where).exists())
-    except OSError:
-        return False
+    return bool(where) and (Path(where).name != where or is_there(Path(where)))
 
 
 def _unknown_name(name: str) -> InputError:

@@ -59,6 +59,9 @@ async def test_a_bookmark_goes_into_no_file_that_is_no_lecture(tmp_path, monkeyp
         await explorer.answer("other.txt")
         await explorer.shown("has to end in .toml")
         assert (tmp_path / "other.toml").read_text() == "a = 3\n"
+        await explorer.answer("a" * 300 + ".toml")
+        await explorer.answer("")
+        await explorer.until(lambda: "File name too long" in explorer.messages[-1])
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from driving import MEDIUM, Explorer, exploring
+from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
 from reference import REFERENCES
 from textual.app import App
+from textual.events import Resize
+from textual.geometry import Size
 from textual.widget import Widget
 
 from tui_transformer.errors import InputError
@@ -25,6 +27,26 @@ def gate() -> Iterator[threading.Event]:
     event = threading.Event()
     yield event
     event.set()
+
+
+@pytest.mark.parametrize("behind", [False, True])
+async def test_a_size_that_the_terminal_has_no_more_is_passed_over(behind):
+    async with exploring(MEDIUM) as explorer:
+        screen = explorer.app.screen_stack[0] if behind else explorer.main
+        screen.post_message(Resize(Size(*WIDE), Size(*WIDE)))
+        await explorer.handled()
+        assert screen._compositor.size == Size(*MEDIUM)
+
+
+async def test_two_sizes_among_other_messages_end_in_the_one_of_the_terminal():
+    async with exploring(MEDIUM) as explorer:
+        with explorer.app.batch_update():
+            for size in (Size(*WIDE), Size(*NARROW), Size(*MEDIUM)):
+                for screen in explorer.app.screen_stack:
+                    screen.post_message(Resize(size, size))
+                    screen.call_later(lambda: None)  # else the last of them takes the place of the others
+            await explorer.handled()
+        assert {screen._compositor.size for screen in explorer.app.screen_stack} == {Size(*MEDIUM)}
 
 
 async def test_only_the_screen_in_front_opens_another():

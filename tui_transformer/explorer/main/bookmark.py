@@ -11,6 +11,7 @@ from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.state.kept_edits import as_written
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.files import is_there
 from tui_transformer.guide.lecture import check_name, read_lecture, with_stop
 from tui_transformer.guide.texts import Stop
 
@@ -82,5 +83,5 @@ def _check(name: str) -> None:
     """Raise InputError where a file is no lecture."""
     path = path_of(name)
     check_name(path)
-    if path.exists():
+    if is_there(path):
         read_lecture(path)

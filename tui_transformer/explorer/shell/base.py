@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 from textual.await_complete import AwaitComplete
+from textual.events import Resize
 from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
@@ -102,7 +103,13 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
         return call
 
     async def _dispatch_message(self, message: Message) -> None:
-        """Handle a message of a widget or the terminal; what fails is said, and the screen goes on."""
+        """Handle a message of a widget or the terminal; what fails is said, and the screen goes on.
+
+        A size that the terminal has no more is passed over: where two sizes wait among other messages, Textual answers
+        each by laying out for it and sending itself the size again, in turn for good.
+        """
+        if isinstance(message, Resize) and message.size != self.app.size:
+            return
         with saying_what_fails(self.app):
             await super()._dispatch_message(message)
 

@@ -99,18 +99,19 @@ def ending(session: Session, report: Report, temperature: float = 1.0) -> Ending
     likely = _likely(trace, places, temperature, report)
     before = _likely(session.base, places, temperature, report) if session.edits else likely
     written = session.decoder_encoding or session.encoding
-    how = _after if ahead else _word
-    named = [partial(how, session.model, written.ids[: place + 1]) for place in places]
-    labels = _texts_so_far(tokenizer.decode, written.ids, places) if ahead else _tokens(session.model, written, places)
+    ids, how = written.ids, _after if ahead else _word
+    named = [partial(how, session.model, ids[max(place + 1 - WINDOW, 0) : place + 1]) for place in places]
+    labels = _texts_so_far(tokenizer.decode, ids, places) if ahead else _tokens(session.model, written, places)
+    now = _shown(likely, named)
+    then = now if before is likely else _shown(before, named)
     guesses = tuple(
-        Guess(label, now, then if then != now else ())
-        for label, now, then in zip(labels, _shown(likely, named), _shown(before, named), strict=True)
+        Guess(label, row, other if other != row else ()) for label, row, other in zip(labels, now, then, strict=True)
     )
     if ahead:
         guesses = guesses[::-1]
     tokens = (row[0].token for row in likely if row)
     best_text = tokenizer.decode([token for token in tokens if token < tokenizer.vocabulary.size])
-    return Ending(tokenizer.decode(written.ids), "" if ahead else best_text, guesses, first)
+    return Ending(tokenizer.decode(ids), "" if ahead else best_text, guesses, first)
 
 
 def _likely(trace: Trace, places: range, temperature: float, report: Report) -> list[tuple[Likely, ...]]:
@@ -142,7 +143,7 @@ def _after(model: Model, before: Sequence[int], token: int) -> str:
     """Text that a token adds, in quotes with the space that it begins with."""
     if token >= _size(model):
         return model.target_label(token)
-    return f"“{visible(token_text(model, before[-WINDOW:], token))}”"
+    return f"“{visible(token_text(model, before, token))}”"
 
 
 def _size(model: Model) -> int:

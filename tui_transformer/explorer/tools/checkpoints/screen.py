@@ -156,7 +156,7 @@ class CheckpointsScreen(Overview):
 
     def _small_height(self) -> int:
         """As many lines as the small pictures can use and the large one can spare."""
-        across, head = (self.size.width - 2) // len(self.side_by_side) - 1, self.view.head
+        across, head = max((self.size.width - 2) // len(self.side_by_side) - 1, 1), self.view.head
         rows, columns = (across, across) if head is None else (head[0].queries.size, head[0].keys.size)
         wanted = 1 + -(-min(rows * max(across // max(rows, columns), 1), across) // 2)
         free = self.size.height - AROUND - rows
