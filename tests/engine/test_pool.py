@@ -6,6 +6,8 @@ import ctypes
 import gc
 import math
 import resource
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -177,3 +179,37 @@ def test_memory_that_lies_idle_in_the_library_goes_back_to_the_system():
     trim()
     assert before - resident() > 1000 * SMALLEST
     assert last
+
+
+HEAPS = """
+import ctypes, tempfile, threading
+from tui_transformer.engine.pool import share_one_heap
+
+{before}
+c = ctypes.CDLL(None)
+c.malloc.restype = c.fopen.restype = ctypes.c_void_p
+c.malloc_info.argtypes, c.fclose.argtypes = [ctypes.c_int, ctypes.c_void_p], [ctypes.c_void_p]
+all_there = threading.Barrier(4)
+
+def take():
+    c.malloc(1000)
+    all_there.wait()
+
+threads = [threading.Thread(target=take) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+with tempfile.NamedTemporaryFile() as file:
+    opened = c.fopen(file.name.encode(), b"w")
+    c.malloc_info(0, opened)
+    c.fclose(opened)
+    print(file.read().count(b"<heap nr"))
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="the GNU library alone has it")
+def test_all_threads_take_memory_from_one_heap():
+    heaps = {}
+    for before in ("", "share_one_heap()"):
+        code = [sys.executable, "-c", HEAPS.format(before=before)]
+        heaps[before] = int(subprocess.run(code, capture_output=True, check=True, text=True).stdout)
+    assert heaps["share_one_heap()"] == 1 < heaps[""]

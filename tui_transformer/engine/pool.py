@@ -32,10 +32,20 @@ UNASKED = 1 << 13
 """Arrays that are made until blocks that lay idle meanwhile are let go: far more than a training step makes."""
 
 
+M_ARENA_MAX = -8
+"""Number of that setting in the GNU library's `malloc.h`."""
+
+
 def trim() -> None:
     """Give the system the memory that lies idle in the C library, which keeps what it was given in small pieces."""
     with suppress(OSError, AttributeError, TypeError):  # the GNU library alone has it
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def share_one_heap() -> None:
+    """Let all threads take small pieces of memory from one heap: what lies idle in the others would stay there."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
 class Lease:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from tui_transformer.engine.pool import share_one_heap
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import UsageError
 from tui_transformer.explorer.state.dumped import of_dump
@@ -114,6 +115,7 @@ def _on_screen(start: Start, theme: str | None, survey: Results | None) -> int:
     chosen = replace(preferences, theme=theme or preferences.theme)
     if start.tour is not None:
         with_keys(start.tour, chosen.keys)  # what it cannot name is said before a screen is there
+    share_one_heap()
     app = ExplorerApp(start.session, chosen, start.at, start.says, start.tour, opens)
     app.run()
     if app.failure is not None:

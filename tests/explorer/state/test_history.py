@@ -43,6 +43,17 @@ def test_traces_of_states_that_are_far_away_are_let_go(explored: Exploration):
     assert [trace() is not None for trace in traces] == [*[False] * (2 * NEAR - 1), *[True] * (NEAR + 1)]
 
 
+def test_large_traces_of_other_states_are_let_go_and_the_current_one_is_kept(explored: Exploration):
+    explored.near_bytes = 0
+    traces = []
+    for _ in range(NEAR + 1):
+        change(explored, explored.session.with_text("the cat " * 20))
+        traces.append(weakref.ref(explored.session.trace))
+    explored.stay()
+    gc.collect()
+    assert [trace() is not None for trace in traces] == [*[False] * NEAR, True]
+
+
 def test_what_was_let_go_is_worked_out_again_when_it_is_undone(explored: Exploration):
     texts = ["the cat", "a dog the cat", "the", "a", "cat a", "dog"]
     before = []
@@ -100,4 +111,4 @@ def test_only_so_many_changes_can_be_undone():
     while history.undo():
         pass
     assert history.current == 9
-    assert len(history.far) == MOST - NEAR
+    assert len(history.all) == MOST + 1

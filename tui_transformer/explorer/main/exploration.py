@@ -13,6 +13,9 @@ from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.view_state import ViewState
 
+NEAR_BYTES = 1 << 25
+"""Bytes of the traces of other sessions that are kept, which makes undo and redo immediate."""
+
 
 @dataclass(eq=False)
 class Exploration:
@@ -24,6 +27,7 @@ class Exploration:
         view: How one looks at them.
         trail: The positions that terms were followed from.
         scene: What the matrix and cell panes show of the position; None for words, and until it is there.
+        near_bytes: Bytes of the traces of other sessions that are kept.
     """
 
     history: History[Session]
@@ -31,6 +35,7 @@ class Exploration:
     view: ViewState = field(default_factory=ViewState)
     trail: list[Position] = field(default_factory=list)
     scene: Scene | None = None
+    near_bytes: int = NEAR_BYTES
 
     @classmethod
     def begun(cls, session: Session, at: Position | None = None, view: ViewState | None = None) -> Exploration:
@@ -56,16 +61,28 @@ class Exploration:
     def stay(self) -> None:
         """Keep the positions that the session has; where it has not this one, go to the first stop.
 
-        What was worked out of sessions many changes away is let go, and so are weights that no nearer one has.
+        What was worked out of sessions many changes away, or takes much memory, is let go, and so are weights that no
+        nearer one has.
         """
         if not self.has(self.position.stop):
             self.position = Position(self.session.stops[0])
         self.trail = [position for position in self.trail if self.has(position.stop)]
         self.scene = None
-        near, far = self.history.near, self.history.far
+        near = self._near()
+        far = [each for each in self.history.all if id(each) not in set(map(id, near))]
         let_go((each.cache for each in far), (each.cache for each in near))
         held = {id(each.model.weights) for each in near}
         for each in far:
             if id(each.model.weights) not in held:
                 each.model.weights.let_go()
         trim()
+
+    def _near(self) -> list[Session]:
+        """The session, and those a few changes away, as far as what was worked out of them is no more than is kept."""
+        near, held = [self.session], 0
+        for each in self.history.near:
+            held += each.cache.held_bytes
+            if held > self.near_bytes:
+                break
+            near.append(each)
+        return near

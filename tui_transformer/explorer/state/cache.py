@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from tui_transformer.engine.trace import Trace
+
 Result = TypeVar("Result")
 _MISSING: Any = object()
 
@@ -29,6 +31,11 @@ class Memo:
     def find(self, name: str) -> Any:
         """A result, None where it is not there."""
         return self._results.get(name)
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes that the traces among the results keep."""
+        return sum(result.held_bytes for result in [*self._results.values()] if isinstance(result, Trace))
 
     def __contains__(self, name: str) -> bool:
         return name in self._results
@@ -58,6 +65,11 @@ class Cache:
     def memos(self) -> tuple[Memo, ...]:
         """All of them."""
         return self.tokens, self.edited, self.backward, self.compared
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes that their traces keep."""
+        return sum(memo.held_bytes for memo in self.memos)
 
     def for_edits(self) -> Cache:
         """The results that other edits leave true."""

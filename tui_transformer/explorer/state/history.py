@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Generic, TypeVar
 
 State = TypeVar("State")
@@ -21,13 +22,14 @@ class History(Generic[State]):
 
     @property
     def near(self) -> list[State]:
-        """The current state, and those a few changes away."""
-        return [*self.past[-NEAR:], self.current, *self.future[-NEAR:]]
+        """The states a few changes away, the nearest first."""
+        pairs = zip_longest(self.past[: -NEAR - 1 : -1], self.future[: -NEAR - 1 : -1])
+        return [state for pair in pairs for state in pair if state is not None]
 
     @property
-    def far(self) -> list[State]:
-        """The others, of which only what they are is kept, not what was worked out of them."""
-        return [*self.past[:-NEAR], *self.future[:-NEAR]]
+    def all(self) -> list[State]:
+        """Every state."""
+        return [*self.past, self.current, *self.future]
 
     def push(self, state: State) -> None:
         """A new current state; what was undone is forgotten."""
