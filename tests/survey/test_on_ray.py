@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import signal
@@ -77,12 +78,22 @@ def ancestors(pid: int, parents: dict[int, int]) -> Iterator[int]:
         yield pid
 
 
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [each.getsockname()[1] for each in sockets]
+
+
+def answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
+        return True
+    return False
+
+
 @pytest.fixture
-def cluster() -> Iterator[str]:
-    """The address of a cluster that is there already, of two CPUs."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def cluster() -> Iterator[tuple[str, str]]:
+    """A cluster that is there already, of two CPUs: its address inside, and the one for clients."""
+    port, outside = free_ports(2)
     address = f"127.0.0.1:{port}"
     options = ("--num-cpus=2", "--object-store-memory=80000000", "--include-dashboard=false", "--disable-usage-stats")
     with (
@@ -93,6 +104,7 @@ def cluster() -> Iterator[str]:
                 "start",
                 "--head",
                 f"--port={port}",
+                f"--ray-client-server-port={outside}",
                 "--block",
                 *options,
                 f"--temp-dir={folder}",
@@ -104,7 +116,9 @@ def cluster() -> Iterator[str]:
         try:
             while subprocess.run([*RAY, "health-check", f"--address={address}"], capture_output=True).returncode:
                 assert head.poll() is None
-            yield address
+            while importlib.util.find_spec("grpc") and not answers(outside):  # a moment after the cluster itself
+                assert head.poll() is None
+            yield address, f"ray://127.0.0.1:{outside}"
         finally:
             head.terminate()
 
@@ -116,7 +130,7 @@ def cluster() -> Iterator[str]:
 def test_two_workers_of_ray_give_what_one_process_gives_though_one_is_killed(
     tmp_path: Path, there: bool, request: pytest.FixtureRequest
 ):
-    address = request.getfixturevalue("cluster") if there else on_ray.LOCAL
+    address = request.getfixturevalue("cluster")[0] if there else on_ray.LOCAL
     one, _ = run(job(tmp_path), partial(in_processes, count=1))
     killed: list[int] = []
 
@@ -131,6 +145,18 @@ def test_two_workers_of_ray_give_what_one_process_gives_though_one_is_killed(
     two, all_read = run(job(tmp_path), killing)
     assert all_read
     assert killed
+    assert two.to_bytes() == one.to_bytes()
+
+
+@pytest.mark.slow
+@needs_ray
+@pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="needs gRPC")
+@pytest.mark.filterwarnings("ignore")
+def test_from_outside_of_a_cluster_it_gives_what_one_process_gives(tmp_path: Path, cluster: tuple[str, str]):
+    one, _ = run(job(tmp_path, 40), partial(in_processes, count=1))
+    (tmp_path / "out.csv.state").unlink()
+    two, all_read = run(job(tmp_path, 40), partial(on_ray.on_ray, address=cluster[1], count=2))
+    assert all_read
     assert two.to_bytes() == one.to_bytes()
 
 
