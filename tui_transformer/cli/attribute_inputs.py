@@ -20,7 +20,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.state.session import Session
 
 JUMPS = "with the jumps where a token goes to another expert, which no gradient sees"
-"""What the remainder is of as well, where a model has experts."""
+"""Said of the remainder where a model has experts."""
 
 
 def run(session: Session, request: Request) -> None:

@@ -191,7 +191,7 @@ def _with_facts(text: str, english: str, facts: Mapping[str, Any]) -> str:
 
 
 class _NamedKey:
-    """What `{key:undo}` is filled with: itself."""
+    """Fills `{key:undo}` with itself."""
 
     def __format__(self, meaning: str) -> str:
         return f"{{key:{meaning}}}"

@@ -176,7 +176,7 @@ def _from_outside(work: Work, window: Sequence[Batch], actors: int) -> Iterator[
 
 
 def _inside(work: Work, window: Sequence[Batch], actors: int) -> tuple[list[bytes], str]:
-    """What a window gives, and what went wrong."""
+    """Sums of a window as far as they came, and the error that ended it."""
     done: list[bytes] = []
     try:
         done.extend(_window(work, window, actors))

@@ -64,7 +64,7 @@ class MaskAround(Mask):
         return "−∞ where a query may look"
 
     def hidden(self, queries: Array, keys: Array, visible: Array) -> Array:
-        """What a query may look at."""
+        """True where a query may look."""
         return ~super().hidden(queries, keys, visible)
 
     def explain(self, index: Index, *sources: Source) -> Working:

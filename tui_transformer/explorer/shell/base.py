@@ -37,7 +37,7 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
     }
     """
     ACTIONS: ClassVar[tuple[Action, ...]] = ()
-    """What its keys do, in the order of the line of keys; a screen that names actions binds their keys."""
+    """Actions in the order of the line of keys; a screen that names them binds their keys."""
     HELP_TOPIC = "general"
 
     _result: tuple[Result | None] | None = None

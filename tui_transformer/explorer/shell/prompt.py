@@ -23,7 +23,7 @@ MOST_SHOWN = 200
 
 @dataclass(frozen=True)
 class Advice:
-    """What is said about a text while it is typed.
+    """Remarks on a text while it is typed.
 
     Attributes:
         said: Lines under it.

@@ -61,7 +61,7 @@ async def test_a_second_press_mends_and_what_is_not_there_is_refused():
         await explorer.press("!")
         await choose(explorer, "softmax-axis")
         assert explorer.session.breaks == ("softmax-axis",)
-        await explorer.press("space")
+        await explorer.press("enter")
         assert explorer.session.breaks == ()
         await choose(explorer, "keys-tiled")
         assert explorer.session.breaks == ()

@@ -191,6 +191,5 @@ ARCS = (
 )
 BREAKING = (
     Action("", "", "Break it, or mend it", "switch", "enter", CHOOSE),
-    Action("step.next", "switch", "Break it, or mend it"),
     Action("mend", "mend", "Mend everything"),
 )

@@ -149,9 +149,6 @@ class BreaksScreen(Overview):
 
     @on(LineList.Chosen)
     def _switched(self) -> None:
-        self.action_switch()
-
-    def action_switch(self) -> None:
         """Break it, or mend it."""
         each, broken = self._chosen, self.session.breaks
         if each.name not in self.fitting:
