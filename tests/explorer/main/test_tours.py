@@ -94,13 +94,17 @@ async def test_undo_at_a_stop_takes_back_what_the_stop_did():
 
 async def test_what_the_reader_wrote_during_a_tour_comes_back_with_redo():
     async with exploring(WIDE, model="question") as explorer:
-        first = explorer.session
+        await explorer.go("encoder.0.self_attention.key")
+        await explorer.press("right", "down")
+        first, position = explorer.session, explorer.position
         await explorer.press("t", "space", "slash")
         await explorer.answer("did the cat sleep")
         await explorer.press("escape")
         assert explorer.session is first
+        assert explorer.position == position
         await explorer.press("U")
         assert explorer.session.text == "did the cat sleep"
+        assert explorer.position == position
 
 
 def names(of: str) -> list[str]:

@@ -4,6 +4,7 @@ import pytest
 
 from tui_transformer.engine.edits import Ablate, Edit
 from tui_transformer.engine.targets import parse
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.state.overlay import BEFORE, NOTHING, Overlay
 from tui_transformer.explorer.state.session import Session
@@ -21,6 +22,14 @@ def opened(model: str) -> Session:
 @pytest.fixture(scope="module")
 def question() -> Session:
     return opened("question")
+
+
+@pytest.mark.parametrize("text", ["", "   "])
+def test_a_sentence_without_a_word_is_refused(question: Session, text: str):
+    with pytest.raises(InputError, match="the sentence has no tokens: write at least one word"):
+        question.with_text(text)
+    with pytest.raises(InputError, match="the sentence has no tokens"):
+        open_session(ModelOptions("question", device="cpu"), text, None)
 
 
 def test_tokens_of_the_target_lie_where_they_were_typed():

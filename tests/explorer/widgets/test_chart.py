@@ -123,6 +123,13 @@ async def test_a_bar_of_less_than_half_a_column_is_empty(screen_text: ScreenText
     assert not {"▄", "▀", "█"} & set("".join(lines)[: len("".join(lines)) // 4])
 
 
+def test_values_of_bars_that_are_too_small_to_be_seen_stand_below_each_other() -> None:
+    chart = BarChart("Row", ("a", "b", "c", "d", "e"), (1e-4, 0.01, 0.0, 3e-7, 1.0))
+    lines = re.sub(r"\x1b\[[\d;]*m", "", draw(chart, 60, 8, Inks((), None, None))).splitlines()
+    values = ("0.0001", "0.01", "0", "3e-7")
+    assert len({line.index(value) for line, value in zip(lines, values, strict=False)}) == 1
+
+
 async def test_more_bars_than_lines_stand_upright(screen_text: ScreenText) -> None:
     values = tuple((index % 7) / 7 for index in range(200))
     lines = await shown(BarChart("Row", tuple(map(str, range(200))), values, marked=3), screen_text)
