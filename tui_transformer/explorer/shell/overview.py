@@ -27,7 +27,11 @@ from tui_transformer.views.step_view import Place
 
 
 class Overview(ExplorerScreen[None]):
-    """A screen beside the main one, about every layer of what is explored there."""
+    """A screen beside the main one, about every layer of what is explored there.
+
+    Attributes:
+        session: What was explored when this was opened: a change that was under way then comes later.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(OVERVIEW)
 
@@ -52,7 +56,7 @@ class Overview(ExplorerScreen[None]):
     def __init__(self, port: Port) -> None:
         """Show what the main screen explores."""
         super().__init__()
-        self.port, self.worker, self._session = port, port.worker, port.session
+        self.port, self.worker, self.session = port, port.worker, port.session
         self.requests = Requests(self, port.worker, self.show_lines, lambda: self.session.model.backend.device == "cpu")
 
     @property
@@ -60,16 +64,11 @@ class Overview(ExplorerScreen[None]):
         """Whether no piece of work is about to be done."""
         return self.pieces is None or self.pieces.idle
 
-    @property
-    def session(self) -> Session:
-        """The session that was explored when this was opened: a change that was under way then comes later."""
-        return self._session
-
     def change(self, changed: Callable[[Session], Session]) -> None:
         """Change what is explored, here and on the main screen, where it may be another sentence by now."""
-        same = self.port.session is self._session
-        self._session = changed(self._session)
-        self.port.change(self._session if same else changed(self.port.session))
+        same = self.port.session is self.session
+        self.session = changed(self.session)
+        self.port.change(self.session if same else changed(self.port.session))
 
     def left_out(self) -> Collection[str]:
         """The actions that are of no use now, and not in the line of keys."""

@@ -108,7 +108,7 @@ class LineList(GridWidget, can_focus=True):
         segments = self._segments(self._line(self._lines[at]))
         if at == self.at[0]:
             style = self.ink("line-list--cursor")
-            segments = self.under_cursor(segments, style)
+            segments = list(Segment.apply_style(segments, post_style=style))
         return self._strip_of(segments, style)
 
     def strip_of(self, text: Text) -> Strip:
@@ -117,10 +117,6 @@ class LineList(GridWidget, can_focus=True):
 
     def _strip_of(self, segments: list[Segment], style: Style) -> Strip:
         return Strip(list(Segment.apply_style(segments, self.ink()))).adjust_cell_length(self.size.width, style)
-
-    def under_cursor(self, segments: list[Segment], style: Style) -> list[Segment]:
-        """The line under the cursor, in the cursor's style."""
-        return list(Segment.apply_style(segments, post_style=style))
 
     def _segments(self, text: Text) -> list[Segment]:
         text = text.copy()

@@ -69,7 +69,7 @@ class CellPane(LineList):
     def show_scene(self, session: Session, scene: Scene | None) -> None:
         """Show how the cell was made, and how it was set if it was."""
         if scene is None:
-            self.clear()
+            self.tell("")
         elif (working := scene.working) is not None:
             self._about = about(session, scene.view.name, first_key(self.app, "tour"))
             edited = how_set(session.trace.edits, working.name, working.index)
@@ -88,10 +88,6 @@ class CellPane(LineList):
         same = self._shown is not None and self._shown[0].name == explanation.name
         self._shown, self._values, self._edited = (explanation, program, labels), values, edited
         self._redraw(self.cursor if same else None)
-
-    def clear(self) -> None:
-        """Show nothing."""
-        self.tell("")
 
     def tell(self, words: str) -> None:
         """Show what a stop is that has no cells."""
@@ -163,17 +159,18 @@ class CellPane(LineList):
     def action_follow_second(self) -> None:
         """Go to the second factor of the product under the cursor."""
         if self._working is not None and self.cursor is not None and self.cursor < len(self._working):
-            self._follow(self._working.line(self.cursor, 40).second)
+            _follow(self, self._working.line(self.cursor, 40).second)
 
     @on(LineList.Chosen)
     def _chosen(self, event: LineList.Chosen) -> None:
         event.stop()
         if self._working is not None and event.index < len(self._working):
-            self._follow(self._working.line(event.index, 40).target)
+            _follow(self, self._working.line(event.index, 40).target)
 
-    def _follow(self, target: Operand | None) -> None:
-        if target is not None:
-            self.post_message(self.Followed(target))
+
+def _follow(pane: CellPane, target: Operand | None) -> None:
+    if target is not None:
+        pane.post_message(pane.Followed(target))
 
 
 def _written(lines: CellLines, width: int) -> range:
