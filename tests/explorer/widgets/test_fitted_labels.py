@@ -19,3 +19,16 @@ def test_cut_labels_say_so() -> None:
     assert fit_label("forcefully", 5) == "forc…"
     assert fit_label("the", 5, "right") == "  the"
     assert fit_label("!", 5, "center") == "  !  "
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [(7, "the @2 "), (6, "the @2"), (5, "the@2"), (4, "t…@2"), (3, "th…"), (1, "…")],
+)
+def test_the_position_of_a_token_stays_where_there_is_room_for_a_character_before_it(width, expected):
+    assert fit_label("the @2", width) == expected
+
+
+def test_wide_characters_before_a_position():
+    assert fit_label("世界 @12", 6) == "世…@12"
+    assert fit_label("世界 @12", 5) == "…@12 "
