@@ -151,8 +151,16 @@ class Explorer:
         """Wait for a condition."""
         end = time.monotonic() + seconds
         while not condition():
-            assert time.monotonic() < end, f"waited {seconds} s in vain\n{self.text}"
+            assert time.monotonic() < end, f"waited {seconds} s in vain\n{self.text}\n{self._going_on}"
             await asyncio.sleep(0.005)
+
+    @property
+    def _going_on(self) -> str:
+        """What is not settled."""
+        app = self.app
+        screens = [screen for screen in app.screen_stack if not getattr(screen, "settled", True)]
+        counts = f"{app.message_queue_size} messages, {app._batch_count} batches, {app.in_turn.waiting} events"
+        return f"{counts}, worker {app.worker.busy}, behind {app.in_turn.waits_for}, screens {screens}"
 
     async def shown(self, *texts: str) -> None:
         """Wait until all these texts are on the screen."""

@@ -24,6 +24,7 @@ from textual.geometry import Offset
 from textual.message import Message
 from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_transformer import crash
@@ -38,6 +39,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.shell.saying import Messages, Notice, called, saying_what_fails
 from tui_transformer.explorer.shell.themes import THEMES
+from tui_transformer.explorer.shell.timers import certain
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
@@ -197,6 +199,10 @@ class ExplorerApp(App[None]):
         with saying_what_fails(self):
             return await super().run_action(*arguments, **named)
         return True
+
+    def set_timer(self, *arguments: Any, **named: Any) -> Timer:
+        """Call a function after so many seconds, or as soon as there is time for it."""
+        return certain(super().set_timer(*arguments, **named))
 
     def call_next(self, callback: Callable[..., Any], *arguments: Any, **named: Any) -> None:
         """Call a function behind this message; what fails is said."""
