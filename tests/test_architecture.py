@@ -65,6 +65,10 @@ def test_nothing_in_the_explorer_is_imported_by_a_name_in_a_string() -> None:
     assert not files_with(r"import_module|__import__|entry_points|from importlib import|exec\(|eval\(")
 
 
+def test_timers_are_set_in_one_way() -> None:
+    assert files_with(r"\.set_timer\(") == {"app.py", "shell/timers.py"}
+
+
 def test_every_class_is_small() -> None:
     every = classes(tui_transformer)
     large = {f"{each.__module__}.{each.__name__}": size for each in every if (size := methods(each)) > MOST_METHODS}

@@ -17,6 +17,7 @@ from textual.timer import Timer
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.shell.keymap import keys_of
+from tui_transformer.explorer.shell.timers import later
 from tui_transformer.explorer.state.view_state import ViewState
 
 MOMENT = 1.0
@@ -78,7 +79,7 @@ class Counting:
         self._tell(self._digits)
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self._panes.screen.set_timer(self.moment, self.end)
+        self._timer = later(self._panes.screen, self.moment, self.end)
 
     def end(self) -> None:
         """Count no key that is typed next."""

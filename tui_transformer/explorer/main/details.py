@@ -14,6 +14,7 @@ from tui_transformer.explorer.main.heads import Heads, heads_of
 from tui_transformer.explorer.main.layout import PANES, Panes
 from tui_transformer.explorer.main.panes.chart import ChartPane
 from tui_transformer.explorer.shell.requests import Requests
+from tui_transformer.explorer.shell.timers import later
 from tui_transformer.explorer.state.near import Near, near, near_cost
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
@@ -65,7 +66,7 @@ class Details:
         self._chart_pane.stale, self._heads_pane.stale = self._chart_due, self._heads_due
         if not self._chart_due:
             self.show_chart()
-        self._timer = self._panes.screen.set_timer(self.soon, self._show)
+        self._timer = later(self._panes.screen, self.soon, self._show)
 
     def _show(self) -> None:
         scene = self._explored.scene

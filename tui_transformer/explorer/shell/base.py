@@ -11,12 +11,10 @@ from textual.events import Resize
 from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
-from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_transformer.explorer.shell.keys import Action, bindings
 from tui_transformer.explorer.shell.saying import called, say, saying_what_fails
-from tui_transformer.explorer.shell.timers import certain
 from tui_transformer.explorer.widgets.inks import INK_CLASSES
 
 Result = TypeVar("Result")
@@ -114,10 +112,6 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
             return
         with saying_what_fails(self.app):
             await super()._dispatch_message(message)
-
-    def set_timer(self, *arguments: Any, **named: Any) -> Timer:
-        """Call a function after so many seconds, or as soon as there is time for it."""
-        return certain(super().set_timer(*arguments, **named))
 
     def call_next(self, callback: Callable[..., Any], *arguments: Any, **named: Any) -> None:
         """Call a function behind this message, as timers do; what fails is said."""

@@ -13,6 +13,7 @@ from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.in_turn import InTurn
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.saying import say
+from tui_transformer.explorer.shell.timers import later
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.text.display import visible
 
@@ -85,7 +86,7 @@ class Requests:
 
         there = self.screen.while_there
         self._worker.submit(kind, work, there(finish), there(lambda error: self._failed(error, failed)), self._progress)
-        self.screen.set_timer(PATIENCE, self._show_progress)
+        later(self.screen, PATIENCE, self._show_progress)
 
     def put_off(self, show: Callable[[], None]) -> bool:
         """Whether what a key shows may wait, as the same key follows: it would be stale at once."""
@@ -118,7 +119,7 @@ class Requests:
         if self._worker.busy:
             self.doing = f"computing {visible(self._now)} · {hint(self.screen.app, '{back} ends')}"
             self.show()
-            self.screen.set_timer(PATIENCE, self._show_progress)
+            later(self.screen, PATIENCE, self._show_progress)
         elif self.doing:
             self.doing = ""
             self.show()
@@ -138,4 +139,4 @@ def draw_together(screen: Screen[Any]) -> None:
     held = ExitStack()
     held.enter_context(screen.app.batch_update())
     held.callback(screen.check_idle)
-    screen.app.set_timer(TOGETHER, held.close)  # a timer of the screen would end with it, and hold for good
+    later(screen.app, TOGETHER, held.close)  # a timer of the screen would end with it, and hold for good

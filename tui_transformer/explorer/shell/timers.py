@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from textual.message_pump import MessagePump
 from textual.timer import Timer
+
+
+def later(owner: MessagePump, seconds: float, function: Callable[[], object]) -> Timer:
+    """Call a function once after so many seconds, or as soon as there is time for it; not if its owner is gone."""
+    return certain(owner.set_timer(seconds, function))
 
 
 def certain(timer: Timer) -> Timer:

@@ -11,6 +11,7 @@ from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import Form
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import AT_ONCE, Requests
+from tui_transformer.explorer.shell.timers import later
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.explorer.tools.settings.fields import FILE, Memory, build, describe, fields_of, note, values_of
 from tui_transformer.model.model import Model
@@ -96,7 +97,7 @@ class SettingsScreen(Dialog[Model]):
         if key == "vocabulary":
             self._show_file()
         self._wait()
-        self._timer = self.set_timer(PATIENCE, lambda: self._check(apply=False))
+        self._timer = later(self, PATIENCE, lambda: self._check(apply=False))
 
     def _wait(self) -> None:
         if self._timer is not None:

@@ -11,6 +11,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import Form
+from tui_transformer.explorer.shell.timers import later
 from tui_transformer.explorer.tools.train.driver import Training
 from tui_transformer.explorer.tools.train.plan import (
     FIELDS,
@@ -109,7 +110,7 @@ class TrainForm(Dialog[Training]):
         if opening.error is not None:
             raise opening.error
         if opening.status.state == "opening":
-            self.set_timer(OFTEN, partial(self._look, opening))
+            later(self, OFTEN, partial(self._look, opening))
         elif opening.run is None:
             self._opening = None
             self._form.show_status(opening.status.problem, wrong=True)
