@@ -1,5 +1,8 @@
 """`record`: every stop of a lecture as pictures."""
 
+import signal
+import subprocess
+import sys
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -44,8 +47,6 @@ def test_every_stop_is_written_as_svg_and_png(run, tmp_path):
 
 
 def test_without_the_library_svg_alone_is_written(run, tmp_path, monkeypatch):
-    import sys
-
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     (tmp_path / "mine.toml").write_text('[a]\ntitle = "A"\ntext = "a"\nstep = "tokens"\n')
     ended = run("record", "mine.toml", "--model", "question", "--out", "pictures", "--size", "40x12")
@@ -70,3 +71,14 @@ def test_what_cannot_be_recorded_is_said_and_nothing_is_written(run, tmp_path, a
     assert ended.code in (1, 2)
     assert says in ended.err
     assert not (tmp_path / "pictures").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_order(number, tmp_path):
+    command = [sys.executable, "-m", "tui_transformer", "record", "question", "--out", str(tmp_path / "pictures")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "wrote" in process.stderr.readline()
+        process.send_signal(number)
+        assert process.wait(20) == 128 + number
+        assert "crash" not in process.stderr.read()

@@ -42,4 +42,5 @@ def run(request: Request) -> None:
         write_picture(path, svg, png)
         note(f"wrote {path}.svg" + (" and .png" if png is not None else ""))
 
-    record(session, told, size, request.theme, take)
+    if ended := record(session, told, size, request.theme, take):
+        raise SystemExit(ended)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+import signal
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from textual.app import ScreenStackError
 from textual.pilot import Pilot
 
 from tui_transformer.errors import InputError
@@ -31,8 +34,11 @@ Picture = Callable[[int, str, str], None]
 """Takes the number of a stop, from 1, its name and its picture as SVG."""
 
 
-def record(session: Session, told: Lecture, size: tuple[int, int], theme: str | None, take: Picture) -> None:
+def record(session: Session, told: Lecture, size: tuple[int, int], theme: str | None, take: Picture) -> int:
     """Lead through a tour without a terminal, and take a picture of every stop.
+
+    Returns:
+        The exit code: not 0 where a signal ended it before the last stop.
 
     Raises:
         InputError: A stop could not be shown.
@@ -46,7 +52,7 @@ def record(session: Session, told: Lecture, size: tuple[int, int], theme: str | 
         tour = main.parts.tour
         for number, stop in enumerate(told.stops, start=1):
             await _until(app, pilot, lambda number=number: tour.stop is not None and tour.stop[0] == number)  # type: ignore[misc]
-            if app.failure is not None:
+            if app.failure is not None or not app.is_running:
                 return
             take(number, stop.name, self_contained(app.export_screenshot(title=stop.title)))
             tour.go(1)
@@ -55,8 +61,11 @@ def record(session: Session, told: Lecture, size: tuple[int, int], theme: str | 
     problem: list[InputError] = []
 
     async def led(pilot: Pilot[Any]) -> None:
+        # without a terminal ctrl+c is a signal, which would leave what is waited for here waiting
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, app.exit, None, 128 + signal.SIGINT)
         try:
-            await lead(pilot)
+            with suppress(ScreenStackError):  # a signal ends it while something is waited for
+                await lead(pilot)
         except InputError as error:
             problem.append(error)
             app.exit()
@@ -66,6 +75,7 @@ def record(session: Session, told: Lecture, size: tuple[int, int], theme: str | 
         raise problem[0]
     if app.failure is not None:
         raise InputError(app.failure)
+    return app.return_code or 0
 
 
 async def _until(app: ExplorerApp, pilot: Pilot[Any], arrived: Callable[[], bool]) -> None:
@@ -73,7 +83,7 @@ async def _until(app: ExplorerApp, pilot: Pilot[Any], arrived: Callable[[], bool
     loop = asyncio.get_running_loop()
     end = loop.time() + PATIENCE
     await pilot.pause(SETTLED)
-    while app.failure is None and not (arrived() and app.settled):
+    while app.failure is None and app.is_running and not (arrived() and app.settled):
         if loop.time() > end:
             raise InputError(f"a stop was not there after {PATIENCE:.0f} seconds")
         await pilot.pause(SETTLED)
