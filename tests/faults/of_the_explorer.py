@@ -34,10 +34,10 @@ OF_THE_EXPLORER = (
         "tests/explorer/main/test_weights_that_change.py::test_the_explorer_says_so_and_stays_where_everything_is_read",
     ),
     Fault(
-        "what was worked out of the nearest states is let go, not of those far away",
+        "what was worked out of the states far away is kept, not of the nearest",
         "explorer/state/history.py",
-        "return [*self.past[:-NEAR], *self.future[:-NEAR]]",
-        "return [*self.past[NEAR:], *self.future[NEAR:]]",
+        "zip_longest(self.past[: -NEAR - 1 : -1], self.future[: -NEAR - 1 : -1])",
+        "zip_longest(self.past[:NEAR], self.future[:NEAR])",
         "tests/explorer/state/test_history.py::test_traces_of_states_that_are_far_away_are_let_go",
     ),
     Fault(
@@ -109,5 +109,33 @@ OF_THE_EXPLORER = (
         "if 0 <= step < LAST and step.is_integer():",
         "if 0 <= step < LAST or not step.is_integer():",
         "tests/explorer/tools/train/test_hostile_logs.py::test_a_line_without_a_step_is_left_out",
+    ),
+    Fault(
+        "two sizes of a terminal take turns",
+        "explorer/shell/base.py",
+        "if isinstance(message, Resize) and message.size != self.app.size:",
+        "if isinstance(message, Resize) and not message.size:",
+        "tests/explorer/shell/test_base.py::test_a_size_that_the_terminal_has_no_more_is_passed_over",
+    ),
+    Fault(
+        "what was put off by a moment is never done",
+        "explorer/shell/timers.py",
+        "timer._skip = False",
+        "timer._skip = True",
+        "tests/explorer/shell/test_timers.py::test_a_call_whose_moment_is_gone_before_it_is_waited_for_still_comes",
+    ),
+    Fault(
+        "undo keeps the traces of long sentences",
+        "explorer/main/exploration.py",
+        "held += each.cache.held_bytes",
+        "held += 0",
+        "tests/explorer/state/test_history.py::test_large_traces_of_other_states_are_let_go_and_the_current_one_is_kept",
+    ),
+    Fault(
+        "a recording goes on where a signal ends it",
+        "explorer/recording.py",
+        "while app.failure is None and app.is_running and not",
+        "while app.failure is None and not",
+        "tests/cli/test_record.py::test_a_signal_ends_it_in_order",
     ),
 )
