@@ -80,5 +80,8 @@ def test_a_signal_ends_it_in_order(number, tmp_path):
         assert process.stderr is not None
         assert "wrote" in process.stderr.readline()
         process.send_signal(number)
-        assert process.wait(20) == 128 + number
+        try:
+            assert process.wait(20) == 128 + number
+        finally:
+            process.kill()
         assert "crash" not in process.stderr.read()
