@@ -178,3 +178,10 @@ def test_mistakes_get_one_line(run: Run, arguments: tuple[str, ...], code: int, 
     assert (ended.code, ended.out) == (code, "")
     assert message in ended.err
     assert len(ended.err.splitlines()) == 1
+
+
+def test_an_empty_file_to_fit_a_lens_on_is_named(run, tmp_path):
+    (tmp_path / "empty.txt").write_text("\n \n")
+    ended = run("lens", "--model", "story", "--tuned", "empty.txt")
+    assert ended.code == 1
+    assert "empty.txt: no text in it" in ended.err

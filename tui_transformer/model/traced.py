@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
 from tui_transformer.model.model import Model
 from tui_transformer.text.corpus import read_lines
 from tui_transformer.text.encoding import Encoding
+from tui_transformer.text.files import shown_path
 
 Listen = Callable[[Encoding], object]
 """Told of every text that was read, as that of its unknown words."""
@@ -22,9 +24,13 @@ def texts_of(path: Path) -> Iterator[str]:
     """The lines of a text file that hold something.
 
     Raises:
-        InputError: The file cannot be read.
+        InputError: The file cannot be read, or holds nothing.
     """
-    return (line.rstrip("\r\n") for line in read_lines([path]) if line.strip())
+    text = None
+    for text in filter(str.strip, read_lines([path])):
+        yield text.rstrip("\r\n")
+    if text is None:
+        raise InputError(f"{shown_path(path)}: no text in it: write a sentence on each line")
 
 
 def traced(model: Model, texts: Iterable[str], listen: Listen = ignore) -> Iterator[Trace]:

@@ -69,7 +69,8 @@ class Exploration:
         self.trail = [position for position in self.trail if self.has(position.stop)]
         self.scene = None
         near = self._near()
-        far = [each for each in self.history.all if id(each) not in set(map(id, near))]
+        kept = set(map(id, near))
+        far = [each for each in self.history.all if id(each) not in kept]
         let_go((each.cache for each in far), (each.cache for each in near))
         held = {id(each.model.weights) for each in near}
         for each in far:
