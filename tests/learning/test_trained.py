@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from functools import cache
 from itertools import islice
 
@@ -111,3 +112,9 @@ def test_a_story_is_of_words_of_its_corpus(seed):
     words = re.findall(r"\w+", text)[:-1]
     assert len(words) > 20
     assert set(words) <= known
+
+
+def test_the_trained_models_are_found_through_a_link(tmp_path):
+    link = tmp_path / "linked"
+    link.symlink_to(HERE, target_is_directory=True)
+    assert runpy.run_path(str(link / "__init__.py"))["HERE"] == HERE

@@ -13,7 +13,7 @@ from typing import Any
 from tui_transformer.files import read_toml
 from tui_transformer.model.local_models import ABOUT
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 LARGEST = 1 << 16
 
 

@@ -189,3 +189,16 @@ async def test_the_equation_stays_in_view_however_long_the_working_is():
             assert pane.cursor - pane.scroll_offset.y < pane.viewport.height
         await explorer.press("G")
         assert "more lines" not in explorer.text
+
+
+async def test_all_terms_of_a_short_sum_are_in_view_where_the_working_is_longer_than_the_pane():
+    async with exploring(WIDE, model="question", whole=None) as explorer:
+        await explorer.go("encoder.0.self_attention.scores")
+        await explorer.press("t")
+        while explorer.parts.tour.stop[2] != "key":
+            await explorer.press("right")
+        await explorer.press("right", "enter", "enter")
+        pane = explorer.main.query_one(CellPane)
+        assert len(lines(explorer)) > pane.size.height
+        shown = [pane.render_line(y).text.split() for y in range(pane.size.height)]
+        assert [line[0] for line in shown if len(line) == 5] == list("01234567")

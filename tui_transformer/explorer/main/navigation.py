@@ -15,6 +15,7 @@ from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.main.whole.moving import neighbour_box, standing
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.state.going import destination, names
+from tui_transformer.explorer.state.heads import head_at, query_head
 from tui_transformer.explorer.state.position import Position, next_stop
 from tui_transformer.explorer.state.session import VOCABULARY
 from tui_transformer.report.comparison import TOLERANCE
@@ -27,11 +28,17 @@ class Navigation:
     def __init__(self, explored: Exploration, panes: Panes, presenter: Presenter, port: MainPort) -> None:
         """Move in what a presenter shows."""
         self._explored, self._panes, self._presenter, self._port = explored, panes, presenter, port
+        self._query_head = 0
 
     def go_to_stop(self, stop: str) -> None:
         """Go to a stop at the same cell; where one came from is of no use there."""
-        self._explored.trail.clear()
-        self._port.go(self._explored.position.at(stop))
+        explored, program = self._explored, self._explored.session.trace.program
+        here, place = explored.position.stop, explored.position.place
+        if head_at(program, self._query_head, "", here) != place.head:
+            self._query_head = query_head(program, place.head, here)
+        head = head_at(program, self._query_head, "", stop)
+        explored.trail.clear()
+        self._port.go(Position(stop, replace(place, head=head)))
 
     def step(self, grain: Grain, direction: int) -> None:
         """Go to the next or previous operation, sublayer or layer."""
@@ -96,7 +103,9 @@ class Navigation:
     def go_into(self, stop: str, head: int | None, row: int | None) -> None:
         """Go to a step, and to the head and row of it that are given."""
         place = self._explored.position.place
-        chosen = Place(place.head if head is None else head, place.row if row is None else row, place.column)
+        if head is None:
+            head = head_at(self._explored.session.trace.program, place.head, self._explored.position.stop, stop)
+        chosen = Place(head, place.row if row is None else row, place.column)
         self._explored.trail.clear()
         self._port.go(Position(stop, chosen))
 

@@ -154,7 +154,8 @@ class Presenter:
         draw_together(self._screen)
         explored = self._explored
         explored.scene = scene
-        explored.position = replace(explored.position, place=scene.place)
+        head = scene.place.head if scene.view.heads else explored.position.place.head
+        explored.position = replace(explored.position, place=replace(scene.place, head=head))
         self.lines.took(scene.view.name, scene.seconds)
         self._show_pair(scene)
         if scene.overlay is not None:
@@ -196,10 +197,11 @@ class Presenter:
         if shown is None or self._requests.put_off(partial(self.move_cell, row, column)):
             return
         place = replace(shown.place, row=row, column=column).within(shown.view).within(shown.drawn)
+        head = explored.position.place.head
         if (place.row, place.column) != (row, column):
             self._put_cursors(place)
         session, name, hidden = explored.session, shown.view.name, explored.view.hidden
-        explored.position = replace(explored.position, place=place)
+        explored.position = replace(explored.position, place=replace(place, head=head))
         near = shown.near if place.row == shown.place.row or shown.near is None else ()
         explored.scene = replace(shown, place=place, working=None, near=near)
         self._requests.ask("cell", 0, lambda _: cell_of(session, name, place, shown.shown, hidden), self._show_cell)

@@ -16,6 +16,7 @@ from tui_transformer.explorer.main.whole.pictures import Album, Drawing, Picture
 from tui_transformer.explorer.main.whole.rungs import Ladder
 from tui_transformer.explorer.shell.requests import AT_ONCE, Requests
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.state.heads import query_head
 
 
 class Whole:
@@ -62,7 +63,8 @@ class Whole:
         position, pane = drawing.position, self._panes.screen.query_one(WholePane)
         marked = marks(drawing.session)
         ladder = self._ladder(drawing, marked)
-        pane.show(self._placed, self._pictures, position.stop, position.place.head, ladder, marked)
+        head = query_head(drawing.session.trace.program, position.place.head, position.stop)
+        pane.show(self._placed, self._pictures, position.stop, head, ladder, marked)
 
     def _read_at_once(self, drawing: Drawing) -> None:
         """Read the first bands that together cost little."""

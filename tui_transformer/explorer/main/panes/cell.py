@@ -29,6 +29,9 @@ from tui_transformer.views.step_view import Labels
 LEAST_ABOVE = 4
 """Lines of the working that are left above the equation where that is kept in view."""
 
+FEW_TERMS = 4
+"""Terms of a long sum that are brought into view below what they are."""
+
 CELL_TITLE, ABOUT = "Cell", "What it is"
 """Titles of the border: where there is a cell, and where there is none."""
 
@@ -108,9 +111,13 @@ class CellPane(LineList):
     def _foot(self) -> range:
         """The lines that stand at the lower end instead of what is there: the equation, where it lies further down."""
         equation = range(0) if self._working is None else self._equation
-        height, scroll = super().viewport.height, self.scroll_offset.y
-        has_room = height >= len(equation) + 1 + LEAST_ABOVE
-        return range(equation.start - 1, equation.stop) if equation.stop > scroll + height and has_room else range(0)
+        below = equation.stop > self.scroll_offset.y + super().viewport.height
+        return range(equation.start - 1, equation.stop) if below and self._has_room else range(0)
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether the equation can be kept in view with some lines above it."""
+        return super().viewport.height >= len(self._equation) + 1 + LEAST_ABOVE
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the widget; the last ones are the equation, where that lies further down."""
@@ -154,7 +161,25 @@ class CellPane(LineList):
             return lines.line(index, width).text if index < len(lines) else below[index - len(lines)]
 
         self.show(len(lines) + len(below), line)
-        self.cursor = lines.first_target() if cursor is None else min(cursor, len(lines) - 1)
+        first = lines.first_target()
+        self.cursor = first if cursor is None else min(cursor, len(lines) - 1)
+        if self.cursor == first:
+            self._show_terms(lines, first)
+
+    def _show_terms(self, lines: CellLines, first: int) -> None:
+        """Scroll as far as it takes to have all terms of a sum in view, or a few of many.
+
+        Of a value that was set the first line is enough: how it was set stands above.
+        """
+        height, terms = super().viewport.height, lines.terms
+        whole = self._equation.stop <= height
+        room = height if whole or not self._has_room else height - len(self._equation) - 1
+        last = first + 1
+        if first in terms and not whole and not self._edited:
+            last = terms.stop if len(terms) <= room else terms.start + 1 + FEW_TERMS
+        top = max(min(last - room, terms.start if first in terms else first), 0)
+        if top != self.scroll_offset.y and room > 0:
+            self.scroll_to(y=top, animate=False, force=True)
 
     def action_follow_second(self) -> None:
         """Go to the second factor of the product under the cursor."""

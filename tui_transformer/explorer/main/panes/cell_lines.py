@@ -34,6 +34,9 @@ def number(value: float, digits: int = 6) -> str:
 
 SHORTEST_LABEL = 4
 
+AFTER_TERMS = 2
+"""The block of the terms, counted from the end of those of a sum."""
+
 SHORT_EQUATION, EQUATION_LINES = 32, 2
 """Characters of an equation that fit every pane, and the lines that a longer one has."""
 
@@ -95,11 +98,14 @@ class CellLines:
     _blocks: list[Block] = field(init=False)
     _ends: list[int] = field(init=False)
     _before_result: int = field(init=False)
+    _first_terms: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         blocks = self._heading()
         for item in self.explanation.items:
             blocks += self._sum(item) if isinstance(item, Sum) else [self._value(item)]
+            if self._first_terms is None and isinstance(item, Sum):
+                self._first_terms = len(blocks) - AFTER_TERMS
         self._before_result = len(blocks)
         self._blocks = blocks + self._result()
         self._ends = list(accumulate(block.size for block in self._blocks))
@@ -117,6 +123,13 @@ class CellLines:
         """The lines of the equation that the working closes with; none where there is none."""
         first = self._before_result
         return range(self._ends[first], self._ends[first + 1]) if self.explanation.equation else range(0)
+
+    @property
+    def terms(self) -> range:
+        """The header of the first sum and its terms; none where nothing is summed."""
+        if self._first_terms is None:
+            return range(0)
+        return range(self._ends[self._first_terms - 1] - 1, self._ends[self._first_terms])
 
     def first_target(self) -> int:
         """The first line that can be followed; 0 where there is none."""

@@ -21,6 +21,7 @@ from tui_transformer.explorer.main.whole.ladder import Lengths, Rung, cost_of, l
 from tui_transformer.explorer.main.whole.names import shape, symbol
 from tui_transformer.explorer.main.whole.placing import NARROWEST, Placed, page, window
 from tui_transformer.explorer.state.answer import percent
+from tui_transformer.explorer.state.heads import head_at
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import VOCABULARY, Session
 from tui_transformer.text.vocabulary import Vocabulary
@@ -225,8 +226,10 @@ class Drawing:
 
     def _heads(self, axes: Axes, name: str, width: int) -> tuple[range, int]:
         """The heads that have room, the current one among them, and the columns of each."""
-        head = min(self.position.place.head, axes[0].size - 1) if len(axes) == 3 else 0
-        if not all_heads(self.session.trace.program, name):
+        program, position = self.session.trace.program, self.position
+        own = head_at(program, position.place.head, position.stop, name)
+        head = min(own, axes[0].size - 1) if len(axes) == 3 else 0
+        if not all_heads(program, name):
             return range(head, head + 1), width
         heads, keys = axes[0].size, axes[-1].size
         columns = min(keys, MOST_HEAD, max((width + 1) // heads - 1, NARROWEST))
