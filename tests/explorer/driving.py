@@ -107,7 +107,7 @@ class Explorer:
         """Press keys without waiting for anything."""
         for key in keys:
             name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
-            self.app.post_message(events.Key(name, key if len(key) == 1 else None))
+            self.app.post_message(events.Key(name, " " if key == "space" else key if len(key) == 1 else None))
 
     async def handled(self) -> None:
         """Wait until every message is handled that is there now, with those that they give rise to; then draw."""

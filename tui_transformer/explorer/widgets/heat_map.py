@@ -24,6 +24,9 @@ from tui_transformer.views.view import Scale, Tile, View
 _FIRST_EXACT_WIDTH = 9
 _LABELS_KEPT = 4096
 
+NO_COLUMN = -1
+"""The column of a cursor that marks its row alone."""
+
 
 class HeatMap(GridWidget, can_focus=True):
     """A matrix drawn as a heat map.
@@ -89,7 +92,7 @@ class HeatMap(GridWidget, can_focus=True):
         self._tile = Tile(0, 0, np.zeros((0, 0)))
         self._requested: tuple[range, range] | None = None
         self._wanted_width: int | None = None
-        self.always_numbers = False
+        self.always_numbers = self.marks_row_alone = False
         self._label_width = self._number_width = 0
         self._row_label: Callable[[int], str] = str
         self._column_label: Callable[[int], str] = str
@@ -180,7 +183,8 @@ class HeatMap(GridWidget, can_focus=True):
         if not all(self.extent):
             return Strip.blank(self.size.width, self.ink())
         self._drawing = self._drawing or self._make_drawing()
-        strip = self._drawing.line(y, self.scroll_offset, self.viewport.width, self.at)
+        cursor = (self.at[0], NO_COLUMN) if self.marks_row_alone else self.at
+        strip = self._drawing.line(y, self.scroll_offset, self.viewport.width, cursor)
         return strip.extend_cell_length(self.size.width, self._drawing.page)
 
     def _lay_out(self, start: Offset | None = None) -> None:

@@ -160,6 +160,17 @@ async def test_the_tour_asks_before_it_shows():
         assert explorer.parts.predicting.score.asked == 0
 
 
+async def test_the_cell_that_is_asked_for_is_marked_once_it_is_revealed():
+    async with exploring(NARROW, model="question") as explorer:
+        stops = [stop.name for stop in tour("question")]
+        await explorer.press("t", *["space"] * stops.index("full_stop"))
+        await explorer.press("space", "space")  # two questions on the way are skipped
+        assert "Which word will" in explorer.text
+        assert "▌" not in explorer.text
+        await explorer.press("enter")
+        assert "▌  .95   ▐" in explorer.text
+
+
 def test_every_question_of_a_tour_can_be_asked():
     asked = [(name, stop) for name in tours() for stop in tour(name) if stop.predict]
     assert len(asked) >= 3
@@ -168,6 +179,15 @@ def test_every_question_of_a_tour_can_be_asked():
         view = view_of(session.trace, stop.step, session.labels, head=stop.head or 0)
         place = Place(stop.head or 0, stop.row or 0, stop.column or 0)
         assert question_of(stop.predict, view, place, session.trace.program.shape(stop.step)) is not None
+
+
+async def test_a_space_skips_the_question_of_a_tour_and_is_typed_within_an_answer():
+    async with exploring(WIDE, model="question") as explorer:
+        stops = [stop.name for stop in tour("question")]
+        await explorer.press("t", *["space"] * stops.index("product"), "4", "space")
+        assert "Which shape has this step?" in explorer.text
+        await explorer.press("backspace", "backspace", "space")
+        assert "Multiplied column by column" in explorer.text
 
 
 async def test_where_there_are_words_there_is_nothing_to_predict():

@@ -32,6 +32,15 @@ TALLEST, AROUND, LEAST = 3, 4, 24
 """Lines of a row of a small matrix, of what is around its rows, and of the question at least."""
 
 
+class Answer(LineInput):
+    """Takes an answer; space is part of one, but does not begin it."""
+
+    async def _on_key(self, event: Key) -> None:
+        """Leave a space before anything is typed to the screen, which goes on."""
+        if event.key == "space" and not self.value:
+            event.prevent_default()
+
+
 class PredictScreen(Dialog[bool]):
     """Offers answers and takes any other, then says which was right and why; gives whether it was."""
 
@@ -78,7 +87,7 @@ class PredictScreen(Dialog[bool]):
         yield Static(plain(self._about.what), classes="quiet")
         yield Static(plain(f"\n{self._question.text}"))
         yield LineList()
-        yield LineInput(placeholder="your answer, or its number")
+        yield Answer(placeholder="your answer, or its number")
         yield Static(id="working")
 
     def on_mount(self) -> None:
@@ -153,14 +162,15 @@ class PredictScreen(Dialog[bool]):
         self._show_keys()
 
     def _show_values(self) -> None:
-        """The matrix: its cells are empty until the answer is there, which the cursor then stands on."""
+        """The matrix: its cells are empty until the answer is there, which the cursor stands on then and not before."""
         scene, revealed = self._scene, self._revealed
         self.query_one("#values").set_class(self._question.hides_shape and not revealed, "-hidden")
         place = scene.place
-        if revealed and self._question.column is not None:
-            place = replace(place, column=self._question.column)
-        tile = scene.tile if revealed else Tile(0, 0, np.zeros((0, 0)))
         pane = self.query_one("#asked", MatrixPane)
+        if self._question.column is not None:
+            place = replace(place, column=self._question.column if revealed else 0)
+            pane.cells.marks_row_alone = not revealed
+        tile = scene.tile if revealed else Tile(0, 0, np.zeros((0, 0)))
         pane.query_one(Legend).display = revealed
         pane.show_matrix(scene.view, scene.scale, tile, place, titles=(self._about.matrix,))
 
