@@ -49,6 +49,14 @@ async def test_a_place_is_bookmarked_and_the_lecture_leads_back_to_it(size, tmp_
         assert explorer.stop == "tokens"
 
 
+def test_the_story_of_gradients_suits_every_model_with_a_loss():
+    model = open_session(ModelOptions("question"), None, None)
+    assert not model.backward
+    assert [stop.name for stop in suitable(model, "gradients").stops][:2] == ["loss", "logits"]
+    with pytest.raises(InputError, match="gradients: attention predicts nothing that a loss could be of"):
+        suitable(open_session(ModelOptions("attention"), None, None), "gradients")
+
+
 async def test_a_bookmark_goes_into_no_file_that_is_no_lecture(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "other.toml").write_text("a = 3\n")

@@ -99,7 +99,7 @@ class Touring:
         if told is None:
             raise InputError(f"there is no tour of {session.model.name}: --tour FILE gives one")
         base = session.with_breaks() if session.breaks else session
-        base = backwards(base, lambda _: None) if name == BACKWARD else base
+        base = backwards(base, lambda _: None) if told.path is None and told.name == BACKWARD else base
         history = explored.history
         return Begun(
             told=with_keys(told, self._keymap),

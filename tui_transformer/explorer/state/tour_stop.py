@@ -17,6 +17,7 @@ from tui_transformer.explorer.state.break_names import break_titles, unknown_bre
 from tui_transformer.explorer.state.overlay import BEFORE
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.tours import BACKWARD
 from tui_transformer.explorer.state.written_edits import changes, written
 from tui_transformer.guide.lecture import Lecture, lecture
 from tui_transformer.guide.texts import Stop
@@ -48,8 +49,17 @@ def suitable(session: Session, where: str) -> Lecture:
         InputError: There is none, or it leads where the model has nothing.
     """
     told = lecture(where)
-    check_lecture(session, told)
+    check_lecture(_led_through(session, told), told)
     return told
+
+
+def _led_through(session: Session, told: Lecture) -> Session:
+    """The session whose steps a lecture leads through: for that of gradients a backward one."""
+    if told.path is not None or told.name != BACKWARD or session.backward:
+        return session
+    if not session.has_loss:
+        raise InputError(f"{told.name}: {session.model.name} predicts nothing that a loss could be of")
+    return session.with_targets((NOT_COUNTED,) * len(session.predicted))
 
 
 def check_lecture(session: Session, told: Lecture) -> None:
