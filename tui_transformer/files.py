@@ -9,9 +9,12 @@ import secrets
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from tui_transformer.errors import InputError
+
+if TYPE_CHECKING:
+    from platformdirs import PlatformDirs
 
 Kind = TypeVar("Kind")
 
@@ -60,6 +63,13 @@ def expanded(path: str | Path) -> Path:
     with contextlib.suppress(RuntimeError, ValueError):
         return Path(path).expanduser()
     return Path(path)
+
+
+def own_folders() -> PlatformDirs:
+    """Where this system keeps the settings, data and state of the program for its user."""
+    from platformdirs import PlatformDirs
+
+    return PlatformDirs("tui-transformer", appauthor=False)
 
 
 def read_json(path: Path, largest: int) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.errors import UsageError
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.written_edits import of_texts
+from tui_transformer.report.as_csv import csv_text
 from tui_transformer.report.table import aligned
 from tui_transformer.text.display import visible
 
@@ -135,7 +136,7 @@ def _json(ranking: Ranking) -> Iterator[str]:
 def _csv(ranking: Ranking) -> Iterator[str]:
     names = tuple(effect_data(ranking.effects[0][1]))
     rows = ((str(target), *(getattr(effect, name) for name in names)) for target, effect in ranking.effects)
-    yield experiment.csv_lines([("target", *names), *rows])
+    yield csv_text([("target", *names), *rows])
 
 
 _FORMATS: Mapping[str, Callable[[Ranking], Iterator[str]]] = {"text": _text, "json": _json, "csv": _csv}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,7 +12,7 @@ from tui_transformer.analysis.composition import chance, compositions
 from tui_transformer.cli.commands.circuits import Request
 from tui_transformer.cli.output import emit, page
 from tui_transformer.cli.session import open_session
-from tui_transformer.cli.tables import Table, Value, written
+from tui_transformer.cli.tables import Table, Value, by_size, written
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.report import as_svg, text
 from tui_transformer.report.export import FORMATS
@@ -51,7 +50,7 @@ def run(request: Request) -> None:
     words = words_of(session.trace)
     heads = [_row(circuit, words) for circuit in heads_of_layer]
     if request.sort is not None:
-        heads.sort(key=lambda row: _rank(row[SORTED[request.sort or "ov"]]))
+        heads.sort(key=lambda row: by_size(row[SORTED[request.sort or "ov"]]))
     note = (
         "Frobenius norms and largest singular values of W_V W_O and W_Q W_Kᵀ · copying: Σ λ ÷ Σ |λ| of W_E W_V W_O W_U"
     )
@@ -109,8 +108,3 @@ def _values(circuit: Circuit, which: str) -> Iterator[tuple[Value, ...]]:
 
 def _place(circuit: Circuit) -> tuple[Value, ...]:
     return circuit.attention.group, circuit.attention.layer, circuit.head
-
-
-def _rank(value: Value) -> tuple[bool, float]:
-    number = float(value) if isinstance(value, int | float) else math.nan
-    return math.isnan(number), 0.0 if math.isnan(number) else -number

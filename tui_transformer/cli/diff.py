@@ -268,7 +268,7 @@ def together(first: Iterator[Host], second: Iterator[Host], run: int = RUN) -> I
 def _report(
     differences: Sequence[Difference], a: Side, b: Side, tolerance: float, lost: Iterable[str]
 ) -> Iterator[str]:
-    yield from _table(differences)
+    yield from aligned([("step", "shape", "largest", "relative", ""), *map(_line, differences)])
     for title, names in (("only in the first", _rest(a, b)), ("only in the second", _rest(b, a))):
         if names:
             yield f"{title}: {visible(listed(names))}\n"
@@ -279,10 +279,6 @@ def _report(
 def _rest(side: Side, other: Side) -> list[str]:
     known = frozenset(other.names)
     return [name for name in side.names if name not in known]
-
-
-def _table(differences: Sequence[Difference]) -> Iterator[str]:
-    return aligned([("step", "shape", "largest", "relative", ""), *map(_line, differences)])
 
 
 def _line(difference: Difference) -> tuple[str, str, str, str, str]:

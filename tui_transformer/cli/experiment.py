@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from tui_transformer.engine.edits import Change
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.state.session import Session
+from tui_transformer.report.as_csv import csv_text
 from tui_transformer.report.differences import Difference, compare_blocks
 from tui_transformer.report.explained import finite
 from tui_transformer.report.table import aligned
@@ -150,14 +149,7 @@ def _step_data(step: Difference) -> dict[str, object]:
 def as_csv(experiment: Experiment) -> Iterator[str]:
     """The steps."""
     rows = ((step.name, step.largest, step.relative) for step in experiment.steps)
-    yield csv_lines([("step", "largest", "relative"), *rows])
-
-
-def csv_lines(rows: Sequence[Sequence[object]]) -> str:
-    """Rows as CSV (RFC 4180)."""
-    buffer = io.StringIO()
-    csv.writer(buffer).writerows(rows)
-    return buffer.getvalue()
+    yield csv_text([("step", "largest", "relative"), *rows])
 
 
 FORMATS: Mapping[str, Callable[[Experiment], Iterator[str]]] = {"text": as_text, "json": as_json, "csv": as_csv}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from tui_transformer.analysis.attention_rows import Reader
@@ -13,7 +12,7 @@ from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.cli.commands.heads import Request
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import open_session
-from tui_transformer.cli.tables import Table, Value, written
+from tui_transformer.cli.tables import Table, Value, by_size, written
 from tui_transformer.errors import UsageError
 from tui_transformer.explorer.state.session import Session
 
@@ -45,7 +44,7 @@ def _table(layers: Sequence[LayerMeasures], request: Request, note: str) -> Tabl
     rows = [_row(layer, head) for layer in layers for head in range(layer.attention.heads)]
     if request.sort is not None:
         at, sign = columns.index(request.sort), 1 if request.reverse else -1
-        rows.sort(key=lambda row: _rank(row[at], sign))
+        rows.sort(key=lambda row: by_size(row[at], sign))
     elif request.reverse:
         rows.reverse()
     return Table(columns, rows, note=note)
@@ -53,12 +52,6 @@ def _table(layers: Sequence[LayerMeasures], request: Request, note: str) -> Tabl
 
 def _row(layer: LayerMeasures, head: int) -> tuple[Value, ...]:
     return layer.attention.layer, head, *(layer.values[measure.name][head] for measure in MEASURES)
-
-
-def _rank(value: Value, sign: int) -> tuple[bool, float]:
-    """By size; heads that lack the measure last."""
-    number = float(value) if isinstance(value, int | float) else math.nan
-    return math.isnan(number), 0.0 if math.isnan(number) else sign * number
 
 
 def _note(first: LayerMeasures, hidden: Hidden) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 from typer._click import Context
-from typer._click.core import Parameter
+from typer._click.core import Command, Parameter
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from tui_transformer.errors import UsageError
@@ -31,24 +31,20 @@ def _loses(option: TyperOption) -> bool:
     return not option.multiple and not (option.is_flag and not option.secondary_opts)
 
 
-class OnceCommand(TyperCommand):
+class _Once(Command):
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """As typer does, after the check."""
+        if not ctx.resilient_parsing:
+            check_once(self.make_parser(ctx).parse_args(list(args))[2])
+        return super().parse_args(ctx, args)
+
+
+class OnceCommand(_Once, TyperCommand):
     """A command that refuses to forget."""
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """As typer does, after the check."""
-        if not ctx.resilient_parsing:
-            check_once(self.make_parser(ctx).parse_args(list(args))[2])
-        return super().parse_args(ctx, args)
 
-
-class OnceGroup(TyperGroup):
+class OnceGroup(_Once, TyperGroup):
     """The same for options before a command."""
-
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """As typer does, after the check."""
-        if not ctx.resilient_parsing:
-            check_once(self.make_parser(ctx).parse_args(list(args))[2])
-        return super().parse_args(ctx, args)
 
 
 class App(typer.Typer):

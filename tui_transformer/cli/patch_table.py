@@ -19,7 +19,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.report import as_svg
-from tui_transformer.views.view import Axis, Values, View
+from tui_transformer.views.view import Axis, View, window_of
 
 START = "embedding"
 
@@ -74,10 +74,6 @@ def _view(session: Session, table: Table, effects: list[Measured], metric: Metri
     for each in effects:
         values[rows.index(each.place.row), each.place.column] = each.value
 
-    def window(down: range, across: range) -> Values:
-        part: Values = values[down.start : down.stop, across.start : across.stop]
-        return part
-
     step = effects[-1].place.step
     return View(
         f"patch each {table.columns}",
@@ -85,5 +81,5 @@ def _view(session: Session, table: Table, effects: list[Measured], metric: Metri
         Axis(table.rows, len(rows), lambda i: _layer(rows[i])),
         Axis(table.columns, len(columns), lambda i: _label(session, table, step, i)),
         "diverging" if np.nanmin(values) < 0 else "sequential",
-        window,
+        window_of(values),
     )

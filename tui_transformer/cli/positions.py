@@ -22,7 +22,7 @@ from tui_transformer.report import chart_svg
 from tui_transformer.report.export import FORMATS, check_suffix, export
 from tui_transformer.report.table import aligned
 from tui_transformer.views.charts import LineChart, Series
-from tui_transformer.views.view import Axis, Values, View
+from tui_transformer.views.view import Axis, View, window_of
 
 MOST_CURVES = 8
 WIDTH, HEIGHT = 80, 22
@@ -82,11 +82,6 @@ def _table(request: Request) -> None:
 
 
 def _view(table: Host, columns: tuple[int, ...], part: str) -> View:
-    kept = table[:, columns]
-
-    def window(rows: range, across: range) -> Values:
-        return kept[rows.start : rows.stop, across.start : across.stop]
-
     name = {"all": "sin, cos", "sin": "sin", "cos": "cos"}[part]
     return View(
         name="embedding.positions",
@@ -94,7 +89,7 @@ def _view(table: Host, columns: tuple[int, ...], part: str) -> View:
         rows=Axis("position", len(table), str),
         columns=Axis("dimension", len(columns), lambda i: str(columns[i])),
         kind="diverging",
-        window=window,
+        window=window_of(table[:, columns]),
         formula=f"{name} (pos ÷ 10000^(2i/d))",
     )
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +23,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.report import explained, text
+from tui_transformer.report.as_csv import csv_text
 from tui_transformer.report.export import FORMATS, export
 from tui_transformer.views.step_view import Place, gradient_of, index_of, view_of
 from tui_transformer.views.view import Axis, View
@@ -224,11 +223,8 @@ def _list_json(entries: list[Entry]) -> Iterator[str]:
 
 
 def _list_csv(entries: list[Entry]) -> Iterator[str]:
-    buffer = io.StringIO()
-    table = csv.writer(buffer)
-    table.writerow(("name", "kind", "shape", "formula"))
-    table.writerows((e.name, e.kind, "x".join(map(str, e.shape)), e.formula) for e in entries)
-    yield buffer.getvalue()
+    rows = ((e.name, e.kind, "x".join(map(str, e.shape)), e.formula) for e in entries)
+    yield csv_text([("name", "kind", "shape", "formula"), *rows])
 
 
 _LISTS = {"text": _list_text, "json": _list_json, "csv": _list_csv}

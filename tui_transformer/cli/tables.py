@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tui_transformer.report.as_csv import csv_text
 from tui_transformer.text.display import cells, fit, visible
 
 Format = Literal["text", "json", "csv"]
@@ -36,6 +35,12 @@ class Table:
 def written(table: Table, form: Format) -> Iterator[str]:
     """The table in a format; JSON is a list of objects, numbers are exact in JSON and CSV."""
     return _WRITERS[form](table)
+
+
+def by_size(value: Value, sign: int = -1) -> tuple[bool, float]:
+    """What rows are sorted by for the largest value first, or with the sign 1 the smallest; those without it last."""
+    number = float(value) if isinstance(value, int | float) else math.nan
+    return math.isnan(number), 0.0 if math.isnan(number) else sign * number
 
 
 def _text(table: Table) -> Iterator[str]:
@@ -73,11 +78,8 @@ def _json(table: Table) -> Iterator[str]:
 
 
 def _csv(table: Table) -> Iterator[str]:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    writer.writerow(table.columns)
-    writer.writerows(["" if value is None else value for value in _present(row)] for row in table.rows)
-    yield buffer.getvalue()
+    rows = (["" if value is None else value for value in _present(row)] for row in table.rows)
+    yield csv_text([table.columns, *rows])
 
 
 _WRITERS = {"text": _text, "json": _json, "csv": _csv}

@@ -28,6 +28,7 @@ from tui_transformer.learning.recipes import recipe as by_name
 from tui_transformer.learning.run import Run, check_new
 from tui_transformer.learning.run_file import is_run
 from tui_transformer.learning.settings import Settings
+from tui_transformer.report.numbers import clock
 from tui_transformer.text.display import fit, visible
 
 OF_THE_COMMAND = ("out", "resume", "log", "recipe")
@@ -206,7 +207,7 @@ class Progress:
     def _line(self, record: Record, measured: Measured | None) -> str:
         """The most important first: a narrow terminal cuts the rest."""
         passed = time.monotonic() - self.started
-        left = f"{_clock(passed / (record.step - self.first) * (self.steps - record.step))} left"
+        left = f"{clock(passed / (record.step - self.first) * (self.steps - record.step))} left"
         speed = f"{record.tokens_per_second:,.0f} tokens/s"
         step, loss = f"step {record.step:,} of {self.steps:,}", f"loss {record.loss:.4f}"
         rest = (f"epoch {record.epoch:.2f}", f"rate {record.learning_rate:.2e}")
@@ -230,10 +231,3 @@ class Progress:
 def _validated(measured: Measured) -> str:
     shares = f"accuracy {measured.accuracy:.3f}, perplexity {measured.perplexity:.4g}"
     return f"validation loss {measured.loss:.4f}, {shares}"
-
-
-def _clock(seconds: float) -> str:
-    """Time as people read it: `4:05`, `2:03:00`."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 from tui_transformer.analysis.two_models import Loss
 from tui_transformer.model import Model
+from tui_transformer.report.explained import finite
 from tui_transformer.report.table import aligned
 
 SHOWN = 10
@@ -47,21 +47,17 @@ def _small(value: float) -> str:
 def data(loss: Loss) -> dict[str, Any]:
     """The same for JSON; what is infinite is null."""
     answers = loss.logits and {
-        "divergence": _finite(loss.logits.divergence),
-        "worst": {"position": loss.logits.worst[0], "divergence": _finite(loss.logits.worst[1])},
+        "divergence": finite(loss.logits.divergence),
+        "worst": {"position": loss.logits.worst[0], "divergence": finite(loss.logits.worst[1])},
         "agreeing": loss.logits.agreeing,
         "positions": loss.logits.positions,
         "likeliest": list(loss.logits.likeliest),
     }
     return {
-        "layers": [{"name": e.name, "error": _finite(e.error), "cosine": _finite(e.cosine)} for e in loss.layers],
+        "layers": [{"name": e.name, "error": finite(e.error), "cosine": finite(e.cosine)} for e in loss.layers],
         "heads": [
-            {"attention": e.attention, "head": e.head, "error": _finite(e.error), "divergence": _finite(e.divergence)}
+            {"attention": e.attention, "head": e.head, "error": finite(e.error), "divergence": finite(e.divergence)}
             for e in loss.heads
         ],
         "logits": answers,
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import read_json, write_whole
+from tui_transformer.files import own_folders, read_json, write_whole
 from tui_transformer.text.files import shown_path
 
 FILE = "course.json"
@@ -39,9 +39,7 @@ class Progress:
 
 def progress_path() -> Path:
     """Where it is kept."""
-    from platformdirs import user_data_path
-
-    return user_data_path("tui-transformer", appauthor=False) / FILE
+    return own_folders().user_data_path / FILE
 
 
 def read_progress(path: Path, course: str) -> Progress:

@@ -37,7 +37,7 @@ class LocalModel:
 def stored_models() -> Iterator[LocalModel]:
     """Every model of both, by name."""
     yield from _ollama()
-    yield from _llama_cpp()
+    yield from (LocalModel(path.stem, "llama.cpp", path) for path in _files(llama_cpp_folder(), "*.gguf"))
 
 
 def ollama_folder() -> Path:
@@ -77,10 +77,6 @@ def _blob(root: Path, manifest: Path) -> Path | None:
 def _is_model(layer: Any) -> bool:
     is_map = isinstance(layer, Mapping) and layer.get("mediaType") == MODEL_LAYER
     return is_map and isinstance(layer.get("digest"), str) and _DIGEST.fullmatch(layer["digest"]) is not None
-
-
-def _llama_cpp() -> Iterator[LocalModel]:
-    return (LocalModel(path.stem, "llama.cpp", path) for path in _files(llama_cpp_folder(), "*.gguf"))
 
 
 def _files(root: Path, pattern: str) -> list[Path]:

@@ -21,12 +21,13 @@ def pieces(view: View) -> Iterator[str]:
     A number is the shortest text that reads back as the same value in the step's precision.
     """
     labels = [view.columns.label(column) if view.columns.name else view.name for column in range(view.columns.size)]
-    yield _lines([["", *labels]])
+    yield csv_text([["", *labels]])
     for rows, values in blocks(view):
-        yield _lines([view.rows.label(row), *texts] for row, texts in zip(rows, exact(values), strict=True))
+        yield csv_text([view.rows.label(row), *texts] for row, texts in zip(rows, exact(values), strict=True))
 
 
-def _lines(rows: Iterable[list[str]]) -> str:
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Rows as CSV (RFC 4180)."""
     buffer = io.StringIO()
     csv.writer(buffer).writerows(rows)
     return buffer.getvalue()

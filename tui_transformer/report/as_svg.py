@@ -73,15 +73,11 @@ def render(view: View, scale: Scale | None = None) -> str:
     scale = scale or scale_for(view.kind, *tile_extremes(values))
     write = number_text(values)
     numbered = values.size <= NUMBERED_CELLS and values.shape[1] <= 32
-    layout = _layout(view, _widest(values, write) if numbered else 0)
+    layout = _layout(view, max(len(write(value)) for value in values.ravel().tolist()) if numbered else 0)
     parts = [*_title(view), *_axes(view, layout), *_cells(values, scale, layout)]
     if numbered:
         parts += _numbers(values, scale, write, layout)
     return _document([*parts, *_legend(values, scale, layout)], layout)
-
-
-def _widest(values: Values, write: NumberText) -> int:
-    return max(len(write(value)) for value in values.ravel().tolist())
 
 
 def _layout(view: View, number: int) -> Layout:

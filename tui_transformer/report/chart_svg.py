@@ -103,7 +103,7 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _lines(chart: LineChart) -> Iterator[str]:
-    series = [_logarithms(each) for each in chart.series] if chart.logarithmic else list(chart.series)
+    series = [each.logarithms for each in chart.series] if chart.logarithmic else list(chart.series)
     low, high = _ends([x for each in series for x in each.x])
     bottom, top = _ends([y for each in series for y in each.y])
     plane = Plane(low, high, bottom, top)
@@ -115,10 +115,6 @@ def _lines(chart: LineChart) -> Iterator[str]:
     for index, each in enumerate(series):
         yield from _curve(each, plane, index)
     yield from _legend(chart)
-
-
-def _logarithms(series: Series) -> Series:
-    return Series(series.label, series.x, tuple(math.log10(y) if 0 < y < math.inf else math.nan for y in series.y))
 
 
 def _powers(bottom: float, top: float) -> dict[float, str]:

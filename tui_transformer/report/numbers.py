@@ -64,3 +64,10 @@ def full_shape(view: View) -> tuple[int, ...]:
     """The step's own shape: the heads in front, and no axis for the single column of a vector."""
     heads = (view.heads,) if view.head is not None else ()
     return (*heads, *(axis.size for axis in (view.rows, view.columns) if axis.name))
+
+
+def clock(seconds: float) -> str:
+    """Time as people read it: `4:05`, `2:03:00`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -12,6 +13,11 @@ class Series:
     label: str
     x: tuple[float, ...]
     y: tuple[float, ...]
+
+    @property
+    def logarithms(self) -> Series:
+        """The curve on a logarithmic axis; values that have no logarithm are holes."""
+        return Series(self.label, self.x, tuple(math.log10(y) if 0 < y < math.inf else math.nan for y in self.y))
 
 
 @dataclass(frozen=True)

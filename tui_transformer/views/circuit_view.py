@@ -9,7 +9,7 @@ import numpy as np
 from tui_transformer.analysis.circuits import Circuit
 from tui_transformer.analysis.composition import Path
 from tui_transformer.engine.backend import Host
-from tui_transformer.views.view import Axis, ScaleKind, Values, View
+from tui_transformer.views.view import Axis, ScaleKind, View, window_of
 
 HEAD_MATRICES: Mapping[str, tuple[str, Callable[[Circuit], Host]]] = {
     "OV": ("W_V W_O: what a token that is attended to writes", lambda head: head.ov),
@@ -56,10 +56,6 @@ def _view(
     columns: tuple[str, Callable[[int], str]],
     kind: ScaleKind,
 ) -> View:
-    def window(lines: range, places: range) -> Values:
-        part: Values = values[lines.start : lines.stop, places.start : places.stop]
-        return part
-
     height, width = values.shape
     down, across = Axis(rows[0], height, rows[1]), Axis(columns[0], width, columns[1])
-    return View(name, name, down, across, kind, window, formula)
+    return View(name, name, down, across, kind, window_of(values), formula)

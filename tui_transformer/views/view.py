@@ -92,6 +92,11 @@ class View:
         return Tile(rows.start, columns.start, values)
 
 
+def window_of(values: Values) -> Callable[[range, range], Values]:
+    """The window of a view whose values are all there, rows × columns."""
+    return lambda rows, columns: values[rows.start : rows.stop, columns.start : columns.stop]
+
+
 def _cut(wanted: range, size: int) -> range:
     """The part of a range that is there; of one that lies outside an empty one at the end."""
     start = min(max(wanted.start, 0), size)

@@ -41,12 +41,8 @@ def encoded_wrongly(segment: Segment) -> Iterator[Cause]:
 
 def _moved(step: Step, offset: int) -> Step:
     if isinstance(step.op, Embed):
-        return around(step, _other_row(offset))
+        return around(step, lambda places, table: (np.clip(places + offset, 0, len(table) - 1), table))
     return around(step, lambda places: (places + offset,))
-
-
-def _other_row(offset: int) -> Callable[[Array, Array], tuple[Array, Array]]:
-    return lambda places, table: (np.clip(places + offset, 0, len(table) - 1), table)
 
 
 def _nothing(step: Step) -> Function:

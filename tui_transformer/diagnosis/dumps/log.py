@@ -73,13 +73,9 @@ class Reading:
         if matrix is None:
             self.notes.append(f"{name}: rows of different lengths are left out")
             return
-        count = sum(_base(other) == name for other in self.tensors)
+        count = sum(re.sub(r" \(\d+\)$", "", other) == name for other in self.tensors)
         name = f"{name} ({count + 1})" if count else name
         self.tensors[name] = matrix
-
-
-def _base(name: str) -> str:
-    return re.sub(r" \(\d+\)$", "", name)
 
 
 def read_text(path: Path) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import read_toml
+from tui_transformer.files import own_folders, read_toml
 
 FILE = "config.toml"
 LARGEST = 1 << 20
@@ -38,9 +38,7 @@ class Preferences:
 
 def preferences_path() -> Path:
     """Where the file is looked for."""
-    from platformdirs import user_config_path
-
-    return user_config_path("tui-transformer", appauthor=False) / FILE
+    return own_folders().user_config_path / FILE
 
 
 def read_preferences(path: Path) -> Preferences:

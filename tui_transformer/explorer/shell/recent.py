@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import read_json, write_whole
+from tui_transformer.files import own_folders, read_json, write_whole
 
 Kind = Literal["edits", "models", "sentences", "surveys", "vocabularies"]
 FILE = "recent.json"
@@ -23,9 +23,7 @@ LARGEST = 1 << 18
 
 def recent_path() -> Path:
     """Where the file is."""
-    from platformdirs import user_state_path
-
-    return user_state_path("tui-transformer", appauthor=False) / FILE
+    return own_folders().user_state_path / FILE
 
 
 def recent(kind: Kind) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import read_json, write_whole
+from tui_transformer.files import own_folders, read_json, write_whole
 
 FILE = "score.json"
 LARGEST = 1 << 12
@@ -33,9 +33,7 @@ class Score:
 
 def score_path() -> Path:
     """Where the file is."""
-    from platformdirs import user_state_path
-
-    return user_state_path("tui-transformer", appauthor=False) / FILE
+    return own_folders().user_state_path / FILE
 
 
 def read_score() -> Score:

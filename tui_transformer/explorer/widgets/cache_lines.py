@@ -183,12 +183,8 @@ def _legend(picture: CachePicture, width: int) -> list[list[Run]]:
     lines = [entries[0]]
     for entry in entries[1:]:
         joined = [*lines[-1], Run("   "), *entry]
-        if _width(joined) <= width:
+        if sum(label_width(run.text) for run in joined) <= width:
             lines[-1] = joined
         else:
             lines.append(entry)
     return lines
-
-
-def _width(runs: Sequence[Run]) -> int:
-    return sum(label_width(run.text) for run in runs)

@@ -73,7 +73,7 @@ def draw(chart: Chart, width: int, height: int, inks: Inks) -> str:
 def _draw_lines(canvas: _Canvas, chart: LineChart) -> None:
     figure = canvas.figure
     for index, series in enumerate(chart.series):
-        for run in _finite_runs(_logarithms(series) if chart.logarithmic else series):
+        for run in _finite_runs(series.logarithms if chart.logarithmic else series):
             signal = figure.signal(*run, marker=_curve_marker(index, canvas.inks))
             figure.draw(signal.lines() if len(run[0]) > 1 else signal)
     figure.axes(style="rounded")
@@ -85,11 +85,6 @@ def _draw_lines(canvas: _Canvas, chart: LineChart) -> None:
     if not chart.logarithmic:
         _mark_values(canvas, [value for series in chart.series for value in series.y])
     _label_axes(figure, chart.x_label, chart.y_label)
-
-
-def _logarithms(series: Series) -> Series:
-    """The curve on a logarithmic axis; values that have no logarithm are holes."""
-    return Series(series.label, series.x, tuple(math.log10(y) if 0 < y < math.inf else math.nan for y in series.y))
 
 
 def _mark_powers(canvas: _Canvas, values: list[float]) -> None:

@@ -17,7 +17,7 @@ from tui_transformer.explorer.widgets.dots import Dots
 from tui_transformer.explorer.widgets.labels import fit_label
 from tui_transformer.explorer.widgets.share_bar import share_bar
 from tui_transformer.text.display import cells
-from tui_transformer.views.inside.cell import written
+from tui_transformer.views.inside.cell import around, written
 from tui_transformer.views.inside.parts import (
     Allowed,
     Bars,
@@ -162,7 +162,7 @@ def _number_rows(part: NumberRows, paint: Paint) -> Iterator[Drawn]:
     inks, room = paint.inks, max((paint.width - LABEL - 5) // (NUMBER + 1), 1)
     yield Drawn(Text(f"  {part.title}", inks.quiet))
     marked = next((row.marked for row in part.rows if row.marked is not None), 0)
-    columns = _window(marked, len(part.rows[0].values), room)
+    columns = around(marked, len(part.rows[0].values), room)
     numbers = "".join(f"{part.rows[0].first + k:>{NUMBER}} " for k in columns)
     yield Drawn(Text(f"{'':>{LABEL + 4}}{numbers}", inks.quiet))
     for sign, row in zip(part.signs, part.rows, strict=True):
@@ -184,7 +184,7 @@ def _weighted(part: Weighted, paint: Paint) -> Iterator[Drawn]:
     """A line a row: its share as a bar, and what it adds to every column; below them the sums."""
     inks, head = paint.inks, LABEL + 19
     room = max((paint.width - head - 2) // (NUMBER + 1), 1)
-    columns = _window(part.marked, part.rows.shape[1], room)
+    columns = around(part.marked, part.rows.shape[1], room)
     numbers = "".join(f"{part.first + k:>{NUMBER}} " for k in columns)
     yield Drawn(Text(f"  {fit_label(part.title, head - 2)}{numbers}", inks.quiet))
     added = part.shares[:, None] * part.rows[:, columns.start : columns.stop]
@@ -267,7 +267,7 @@ def _turn(part: Turn, paint: Paint) -> Iterator[Drawn]:
 
 def _allowed(part: Allowed, paint: Paint) -> Iterator[Drawn]:
     inks, width = paint.inks, 6
-    columns = _window(part.marked[1], len(part.columns), max((paint.width - LABEL - 4) // (width + 1), 1))
+    columns = around(part.marked[1], len(part.columns), max((paint.width - LABEL - 4) // (width + 1), 1))
     heads = "".join(f"{fit_label(part.columns[k], width, 'right')} " for k in columns)
     yield Drawn(Text(f"  {fit_label('query ↓  key →', LABEL)} {heads}", inks.quiet))
     for row, name in enumerate(part.rows):
@@ -279,12 +279,6 @@ def _allowed(part: Allowed, paint: Paint) -> Iterator[Drawn]:
             text.append(f"{f'[{sign}]' if here else sign:>{width}} ", style)
         yield Drawn(text)
     yield Drawn(Text("  ■ may look   −∞ may not   [ ] this cell", inks.quiet))
-
-
-def _window(place: int, size: int, room: int) -> range:
-    """At most so many places around one."""
-    first = min(max(place - room // 2, 0), max(size - room, 0))
-    return range(first, min(first + room, size))
 
 
 def _bar(share: float, room: int) -> str:

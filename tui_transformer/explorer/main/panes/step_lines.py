@@ -45,7 +45,7 @@ def _lines(program: Program, stops: tuple[str, ...], current: str) -> tuple[Step
 def _layer_lines(program: Program, layer: str, stops: list[str], *, is_open: bool) -> Iterator[StepLine]:
     if not _closable(layer):
         for stop in stops:
-            yield StepLine(stop, _label(stop), _detail(program, stop))
+            yield StepLine(stop, _label(stop), shape_text(program.step(stop).shape) if stop in program.by_name else "")
         return
     title = f"{step_text(layer).label} {layer.rpartition('.')[2]}"
     yield StepLine(stops[-1], title, heading=True, closed=not is_open, first=stops[0])
@@ -90,7 +90,3 @@ def _layer(program: Program, stop: str) -> str:
 def _layer_of_weight(name: str) -> str:
     parts = name.split(".")
     return ".".join(parts[:2]) if len(parts) > 2 and parts[1].isdigit() else parts[0]
-
-
-def _detail(program: Program, stop: str) -> str:
-    return shape_text(program.step(stop).shape) if stop in program.by_name else ""

@@ -55,12 +55,8 @@ class LinkLines:
         """Query and key, each with its place."""
         attention = self._attention(link)
         ends = ((attention.queries, link.query), (attention.keys, link.key))
-        query, key = (self._word(self.labels.of(axis)(index), index) for axis, index in ends)
+        query, key = (placed(self.labels.of(axis)(index), index) for axis, index in ends)
         return query, key
-
-    @staticmethod
-    def _word(label: str, index: int) -> str:
-        return placed(label, index)
 
     def _bar(self, width: int) -> int:
         """Columns of a bar: what the words leave."""

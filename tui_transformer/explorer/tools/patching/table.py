@@ -17,7 +17,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.metric import metric_of, metric_said, on_targets
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.views.view import Axis, Values, View
+from tui_transformer.views.view import Axis, View, window_of
 
 START = "embedding"
 USUAL = Metric("divergence")
@@ -122,15 +122,9 @@ class PatchTable:
         values: Host = np.full((len(self.rows), self.columns), np.nan)
         for place, value in self.values.items():
             values[self.rows.index(place.row), place.column] = value
-        label = self.label
-
-        def window(rows: range, columns: range) -> Values:
-            part: Values = values[rows.start : rows.stop, columns.start : columns.stop]
-            return part
-
         down = Axis(self.table.rows, len(self.rows), self.layer)
-        across = Axis(self.table.columns, self.columns, label)
-        return View(f"patch each {self.said_kind}", self.said, down, across, "sequential", window)
+        across = Axis(self.table.columns, self.columns, self.label)
+        return View(f"patch each {self.said_kind}", self.said, down, across, "sequential", window_of(values))
 
     def layer(self, row: int) -> str:
         """A row in words."""

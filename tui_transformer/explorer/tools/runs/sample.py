@@ -22,7 +22,7 @@ from tui_transformer.learning.batches import Row
 from tui_transformer.learning.data import Data
 from tui_transformer.model import Model
 from tui_transformer.views.step_view import Labels
-from tui_transformer.views.view import Axis, Values, View
+from tui_transformer.views.view import Axis, View, window_of
 
 LONGEST = 24
 """Tokens of an example whose attention is shown; of a longer one the first ones."""
@@ -62,12 +62,7 @@ class Heads:
 
     def view(self, attention: Attention, head: int) -> View:
         """A head as a matrix of queries × keys."""
-        values = self.weights[attention.name][head]
-
-        def window(rows: range, columns: range) -> Values:
-            part: Values = values[rows.start : rows.stop, columns.start : columns.stop]
-            return part
-
+        window = window_of(self.weights[attention.name][head])
         rows, columns = self._axis(attention.queries), self._axis(attention.keys)
         return View(
             attention.name, attention.name, rows, columns, "sequential", window, head=head, heads=attention.heads

@@ -14,6 +14,7 @@ from tui_transformer.explorer.widgets.inks import Inks, spread
 from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.explorer.widgets.share_bar import share_bar
 from tui_transformer.learning.settings import Settings
+from tui_transformer.report.numbers import clock
 from tui_transformer.text.display import fit, visible
 
 LABEL = 15
@@ -137,10 +138,3 @@ def _output(output: Output, inks: Inks) -> Text:
     mark, style = ("right  ", inks.right) if output.right else ("wrong  ", inks.wrong)
     entry.append(mark, style).append(f"{given} → ", inks.quiet).append(made or "nothing", inks.plain)
     return entry if output.right else entry.append(f"   expected {visible(output.expected)}", inks.quiet)
-
-
-def clock(seconds: float) -> str:
-    """Time as people read it: `4:05`, `2:03:00`."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
