@@ -23,6 +23,11 @@ async def test_it_opens_with_the_answer_and_the_choices_until_the_first_key(size
         assert "space next" in explorer.text
 
 
+async def test_a_small_line_has_the_answer_and_the_keys_alone():
+    async with exploring(SMALL, model="question") as explorer:
+        await explorer.shown("question 99.9 %   space t / o   ? help")
+
+
 async def test_a_wide_line_asks_the_question_of_the_tour():
     async with exploring(WIDE, model="question") as explorer:
         await explorer.shown("t Where does .99 come from?")

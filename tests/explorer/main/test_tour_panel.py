@@ -53,6 +53,19 @@ async def test_a_stop_is_shown(screen_text, size):
         assert "→ next  ← back  esc leave" in text
 
 
+async def test_the_card_names_no_stop_that_there_is_not_and_the_keys_that_fit(screen_text):
+    async with Host().run_test(size=(12, 8)) as pilot:
+        await pilot.pause()
+        assert "next" not in screen_text(pilot.app)
+        await pilot.resize_terminal(60, 20)
+        await pilot.pause()
+        assert "→ next  ← back  esc leave" in screen_text(pilot.app)
+        for number, keys in ((1, "─  → next  esc leave"), (16, "─  ← back  esc leave")):
+            pilot.app.query_one(TourPanel).show(STOP, number, 16)
+            await pilot.pause()
+            assert keys in screen_text(pilot.app)
+
+
 @pytest.mark.parametrize(
     ("keys", "asked"),
     [

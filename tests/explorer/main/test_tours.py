@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from driving import MEDIUM, NARROW, WIDE, exploring
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from textual.widgets import Static
 
 from tui_transformer.explorer.main.panes.tour import TourPanel
@@ -186,3 +186,11 @@ async def test_a_tour_that_begins_again_at_once_has_one_panel():
         await explorer.press("space")
         await explorer.press("escape")
         assert not explorer.main.query(TourPanel)
+
+
+async def test_on_a_small_screen_the_card_has_the_room_of_the_whole():
+    async with exploring(SMALL, model="question") as explorer:
+        await explorer.press("0", "t", "space", "0")
+        await explorer.shown("beside the card there is no room", "where ▌   12   ▐")
+        await explorer.press("escape")
+        await explorer.shown("From words to vectors")

@@ -135,7 +135,7 @@ class Panes:
         self.drawing: tuple[ScenePane, ...] = ()
         self.whole_size = Size(0, 0)
         self.told: tuple[tuple[str, ...], ...] = ()
-        self._need = Need()
+        self._need, self._height = Need(), SHORT
         self._gave: frozenset[str] = frozenset()
 
     @property
@@ -145,6 +145,7 @@ class Panes:
 
     def fit(self, size: Size) -> None:
         """Choose the layout that there is room for, and how much of it the whole has."""
+        self._height = size.height
         layout = next(each for each in LAYOUTS if size.width >= each.columns and size.height >= each.lines)
         small = {"-short": size.height < SHORT, "-tight": size.width < TIGHT}
         self._wide = layout is LAYOUTS[0]
@@ -212,7 +213,12 @@ class Panes:
     def whole(self) -> bool:
         """Whether the whole is shown."""
         wanted = self._explored.view.whole
-        return self._wide if wanted is None else wanted
+        return self.room_for_whole and (self._wide if wanted is None else wanted)
+
+    @property
+    def room_for_whole(self) -> bool:
+        """Whether a band of the whole has room: on a short screen the card of a tour takes it."""
+        return self._height >= SHORT or not self.told
 
     def _active_classes(self) -> dict[str, bool]:
         return {f"-active-{pane}": pane == self._explored.view.active for pane in PANES}

@@ -24,6 +24,7 @@ RANDOM = (
 """The answer of a model that was not trained, in ever fewer words."""
 
 CHOICES = "step.next", "sentence.edit", "open"
+ORDER = "step.next", "tour", "sentence.edit", "open"
 WORDS = (
     ("step through", "step through", "step"),
     ("your own sentence", "your own", "write"),
@@ -72,19 +73,26 @@ class Opening:
         choices = (*WORDS[:-1], TO_TRAINED) if self._answers == RANDOM else WORDS
         answers = self._answers or ("",) * len(RANDOM)
         for answer, *said in zip(answers, *choices, strict=True):
-            line = Text(" ", inks.plain, no_wrap=True)
-            if answer:
-                line.append(answer, inks.accent).append("   ", inks.plain)
+            line = _begun(answer, inks)
             words = dict(zip(CHOICES, said, strict=True)) | ({"tour": told.pop(0)} if told else {})
-            for choice in ("step.next", "tour", *CHOICES[1:]):
+            for choice in ORDER:
                 if choice in words and choice in keys:
                     line.append(keys[choice], inks.accent).append(f" {words[choice]}   ", inks.quiet)
             for always in ("help", "quit"):
                 line.append(keys[always], inks.accent).append(f" {always}  ", inks.quiet)
             line.rstrip()
             yield line
+        alone = " ".join(keys[choice] for choice in ORDER if choice in keys and (name or choice != "tour"))
+        line = _begun(answers[-1], inks).append(alone, inks.accent)
+        yield line.append(f"   {keys['help']}", inks.accent).append(" help", inks.quiet)
 
     def _answered(self, answer: str) -> None:
         self._answers = (answer,) * len(RANDOM)
         if self.open:
             self._show()
+
+
+def _begun(answer: str, inks: Inks) -> Text:
+    """The answer, where there is one."""
+    line = Text(" ", inks.plain, no_wrap=True)
+    return line.append(answer, inks.accent).append("   ", inks.plain) if answer else line

@@ -29,6 +29,9 @@ class ViewChanges:
     def turn_whole(self) -> None:
         """Show the whole above the step, or the lists of steps and heads instead."""
         panes = self._presenter.panes
+        if not panes.room_for_whole:
+            self._port.say("beside the card there is no room for the whole: leave the tour first")
+            return
         self._explored.change_view(whole=not panes.whole)
         panes.fit(panes.screen.size)
         self._presenter.show_position()

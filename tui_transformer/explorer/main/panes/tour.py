@@ -62,7 +62,7 @@ class TourPanel(VerticalScroll, can_focus=True):
     def __init__(self, question: str, texts: tuple[tuple[str, ...], ...] = (), *, id: str | None = None) -> None:
         """The card of a tour that answers a question; `texts` are the paragraphs of its stops."""
         super().__init__(id=id)
-        self._question, self._texts = question, texts
+        self._question, self._texts, self._number, self._total = question, texts, 1, 1
 
     def compose(self) -> ComposeResult:
         """Question, text and outcome; title, number and keys are in the border."""
@@ -79,7 +79,8 @@ class TourPanel(VerticalScroll, can_focus=True):
     def show(self, stop: Stop, number: int, total: int) -> None:
         """Show a stop: the number-th (from 1) of so many."""
         self.border_title = Content(f"{number} of {total} · {visible(stop.title)}")
-        self.border_subtitle = key_line(TOUR, self.app, self.screen.size.width - CORNERS, always=1)
+        self._number, self._total = number, total
+        self._show_keys()
         asks = bool(self._question) and has_question(self.screen.size, number)
         self.query_one("#question").set_class(not asks, "-empty")
         self.query_one("#words", Static).update(plain(stop.text))
@@ -99,7 +100,14 @@ class TourPanel(VerticalScroll, can_focus=True):
         """Say what is wanted."""
         self.post_message(_ASKED[what]())
 
+    def _show_keys(self) -> None:
+        """The keys of the card; before the first stop there is none, after the last the tour ends."""
+        none = ["cursor.left"] * (self._number == 1) + ["cursor.right"] * (self._number == self._total)
+        named = [action for action in TOUR if action.id not in none]
+        self.border_subtitle = key_line(named, self.app, self.screen.size.width - CORNERS, always=1)
+
     def _fit(self) -> None:
+        self._show_keys()
         if self.styles.height != Scalar.from_number(lines := card_lines(self.screen.size, self._texts)):
             self.styles.height = lines
 
