@@ -203,6 +203,7 @@ class Panes:
         rows = max((len(each.tokens) for each in explored.session.sequences.values()), default=0)
         first = explored.view.active != "whole"
         rows = max(rows, self._need.lines - AROUND_MATRIX) if first else rows
+        rows = 0 if explored.position.stop == VOCABULARY else rows  # its list scrolls
         below = 0 if short or zoomed else lines_below(rows, size.height, room, first=first)
         self.whole_size = Size(size.width, max(min(room - below, most), 0))
         for pane in self._screen.query(WholePane):
@@ -263,7 +264,10 @@ class Panes:
     def show_stop(self) -> None:
         """Show a matrix, the vocabulary or words, as the stop has it; what is shown there gets the keys."""
         stop, screen = self._explored.position.stop, self._screen
+        other_room = self.whole and screen.has_class("-vocabulary") is not (stop == VOCABULARY)
         screen.update_classes({"-vocabulary": stop == VOCABULARY, "-text": stop in WORDS})
+        if other_room:
+            self._fit_whole(screen.size)
         focused = screen.focused
         if self._explored.view.active == "matrix" and (
             focused is None or screen.query_one("#middle") in focused.ancestors

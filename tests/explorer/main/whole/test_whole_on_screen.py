@@ -87,6 +87,25 @@ async def test_sixteen_tokens_leave_room_for_every_band_above_their_matrix():
         assert "␣lived   .03" in explorer.text
 
 
+async def test_all_bands_are_in_view_at_first_however_long_the_sentence_is():
+    text = "the old sailor hid the map"
+    async with exploring(LARGE, model=str(REFERENCES / "gpt2"), text=text, whole=None) as explorer:
+        assert len(explorer.session.encoding.tokens) == 18
+        bands = ("From words to vectors", "Self-attention · layer 0", "Feed-forward · layer 0", "Answer")
+        assert all(band in explorer.text for band in bands)
+        assert "s, after a space     in the sentence" in explorer.text
+        await explorer.press("space")
+        assert all(f" {token.id} " in explorer.text for token in explorer.session.encoding.tokens)
+        await explorer.press("backspace")
+        assert all(band in explorer.text for band in bands)
+
+
+async def test_a_narrow_band_says_what_a_column_is():
+    async with exploring(WIDE, model=str(REFERENCES / "t5"), whole=None) as explorer:
+        assert "Encoder norm ╮" in explorer.text
+        assert "╰ largest of 3 ─╯" in explorer.text
+
+
 @pytest.mark.parametrize("tokens", [20, 26])
 def test_all_bands_share_the_room_that_the_matrix_of_a_long_sentence_leaves(tokens):
     session = open_session(ModelOptions("story"), None, tuple(range(10, 10 + tokens)))

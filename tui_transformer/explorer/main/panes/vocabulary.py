@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.cells import set_cell_size
 from rich.style import Style
 from rich.text import Text
 from textual import on
@@ -20,12 +19,16 @@ from tui_transformer.explorer.shell.actions.main import VOCABULARY
 from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
+from tui_transformer.explorer.widgets.labels import fit_label, label_width
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
 
 WORD, PIECE, READING = 24, 16, 28
-"""Cells of a word alone, and of a piece and what it stands for."""
+"""Cells of a word alone, and of a piece and what it stands for, where all of a line fits."""
+
+SHORT_READING, IN_SENTENCE = 10, 22
+"""Cells of what a piece stands for at least, and of what is said behind the words of the sentence."""
 
 
 class VocabularyPane(Vertical):
@@ -107,21 +110,24 @@ class VocabularyPane(Vertical):
         uses = self._uses[token_id]
         style = self.get_component_rich_style("vocabulary--used" if uses else "vocabulary--plain", partial=True)
         text = Text(f"{token_id:>8}  ", self.get_component_rich_style("vocabulary--quiet", partial=True))
-        text.append_text(self._written(token_id, style))
-        if uses:
-            text.append(f"  in the sentence{f' × {uses}' if uses > 1 else ''}", style)
+        said = f"  in the sentence{f' × {uses}' if uses > 1 else ''}" if uses else ""
+        room = self.entries.viewport.width - len(text.plain) - (IN_SENTENCE if uses else 0)
+        text.append_text(self._written(token_id, style, room))
+        text.append(said, style)
         return text
 
-    def _written(self, token_id: int, style: Style) -> Text:
-        """A word, or a piece and what it stands for where that is something else."""
+    def _written(self, token_id: int, style: Style, room: int) -> Text:
+        """A word, or a piece and what it stands for where that is something else, in as many columns as there are."""
         words = self._vocabulary
         word = "" if words is None else words.word(token_id)
         if words is None or words.kind == "words":
-            return Text(set_cell_size(visible(word), WORD), style)
+            return Text(fit_label(word, max(WORD, min(label_width(word), room))), style)
         reading, label = words.reading(token_id), words.label(word)
         quiet = self.get_component_rich_style("vocabulary--quiet", partial=True)
+        piece = max(PIECE, min(label_width(label), room - SHORT_READING))
+        reads = max(min(room - piece, READING), SHORT_READING)
         explained = "" if reading in (word, label) else visible(reading)
-        return Text(set_cell_size(label, PIECE), style).append(set_cell_size(f"  {explained}", READING), quiet)
+        return Text(fit_label(label, piece), style).append(fit_label(f"  {explained}", reads), quiet)
 
     @on(Input.Changed)
     def _search(self, event: Input.Changed) -> None:

@@ -45,6 +45,9 @@ FEWEST_ROWS = 4
 ENDLESS = 1 << 16
 """Lines that are more than enough."""
 
+NARROW_BAND = 17
+"""Columns of a band at least that shares a line: its title, and what a column of its picture is."""
+
 ALL_HEADS = "softmax, all heads"
 
 
@@ -204,7 +207,8 @@ class _Placing:
         for band in row:
             boxes = [self._wish(box) for box in band.boxes]
             around = GAP * (len(boxes) - 1) + 4
-            wishes.append(Wish(sum(box.least for box in boxes) + around, sum(box.most for box in boxes) + around))
+            least = max(sum(box.least for box in boxes) + around, NARROW_BAND)
+            wishes.append(Wish(least, max(sum(box.most for box in boxes) + around, least)))
         room = width - (len(row) - 1)
         widths = shared(wishes, room)
         return [*widths[:-1], room - sum(widths[:-1])]

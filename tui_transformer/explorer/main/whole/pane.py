@@ -41,6 +41,9 @@ COLUMNS = (
 )
 """Meaning of a column of a picture, as there is room to say it."""
 
+AROUND_LEGEND = 5
+"""Columns of the border that a legend leaves to it."""
+
 NO_LADDER = Ladder()
 NO_MARKS: Mapping[str, str] = MappingProxyType({})
 
@@ -206,7 +209,7 @@ class WholePane(CarefulWidget, can_focus=True):
         here = self._stop in (*placement.band.steps, *(each.step for each in pictures))
         ink, words = self._ink["accent" if here else "border"], self._ink["accent" if here else "plain"]
         lines[top].append((placement.left, _rule("╭─", placement.title, "╮", placement.width, ink, words)))
-        legend = _legend(pictures, placement.width - 4)
+        legend = _legend(pictures, placement.width - AROUND_LEGEND)
         lines[bottom].append((placement.left, _rule("╰", legend, "─╯", placement.width, ink, self._ink["quiet"])))
         for y in range(top + 1, bottom):
             lines[y] += [(placement.left + column, [Segment("│", ink)]) for column in (0, placement.width - 1)]
@@ -352,8 +355,11 @@ def _legend(pictures: Iterable[Picture], width: int) -> str:
     shown = [each for each in pictures if each.tiles.values]
     together = max((each.tiles.together for each in shown), default=1)
     rows = sorted({_rows_shown(each) for each in shown} - {""})
-    texts = [" · ".join((*rows, *([words.format(together)] * (together > 1)))) for words in COLUMNS]
-    return next((text for text in texts if cell_len(text) <= width - 4), texts[-1])
+    columns = [words.format(together) for words in COLUMNS] if together > 1 else [""]
+    short = tuple(each.removeprefix("rows ") for each in rows)
+    texts = [" · ".join((*said, *filter(None, (text,)))) for said in (rows, short) for text in columns]
+    alone = columns[-1] or " · ".join(short)  # the bands beside it say which rows there are
+    return next((text for text in texts if cell_len(text) <= width), alone)
 
 
 def _rows_shown(picture: Picture) -> str:
