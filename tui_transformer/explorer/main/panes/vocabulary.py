@@ -27,7 +27,7 @@ from tui_transformer.text.vocabulary import Vocabulary
 WORD, PIECE, READING = 24, 16, 28
 """Cells of a word alone, and of a piece and what it stands for, where all of a line fits."""
 
-SHORT_READING, IN_SENTENCE = 10, 22
+SHORT_READING, IN_SENTENCE = 20, 22
 """Cells of what a piece stands for at least, and of what is said behind the words of the sentence."""
 
 
@@ -124,9 +124,9 @@ class VocabularyPane(Vertical):
             return Text(fit_label(word, max(WORD, min(label_width(word), room))), style)
         reading, label = words.reading(token_id), words.label(word)
         quiet = self.get_component_rich_style("vocabulary--quiet", partial=True)
-        piece = max(PIECE, min(label_width(label), room - SHORT_READING))
-        reads = max(min(room - piece, READING), SHORT_READING)
         explained = "" if reading in (word, label) else visible(reading)
+        piece = max(PIECE, min(label_width(label), room - SHORT_READING))
+        reads = min(max(room - piece, min(label_width(explained) + 2, SHORT_READING)), READING)
         return Text(fit_label(label, piece), style).append(fit_label(f"  {explained}", reads), quiet)
 
     @on(Input.Changed)
