@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
 import sys
@@ -11,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from rich.color import ColorSystem
 from rich.console import RenderableType
@@ -31,6 +30,7 @@ from tui_transformer import crash
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.collecting import Collecting
 from tui_transformer.explorer.shell.failures import Failures
 from tui_transformer.explorer.shell.frame import Frame
 from tui_transformer.explorer.shell.in_turn import Behind, InTurn
@@ -99,6 +99,7 @@ class ExplorerApp(App[None]):
         super().__init__()
         self.worker = Worker(self.post)
         self.in_turn = InTurn(self, super().on_event)
+        self.collecting = Collecting(self, self.in_turn)
         self.failure: str | None = None
         self.background = Background()
         self.messages = Messages()
@@ -162,11 +163,21 @@ class ExplorerApp(App[None]):
         return driver_for(driver)
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        """Write an update to the terminal, as far as it changes anything."""
-        update: Any = renderable
-        if isinstance(renderable, LayoutUpdate | ChopsUpdate):
-            update = self.frame.changes(renderable)
-        super()._display(screen, update)
+        """Write an update to the terminal, as far as it changes anything; nothing at all where it does not."""
+        shown = renderable
+        if isinstance(renderable, LayoutUpdate | ChopsUpdate) and self._writes:
+            changes = self.frame.changes(renderable)
+            cursor = self.screen.outer_size.clamp_offset(self.cursor_position)
+            if not changes.sequences and cursor == self._previous_cursor_position:
+                return
+            shown = cast("RenderableType", changes)  # as every update of Textual's is taken for
+        super()._display(screen, shown)
+
+    @property
+    def _writes(self) -> bool:
+        """Whether what is displayed goes to a terminal now."""
+        there = self._running and not self._closed and not self.is_headless and self._driver is not None
+        return there and not self._batch_count
 
     async def on_event(self, event: events.Event) -> None:
         """Hand on keys, clicks and pastes one at a time."""
@@ -226,20 +237,16 @@ class ExplorerApp(App[None]):
         for message in self._preferences.problems:
             self.notify(message, severity="warning", markup=False)
         self.app_resume_signal.subscribe(self, self._write_all)
-        self.call_after_refresh(self._collect_again)
+        self.call_after_refresh(self.collecting.begin)
 
     def _write_all(self, _: App[None]) -> None:
         """Write all of the screen again: the shell wrote to the terminal."""
         self.frame.forget()
         self.refresh(layout=True)
 
-    def _collect_again(self) -> None:
-        """Leave out of collections the objects of start-up, which stay for good: collections then cost less."""
-        gc.freeze()
-        gc.enable()
-
     def on_unmount(self) -> None:
         """Save the run that is being trained, and end what is still computed."""
+        self.collecting.end()
         job = self.background.job
         if job is not None:
             job.end()

@@ -70,7 +70,7 @@ class Details:
 
     def _show(self) -> None:
         scene = self._explored.scene
-        if self._heads_due and scene is not None and scene.view.heads > 1:
+        if self._heads_due and scene is not None and scene.view.heads > 1 and "heads" in self._panes.names():
             session, hidden = self._explored.session, self._explored.view.hidden
             cost = 4 * math.prod(session.trace.program.shape(scene.view.name))
             self._requests.ask(

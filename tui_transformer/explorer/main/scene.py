@@ -22,7 +22,6 @@ from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.views.step_view import (
     Place,
-    extremes,
     index_of,
     scale_for,
     tile_extremes,
@@ -99,7 +98,7 @@ def gather(
     view = without_hidden(session, stored, view_state.hidden)
     tile = first_tile(trace, view, place)
     is_whole = view is stored
-    low, high = _range(trace, name, tile, shared=view_state.shared_scale) if is_whole else tile_extremes(tile.values)
+    low, high = _range(session, name, tile, shared=view_state.shared_scale) if is_whole else tile_extremes(tile.values)
     scale = scale_for(view.kind, low, high)
     overlay = None
     if session.overlay.kind != "nothing":
@@ -116,10 +115,8 @@ def gather(
 
 def scene_cost(session: Session, name: str, *, shared: bool) -> int:
     """About how many operations it takes to gather a scene: what is to be computed, and looking through it."""
-    trace = session.trace
-    if session.overlay.kind != "nothing":
-        return _own_cost(trace, name, shared=shared) + _overlay_cost(session, name)
-    return _own_cost(trace, name, shared=shared)
+    own = _own_cost(session, name, shared=shared)
+    return own if session.overlay.kind == "nothing" else own + _overlay_cost(session, name)
 
 
 def _overlay_cost(session: Session, name: str) -> int:
@@ -132,11 +129,13 @@ def _overlay_cost(session: Session, name: str) -> int:
     return other.pending(steps) + SCAN_COST * sum(math.prod(other.program.shape(each)) for each in steps)
 
 
-def _own_cost(trace: Trace, name: str, *, shared: bool) -> int:
+def _own_cost(session: Session, name: str, *, shared: bool) -> int:
+    trace = session.trace
     names = _same_kind(trace, name) if shared else (name,)
     whole = [each for each in names if _is_whole(trace, each)]
     steps = [each for each in whole if each in trace.program.by_name]
-    looked_through = SCAN_COST * sum(math.prod(trace.program.shape(each)) for each in whole)
+    unknown = [each for each in whole if not session.knows_extremes(each)]
+    looked_through = SCAN_COST * sum(math.prod(trace.program.shape(each)) for each in unknown)
     return trace.pending(steps) + looked_through + (0 if name in whole else _cost_of_part(trace, name))
 
 
@@ -187,9 +186,9 @@ def _masked_step(trace: Trace, name: str) -> str | None:
     return step.inputs[0] if step is not None and is_attention(step) else None
 
 
-def _range(trace: Trace, name: str, tile: Tile, *, shared: bool) -> tuple[float, float]:
-    names = _same_kind(trace, name) if shared else (name,)
-    ranges = [limits for each in names if (limits := extremes(trace, each)) is not None]
+def _range(session: Session, name: str, tile: Tile, *, shared: bool) -> tuple[float, float]:
+    names = _same_kind(session.trace, name) if shared else (name,)
+    ranges = [limits for each in names if (limits := session.extremes(each)) is not None]
     if not ranges:
         return tile_extremes(tile.values)
     return min(low for low, _ in ranges), max(high for _, high in ranges)

@@ -33,8 +33,8 @@ class Frame:
         self._lines.clear()
 
     def changes(self, update: LayoutUpdate | ChopsUpdate) -> Changes:
-        """The update, to be written as far as it changes anything."""
-        return Changes(self, update)
+        """The update as far as it changes anything, which counts as written: it has to be."""
+        return Changes(self.write(update))
 
     def write(self, update: LayoutUpdate | ChopsUpdate) -> str:
         """The sequences that make the terminal show an update, after which it counts as written."""
@@ -71,14 +71,18 @@ def _bridged(changed: list[int], cells: list[Cell]) -> Iterator[int]:
 
 
 class Changes(CompositorUpdate):
-    """An update of which only that is written which differs from what is on the terminal."""
+    """An update of which only that is written which differs from what is on the terminal.
 
-    def __init__(self, frame: Frame, update: LayoutUpdate | ChopsUpdate) -> None:
-        self._frame, self._update = frame, update
+    Attributes:
+        sequences: The sequences to be written; "" where nothing does.
+    """
+
+    def __init__(self, sequences: str) -> None:
+        self.sequences = sequences
 
     def render_segments(self, console: Console) -> str:  # noqa: ARG002 - Textual's signature
         """The sequences to be written."""
-        return self._frame.write(self._update)
+        return self.sequences
 
 
 def _pieces(update: LayoutUpdate | ChopsUpdate) -> Iterator[tuple[int, int, Iterable[Strip]]]:

@@ -45,11 +45,16 @@ class Behind(Message, bubble=True):
 
 
 class InTurn:
-    """The events that wait, and the one that is being handled."""
+    """The events that wait, and the one that is being handled.
+
+    Attributes:
+        taken: How many events came.
+    """
 
     def __init__(self, app: App[None], handle: Handle) -> None:
         """Hand events to `handle`."""
         self._app, self._handle = app, handle
+        self.taken = 0
         self._waiting: deque[tuple[events.Event, Screen[Any] | None]] = deque()
         self._behind: Behind | None = None
         self._lost: asyncio.TimerHandle | None = None
@@ -86,6 +91,7 @@ class InTurn:
 
     async def take(self, event: events.Event) -> None:
         """Hand an event on, now or in its turn."""
+        self.taken += 1
         if isinstance(event, events.MouseMove) and self._waiting and isinstance(self._waiting[-1][0], events.MouseMove):
             self._waiting.pop()
         self._waiting.append((event, self._screen()))

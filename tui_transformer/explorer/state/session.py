@@ -28,6 +28,7 @@ from tui_transformer.model.targets import Ids, default_targets, has_loss, own_an
 from tui_transformer.report.comparison import Comparison, compare_traces
 from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.samples import sample_sentence
+from tui_transformer.views.step_view import extremes
 
 VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"
 """The stops before the first step and after the last, and the one where the way back begins."""
@@ -64,6 +65,16 @@ class Session(Sentences):
     def trace(self) -> Trace:
         """The trace with the edits."""
         return self.cache.edited.get("trace", lambda: self.base.edited(self.edits))
+
+    def extremes(self, name: str) -> tuple[float, float] | None:
+        """The smallest and largest value of a step in all heads, looked for once; None where it is not kept whole."""
+        known: tuple[float, float] | None = self.cache.edited.find(_extremes_of(name))
+        found = known or extremes(self.trace, name)
+        return found and self.cache.edited.put(_extremes_of(name), found)
+
+    def knows_extremes(self, name: str) -> bool:
+        """Whether they were looked for."""
+        return _extremes_of(name) in self.cache.edited
 
     @property
     def backward(self) -> bool:
@@ -323,6 +334,10 @@ def _lasting_edits(session: Session) -> tuple[Change, ...]:
     """Edits that are meant for other sentences too."""
     known = session.base.program
     return tuple(edit for edit in session.edits if edit.name in known.weights or is_of_any_text(known, edit))
+
+
+def _extremes_of(name: str) -> str:
+    return f"extremes of {name}"
 
 
 def _ids_of(session: Session) -> list[Ids]:

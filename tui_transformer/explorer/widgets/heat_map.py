@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from textual.binding import BindingType
@@ -16,7 +16,7 @@ from tui_transformer.explorer.widgets.axis_labels import widest_label
 from tui_transformer.explorer.widgets.cell_table import CellTable, Marks
 from tui_transformer.explorer.widgets.cursor import ACROSS, CHOOSE, DOWN, ROW_ENDS, ZOOM, GridWidget, next_size
 from tui_transformer.explorer.widgets.drawing import Drawing, Labels
-from tui_transformer.explorer.widgets.grid import SMALLEST_NUMBER_CELL, WIDTHS, Cell, choose_grid
+from tui_transformer.explorer.widgets.grid import SMALLEST_NUMBER_CELL, WIDTHS, Cell, Grid, choose_grid
 from tui_transformer.explorer.widgets.numbers import BRACKETS, NumberFormat, number_format, shortest_width
 from tui_transformer.explorer.widgets.palette import Surface, palette, uncolored
 from tui_transformer.views.view import Scale, Tile, View
@@ -201,8 +201,17 @@ class HeatMap(GridWidget, can_focus=True):
             always=self.always_numbers or self._view.integer,
         )
         self._drawing = None
+        self._keep_line_of_bar(grid)
         self.lay_out(grid, start)
         self._request_missing()
+
+    def _keep_line_of_bar(self, grid: Grid) -> None:
+        """Keep the line of the lower scroll bar where rows scroll: the screen is laid out anew as it comes or goes."""
+        wanted: Literal["scroll", "auto"] = (
+            "scroll" if grid.virtual_size.height > self.container_size.height else "auto"
+        )
+        if self.styles.overflow_x != wanted:
+            self.styles.overflow_x = wanted
 
     def _redraw(self) -> None:
         self._drawing = None

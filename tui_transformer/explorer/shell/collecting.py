@@ -1,0 +1,45 @@
+"""Garbage of long lives is looked for while nobody waits: a look through all objects takes as long as a repaint."""
+
+from __future__ import annotations
+
+import gc
+
+from textual.app import App
+
+from tui_transformer.explorer.shell.in_turn import InTurn
+from tui_transformer.explorer.shell.timers import later
+
+EVERY = 1.0
+"""Seconds after which it is seen whether keys rest."""
+
+RARE = 2_000, 10, 70
+"""Thresholds of collections while they do not: all objects are looked through some times a minute."""
+
+
+class Collecting:
+    """Collections of an app, from the first screen on until its end."""
+
+    def __init__(self, app: App[None], in_turn: InTurn) -> None:
+        """Collect nothing by itself yet."""
+        self._app, self._in_turn = app, in_turn
+        self._usual = gc.get_threshold()
+        self._taken = 0
+
+    def begin(self) -> None:
+        """Leave out the objects of start-up, which stay for good, and collect whenever keys rest."""
+        gc.freeze()
+        gc.set_threshold(*RARE)
+        gc.enable()
+        later(self._app, EVERY, self._look)
+
+    def end(self) -> None:
+        """Collect as any program does."""
+        gc.set_threshold(*self._usual)
+
+    def _look(self) -> None:
+        """Collect where no event came for a while, and enough was made since the last time."""
+        rests = self._in_turn.idle and self._in_turn.taken == self._taken
+        self._taken = self._in_turn.taken
+        if rests and gc.get_count()[2]:
+            gc.collect()
+        later(self._app, EVERY, self._look)
