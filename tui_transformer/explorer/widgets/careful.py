@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from textwrap import wrap
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from rich.segment import Segment
+from textual.filter import ANSIToTruecolor, LineFilter
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
@@ -21,6 +23,14 @@ class Tells(Protocol):
 
 class CarefulWidget(Widget):
     """A widget in whose place a message is drawn where its own drawing fails."""
+
+    mixed_colors: ClassVar[bool] = True
+    """Whether it may draw in the terminal's own colours, or in dim ones; both are looked for in all that is drawn."""
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Filters of lines, but for those that find nothing to do."""
+        filters = super().get_line_filters()
+        return filters if self.mixed_colors else [each for each in filters if not isinstance(each, ANSIToTruecolor)]
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw lines of the widget, or of what is said in its place."""

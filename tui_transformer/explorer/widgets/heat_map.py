@@ -36,6 +36,7 @@ class HeatMap(GridWidget, can_focus=True):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*ACROSS, *ROW_ENDS, *DOWN, *ZOOM, *CHOOSE]
+    mixed_colors = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "heat-map--label",
         "heat-map--cursor-label",

@@ -40,6 +40,7 @@ class CellPane(LineList):
     """The working of one cell, and below it what the step is, why it is there and what to look for."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(CELL)
+    mixed_colors = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {"cell--plain", "cell--quiet", "cell--accent"}
     DEFAULT_CSS = """
     CellPane {

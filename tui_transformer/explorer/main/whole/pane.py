@@ -54,6 +54,7 @@ class WholePane(CarefulWidget, can_focus=True):
     """Bands of small pictures."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(WHOLE)
+    mixed_colors = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"whole--{name}" for name in INKS}
     DEFAULT_CSS = """
     WholePane {
