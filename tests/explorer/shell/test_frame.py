@@ -38,7 +38,10 @@ class Terminal:
     def write(self, text: str) -> None:
         for codes, kind, character in (match.groups() for match in SEQUENCE.finditer(text)):
             y, x = self.at
-            if character is not None:
+            if character == "\b":
+                assert 0 < x < self.columns, "there is a column before this one"
+                self.at = y, x - 1
+            elif character is not None:
                 self.cells[y, x] = self._seen(character)
                 self.at = y, x + cell_len(character)
             elif kind == "H":
@@ -58,6 +61,8 @@ class Terminal:
         if "7" not in attributes.split():
             if character == " " and "4" not in attributes.split():
                 return ("halves", background, background)
+            if character == "█":
+                return ("halves", color, color)
             if character in "▀▄":
                 return ("halves", *((color, background) if character == "▀" else (background, color)))
         return (character, *self.codes)
@@ -131,7 +136,7 @@ def test_text_of_the_same_look_is_written_together_and_blanks_go_with_what_is_be
     frame = Frame(ColorSystem.TRUECOLOR)
     bold = RED + BOLD
     text = written(frame, full([[Segment("a", RED), Segment(" b", bold), Segment("c ", RED)], [Segment("d", bold)]]))
-    assert text == "\x1b[31;44m\x1b[1;1Ha \x1b[1Cc \x1b[1m\x1b[1;3Hb\x1b[2;1Hd\x1b[0m"
+    assert text == "\x1b[31;44m\x1b[1;1Ha \x1b[Cc \x1b[1m\x1b[1;3Hb\x1b[2;1Hd\x1b[0m"
 
 
 def test_few_cells_are_written_again_where_a_move_over_them_is_longer() -> None:
@@ -146,7 +151,14 @@ def test_behind_the_last_column_the_next_place_is_said_in_full() -> None:
     frame = Frame(ColorSystem.TRUECOLOR)
     written(frame, full([[Segment(" " * 20)]] * 12))
     lines = [[Segment(" " * 10 + "ab" + " " * 8)] for _ in range(2)]
-    assert written(frame, full([[Segment(" " * 20)]] * 10 + lines)) == "\x1b[11;11Hab\x1b[B\x1b[2Dab"
+    assert written(frame, full([[Segment(" " * 20)]] * 10 + lines)) == "\x1b[11;11Hab\x1b[B\b\bab"
+
+
+def test_a_full_block_is_a_blank_of_its_colour() -> None:
+    frame = Frame(ColorSystem.TRUECOLOR)
+    assert written(frame, full([[Segment("█ ", RED)]])) == "\x1b[41m\x1b[1;1H \x1b[44m \x1b[0m"
+    frame = Frame(ColorSystem.TRUECOLOR)
+    assert "█" in written(frame, full([[Segment("█", PLAIN)]])), "the terminal's own colour is no background"
 
 
 def test_a_part_of_a_line_changes_nothing_beside_it() -> None:

@@ -19,9 +19,9 @@ RARE = 2_000, 10, 70
 class Collecting:
     """Collections of an app, from the first screen on until its end."""
 
-    def __init__(self, app: App[None], in_turn: InTurn) -> None:
-        """Collect nothing by itself yet."""
-        self._app, self._in_turn = app, in_turn
+    def __init__(self, app: App[None], in_turn: InTurn, every: float = EVERY) -> None:
+        """Collect nothing by itself yet; then look every so many seconds whether keys rest."""
+        self._app, self._in_turn, self._every = app, in_turn, every
         self._usual = gc.get_threshold()
         self._taken = 0
 
@@ -30,7 +30,7 @@ class Collecting:
         gc.freeze()
         gc.set_threshold(*RARE)
         gc.enable()
-        later(self._app, EVERY, self._look)
+        later(self._app, self._every, self._look)
 
     def end(self) -> None:
         """Collect as any program does."""
@@ -42,4 +42,4 @@ class Collecting:
         self._taken = self._in_turn.taken
         if rests and gc.get_count()[2]:
             gc.collect()
-        later(self._app, EVERY, self._look)
+        later(self._app, self._every, self._look)

@@ -23,6 +23,9 @@ class Run(NamedTuple):
 
 NOWHERE = -1, -1
 
+LEAST_BACK = 4
+"""Columns for which a sequence is no longer than backspaces."""
+
 
 def written(changes: Iterable[Change], columns: int) -> str:
     """The sequences that show changes, after which the terminal has its own colours again.
@@ -69,6 +72,15 @@ def _blank_alike(texts: Sequence[str], text: str, own: CellStyle, style: CellSty
     return text == " " or texts.count(" ") == len(texts)
 
 
+def _along(across: int) -> str:
+    """The shortest sequence to another column of the line: back over a few columns, backspaces."""
+    if across == 0:
+        return ""
+    if -LEAST_BACK < across < 0:
+        return "\b" * -across
+    return f"\x1b[{'' if across == 1 else abs(across)}{'C' if across > 0 else 'D'}"
+
+
 class Pen:
     """Sequences for the terminal, as few as it takes: it knows where it is, and which colours are set."""
 
@@ -90,7 +102,7 @@ class Pen:
         down, across, anyway = y - self._y, x - self._x, f"\x1b[{y + 1};{x + 1}H"
         if self._y < 0 or not 0 <= down <= 1:
             return anyway
-        way = "\x1b[B" * down + (f"\x1b[{abs(across)}{'C' if across > 0 else 'D'}" if across else "")
+        way = "\x1b[B" * down + _along(across)
         return way if len(way) < len(anyway) else anyway
 
     def end(self) -> str:

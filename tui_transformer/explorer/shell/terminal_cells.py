@@ -13,7 +13,7 @@ from rich.color import Color, ColorSystem
 from rich.style import Style
 from textual.strip import Strip
 
-UPPER, LOWER = "▀", "▄"
+UPPER, LOWER, FULL = "▀", "▄", "█"
 
 MARKS_BLANKS = frozenset(("4", "7", "9", "21", "53"))
 """Attributes that are seen where there is no character: lines, and colours that are exchanged."""
@@ -127,6 +127,8 @@ def _cell(character: str, own: CellStyle) -> Cell:
     """A character; a blank where nothing of it is seen but the background, and of two halves always the same one."""
     if character == " " or (character == UPPER and own.color == own.background):
         return " ", cell_style(background=own.background) if own.is_plain else own
+    if character == FULL and own.color != OWN.color and not own.attributes:
+        return " ", cell_style(background=own.color)
     if character == UPPER and own.can_turn and own.color > own.background:
         return LOWER, own.turned
     return character, own

@@ -1,0 +1,51 @@
+"""Garbage of long lives is collected while keys rest, and seldom while they do not."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from textual.app import App
+
+from tui_transformer.explorer.shell.collecting import RARE, Collecting
+from tui_transformer.explorer.shell.in_turn import InTurn
+
+
+class Circle:
+    """An object that nothing but a collection ends."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+class Small(App[None]):
+    """An app that collects."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_turn = InTurn(self, super().on_event)
+        self.collecting = Collecting(self, self.in_turn, 0.01)
+
+    def on_mount(self) -> None:
+        self.collecting.begin()
+
+    def on_unmount(self) -> None:
+        self.collecting.end()
+
+
+def old() -> weakref.ref[Circle]:
+    """A circle that only a look through all objects finds."""
+    circle = Circle()
+    gc.collect(1)
+    gc.collect(1)
+    return weakref.ref(circle)
+
+
+async def test_what_is_left_over_goes_while_keys_rest_and_collecting_is_as_before_in_the_end() -> None:
+    usual = gc.get_threshold()
+    async with Small().run_test() as pilot:
+        assert gc.get_threshold() == RARE
+        left = old()
+        while left() is not None:
+            await pilot.pause(0.01)
+    assert gc.get_threshold() == usual
