@@ -324,7 +324,7 @@ async def test_the_pictures_of_heads_shows_gradients_where_they_are_shown_alone(
     async with exploring(WIDE) as explorer:
         await backward(explorer, SCALED)
         strip = explorer.main.query_one(HeadThumbnails)
-        assert np.array_equal(strip.tiles, explorer.session.trace[SCALED])
+        assert not strip.tiles, "two matrices above one another leave them no room"
         await explorer.press("z")
         assert explorer.drawn == "overlay"
         assert np.array_equal(strip.tiles, explorer.session.gradients.values[SCALED])
