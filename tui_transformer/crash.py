@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from tui_transformer import __version__
+from tui_transformer.files import own_folders
 
 PACKAGES = ("numpy", "textual", "plotext", "typer", "tokenizers", "safetensors")
 
@@ -54,9 +55,7 @@ def _report(error: BaseException) -> str:
 
 
 def _folders() -> Iterator[Path]:
-    from platformdirs import user_state_path
-
-    yield user_state_path("tui-transformer", appauthor=False)
+    yield own_folders().user_state_path
     yield Path(tempfile.gettempdir())
 
 

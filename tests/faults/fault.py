@@ -12,7 +12,7 @@ class Fault:
     Attributes:
         what: What goes wrong with it.
         file: Of the package.
-        line: What stands there, exactly and once.
+        line: What stands there, exactly and once; "" for a file that is not there.
         planted: What is put in its place.
         test: The test that fails then, with its file.
     """
