@@ -13,6 +13,7 @@ from tui_transformer.engine.explanation import Operand, Sum
 from tui_transformer.engine.gradient import Gradients, gradients
 from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient, has_gradient
 from tui_transformer.engine.ops import Relu
+from tui_transformer.engine.spoken import bracketed, spoken
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -97,6 +98,18 @@ def test_the_residual_stream_collects_a_term_from_every_reader():
         "decoder.0.self_attention.norm",
         "decoder.0.self_attention.residual",
     ]
+    terms = [item.value for item in explained.items if not isinstance(item, Sum) and item.symbol == "+"]
+    assert explained.equation == f"{spoken(terms[0])} + {bracketed(terms[1])} = {spoken(explained.recomputed)}"
+
+
+def test_at_the_logits_the_share_less_the_target_is_written_out():
+    trace = traced("decoder")
+    computed = gradients(trace, TARGETS)
+    row = next(place for place, target in enumerate(TARGETS) if target >= 0)
+    explained = explain_gradient(trace, computed, TARGETS, trace.program.logits, (row, TARGETS[row]))
+    count = sum(target >= 0 for target in TARGETS)
+    share = explained.recomputed * count + 1
+    assert explained.equation == f"({spoken(share)} − 1) ÷ {count} = {spoken(explained.recomputed)}"
 
 
 def test_a_weight_collects_the_gradients_of_all_sentences():

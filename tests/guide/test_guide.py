@@ -6,7 +6,6 @@ import textwrap
 import tomllib
 import unicodedata
 from dataclasses import asdict
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import get_args
 
@@ -20,6 +19,7 @@ from tui_transformer.guide.texts import (
     Stop,
     help_text,
     languages,
+    matching,
     step_text,
     tour,
     tour_question,
@@ -213,7 +213,7 @@ def test_every_stop_fits_its_panel(stop: Stop) -> None:
 @pytest.mark.parametrize("stop", STOPS)
 def test_every_stop_leads_to_a_cell_of_a_known_step(stop: Stop) -> None:
     name = re.sub(r"\.\d+\.", ".0.", stop.step)
-    assert any(fnmatchcase(step, name) for step in (*STEPS, *WEIGHTS))
+    assert matching((*STEPS, *WEIGHTS), name)
     assert stop.action in {None, *get_args(Action)}
     assert stop.positions in {None, "sinusoidal", "none"}
     assert all(isinstance(place, int | None) and (place or 0) >= 0 for place in (stop.head, stop.row, stop.column))

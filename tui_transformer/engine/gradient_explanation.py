@@ -14,6 +14,7 @@ from tui_transformer.engine.equation import equation_of
 from tui_transformer.engine.explanation import Explanation, Index, Item, Source, Sum, Value, Working
 from tui_transformer.engine.gradient import NOT_COUNTED, Gradients
 from tui_transformer.engine.program import Step
+from tui_transformer.engine.spoken import bracketed, spoken
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 
@@ -84,7 +85,7 @@ def _from_loss(trace: Trace, targets: Sequence[int], index: Index, item: int) ->
         Value("− target", here, note="1: this is the target" if here else f"0: the target is {target}"),
         Value("÷ counted", count, note="positions in the mean"),
     )
-    return Working(items, (share - here) / count)
+    return Working(items, (share - here) / count, equation=f"({spoken(share)} − {spoken(here)}) ÷ {count}")
 
 
 def gradient_formula(trace: Trace, gradients: Gradients, name: str) -> str:
@@ -126,7 +127,9 @@ def _together(terms: Sequence[Term]) -> tuple[Working, str]:
     for step, toward, working in terms:
         items += [Value("+", working.result, note=f"via {step.name}: {step.op.gradient_formula(toward)}")]
         items += working.items
-    return Working(tuple(items), sum(working.result for _, _, working in terms)), SEVERAL
+    results = [working.result for _, _, working in terms]
+    equation = " + ".join([spoken(results[0]), *map(bracketed, results[1:])])
+    return Working(tuple(items), sum(results), equation=equation), SEVERAL
 
 
 def _through(trace: Trace, values: Mapping[str, Host], step: Step, toward: int, index: Index, item: int) -> Working:

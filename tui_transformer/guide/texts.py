@@ -6,8 +6,9 @@ out, or cannot be read of it, is taken from English.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -227,3 +228,10 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def matching(names: Iterable[str], step: str) -> list[str]:
+    """The names that a stop's step means: those of the first pattern, of several with | between them, that has any."""
+    known = tuple(names)
+    found = ([name for name in known if fnmatchcase(name, each)] for each in step.split("|"))
+    return next(filter(None, found), [])

@@ -6,6 +6,7 @@ import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.explorer.main.panes.cell import CellPane
+from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.views.step_view import Place, index_of
 
@@ -129,11 +130,16 @@ async def test_terms_can_be_ordered_by_size():
 
 async def test_w_goes_to_the_weight_and_back():
     async with exploring(NARROW) as explorer:
+        await explorer.go("output.logits")
+        await explorer.press("w")
+        assert explorer.stop == "output.logits.weight"
         await explorer.go("encoder.0.feed_forward.hidden")
         await explorer.press("w")
         assert explorer.stop == "encoder.0.feed_forward.hidden.weight"
         assert "encoder.0.feed_forward.hidden.weight" in explorer.text
         assert "beside the steps" in explorer.text
+        steps = explorer.main.query_one(StepsPane)
+        assert steps.line_at(steps.cursor).plain.split()[0] == "hidden"
         await explorer.press("w")
         assert explorer.stop == "encoder.0.feed_forward.hidden"
         await explorer.press("w", "space")

@@ -6,11 +6,17 @@ import re
 
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+from reference import REFERENCES
 from textual.widgets import Static
 
+from tui_transformer.explorer.main.panes.chart import ChartPane
 from tui_transformer.explorer.main.panes.tour import TourPanel
+from tui_transformer.explorer.main.whole.pane import WholePane
+from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.state.tour_stop import scenery
 from tui_transformer.guide.texts import tour
 from tui_transformer.model.local_models import trained_models
+from tui_transformer.model.options import ModelOptions
 from tui_transformer.views.step_view import index_of
 
 OFFER = "t: a guided tour of this model"
@@ -194,3 +200,28 @@ async def test_on_a_small_screen_the_card_has_the_room_of_the_whole():
         await explorer.shown("beside the card there is no room", "where ▌   12   ▐")
         await explorer.press("escape")
         await explorer.shown("From words to vectors")
+
+
+async def test_a_chart_that_a_stop_is_about_is_on_the_screen_beside_a_whole_that_opens():
+    async with exploring(WIDE, model="encoder", whole=None) as explorer:
+        chart, whole = explorer.main.query_one(ChartPane), explorer.main.query_one(WholePane)
+        explorer.parts.tour.begin("gradients")
+        await explorer.settled()
+        while explorer.parts.tour.stop[2] != "norms":
+            assert (chart.region.height, whole.region.height > 0) == (0, True)
+            await explorer.press("right")
+        assert chart.region.height > 0
+        assert "Norm of ∂loss/∂weights by layer" in explorer.text
+        await explorer.press("left")
+        assert whole.region.height > 0
+        await explorer.press("right", "escape")
+        assert whole.region.height > 0
+
+
+@pytest.mark.parametrize("family", ["llama", "falcon", "mixtral"])
+def test_the_story_of_gradients_leads_to_steps_of_every_family(family):
+    session = open_session(ModelOptions(str(REFERENCES / family)), None, (5, 9, 12))
+    stops = {stop.name: scenery(session, stop, lambda _: None).position.stop for stop in tour("gradients")}
+    assert stops["activation"].endswith((".gate", ".hidden"))
+    assert stops["residual"].endswith(".residual")
+    assert stops["norms"] == "embedding.tokens"

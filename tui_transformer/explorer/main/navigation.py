@@ -12,7 +12,7 @@ from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.panes.text import WORDS
 from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.main.presenter import Presenter
-from tui_transformer.explorer.main.whole.moving import neighbour_box, standing
+from tui_transformer.explorer.main.whole.moving import neighbour_box, reader, standing
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.state.going import destination, names
 from tui_transformer.explorer.state.heads import head_at, query_head
@@ -44,15 +44,11 @@ class Navigation:
         """Go to the next or previous operation, sublayer or layer."""
         session, stop = self._explored.session, self._explored.position.stop
         if stop not in session.stops:
-            stop = self._reader(stop)
+            stop = reader(session.trace.program, stop)
+            stop = stop if stop in session.stops else session.stops[0]
         following = next_stop(session.stops, stop, session.trace.program, grain, direction)
         if following is not None:
             self.go_to_stop(following)
-
-    def _reader(self, name: str) -> str:
-        """The step that reads a weight or an input."""
-        session = self._explored.session
-        return next((step.name for step in session.trace.program.steps if name in step.inputs), session.stops[0])
 
     def turn_head(self, direction: int) -> None:
         """Go to the next or previous head."""

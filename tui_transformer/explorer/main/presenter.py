@@ -18,6 +18,7 @@ from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.text import WORDS, Drawn, TextPane
 from tui_transformer.explorer.main.panes.vocabulary import VocabularyPane
 from tui_transformer.explorer.main.scene import Scene, gather, scene_cost, tile_of
+from tui_transformer.explorer.main.whole.moving import reader
 from tui_transformer.explorer.main.whole_view import Whole
 from tui_transformer.explorer.shell.keymap import first_key, hint
 from tui_transformer.explorer.shell.requests import AT_ONCE, Requests, draw_together
@@ -123,7 +124,9 @@ class Presenter:
         title = PANES["steps"] + (NUMBERS[session.overlay.kind] if numbers else "")
         if pane.border_title != title:  # even the same title would draw the whole list anew
             pane.border_title = title
-        pane.show_steps(session.trace.program, session.stops, self._explored.position.stop, numbers)
+        program, stop = session.trace.program, self._explored.position.stop
+        here = reader(program, stop) if stop in program.weights else stop
+        pane.show_steps(program, session.stops, here, numbers)
 
     # Stops that are words
 

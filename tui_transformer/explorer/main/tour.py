@@ -61,6 +61,7 @@ class Tour:
         self._explored, self._panes, self._presenter, self._port = explored, panes, presenter, port
         self._predicting = predicting
         self._asked: set[str] = set()
+        self._hidden = False
         self._stops: tuple[Stop, ...] = ()
         self._lecture: Lecture | None = None
         self._place = 0
@@ -94,7 +95,7 @@ class Tour:
         if explored.view.zoom is not None:
             self._panes.zoom(None)
         self._lecture, self._stops, self._place = told, told.stops, 0
-        self._asked = set()
+        self._asked, self._hidden = set(), False
         self._base = explored.session.with_breaks() if explored.session.breaks else explored.session
         self._shown = (explored.session, self._base)
         texts = tuple(_paragraphs(told.question, stop) for stop in told.stops)
@@ -193,6 +194,7 @@ class Tour:
         explored.history = History(shown.after, [*begun.past, *edited])
         explored.trail, self._shown = [], (begun.session, self._base, shown.before, shown.after)
         explored.change_view(chart=0)
+        self._have_chart(stop, begun.view)
         explored.position = shown.position
         if changed:
             self._presenter.show_session()
@@ -205,6 +207,14 @@ class Tour:
             self._port.ask(
                 "tour", outcome_cost(shown), lambda task: outcome(shown, stop, task.report), self._say_outcome
             )
+
+    def _have_chart(self, stop: Stop, view: ViewState) -> None:
+        """Let the whole give way to the chart that a stop is about, and show it again at the next one."""
+        hides = stop.action == "chart" and (self._panes.whole or self._hidden)
+        if hides is not self._hidden:
+            self._hidden = hides
+            self._explored.change_view(whole=False if hides else view.whole)
+            self._panes.fit(self._panes.screen.size)
 
     def _say_outcome(self, text: str) -> None:
         if self._begun is not None:

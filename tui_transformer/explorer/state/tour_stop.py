@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from itertools import groupby
 
 import numpy as np
@@ -20,7 +19,7 @@ from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.tours import BACKWARD
 from tui_transformer.explorer.state.written_edits import changes, written
 from tui_transformer.guide.lecture import Lecture, lecture
-from tui_transformer.guide.texts import Stop
+from tui_transformer.guide.texts import Stop, matching
 from tui_transformer.text.display import SPACE, visible
 from tui_transformer.views.step_view import Place, place_of
 
@@ -72,7 +71,7 @@ def check_lecture(session: Session, told: Lecture) -> None:
     names = (*session.stops, *session.forward_stops, *program.weights, *program.by_name)
     for stop in told.stops:
         where = f"{told.path or told.name}: [{stop.name}]"
-        if not any(fnmatchcase(name, stop.step) for name in names):
+        if not matching(names, stop.step):
             raise InputError(f"{where} step {stop.step[:80]!r} is no step of {session.model.name}")
         for target in stop.ablate:
             try:
@@ -130,7 +129,7 @@ def scenery(base: Session, stop: Stop, report: Report) -> Scenery:
 
 def _position(session: Session, stop: Stop, report: Report) -> Position:
     """The cell of a stop; the one of the largest gradient where that is asked for."""
-    names = [name for name in (*session.stops, *session.trace.program.weights) if fnmatchcase(name, stop.step)]
+    names = matching((*session.stops, *session.trace.program.weights), stop.step)
     if not names:
         return Position(session.stops[0])
     if stop.cell is None or not session.backward:

@@ -18,8 +18,12 @@ def standing(session: Session, position: Position) -> Position:
     program, stop = session.trace.program, position.stop
     if stop in (TEXT, LOSS):
         return replace(position, stop=program.steps[-1].name)
-    reader = next((step.name for step in program.steps if stop in step.inputs), stop)
-    return Position(reader, Place(position.place.head)) if stop in program.weights else position
+    return Position(reader(program, stop), Place(position.place.head)) if stop in program.weights else position
+
+
+def reader(program: Program, stop: str) -> str:
+    """The first step that reads a weight, an input or another step; where none does, the stop itself."""
+    return next((step.name for step in program.steps if stop in step.inputs), stop)
 
 
 def neighbour_box(program: Program, placed: Sequence[Placement], stop: str, across: int, down: int) -> str:
