@@ -25,6 +25,7 @@ from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
+from textual.widgets import Input, TextArea
 
 from tui_transformer import crash
 from tui_transformer.errors import InputError
@@ -44,7 +45,7 @@ from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.view_state import ViewState
-from tui_transformer.explorer.widgets.cursor import CursorWidget
+from tui_transformer.explorer.widgets.careful import marked_in
 from tui_transformer.guide.lecture import Lecture
 
 ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
@@ -128,10 +129,11 @@ class ExplorerApp(App[None]):
 
         Textual asks whenever it has drawn something; screen readers and magnifiers follow it.
         """
-        focused = self.screen_stack[-1].focused if self._screen_stack else None
-        if isinstance(focused, CursorWidget) and (marked := focused.marked) is not None:
-            return focused.content_region.offset + marked.offset
-        return self._written_at
+        screen = self.screen_stack[-1] if self._screen_stack else None
+        if not isinstance(screen, ExplorerScreen) or isinstance(screen.focused, Input | TextArea):
+            return self._written_at
+        current = next(filter(None, map(marked_in, screen.current_widgets())), None)
+        return self._written_at if current is None else current
 
     @cursor_position.setter
     def cursor_position(self, place: Offset) -> None:

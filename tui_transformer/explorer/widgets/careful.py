@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from rich.segment import Segment
 from textual.filter import ANSIToTruecolor, LineFilter
-from textual.geometry import Region
+from textual.geometry import Offset, Region
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -21,6 +21,12 @@ class Tells(Protocol):
         """Tell the user, and give what is to be said in place of the widget."""
 
 
+def marked_in(widget: Widget) -> Offset | None:
+    """Where on the screen a widget has what is current."""
+    marked = widget.marked if isinstance(widget, CarefulWidget) and widget.is_on_screen else None
+    return None if marked is None else widget.content_region.offset + marked.offset
+
+
 class CarefulWidget(Widget):
     """A widget in whose place a message is drawn where its own drawing fails."""
 
@@ -31,6 +37,11 @@ class CarefulWidget(Widget):
         """Filters of lines, but for those that find nothing to do."""
         filters = super().get_line_filters()
         return filters if self.mixed_colors else [each for each in filters if not isinstance(each, ANSIToTruecolor)]
+
+    @property
+    def marked(self) -> Region | None:
+        """Where what is current is drawn in the widget; None where nothing is, or it is not in view."""
+        return None
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw lines of the widget, or of what is said in its place."""

@@ -119,11 +119,6 @@ class CursorWidget(CarefulWidget):
         raise NotImplementedError
 
     @property
-    def marked(self) -> Region | None:
-        """Where what is under the cursor is drawn in the widget; None where it is not in view."""
-        return None
-
-    @property
     def index(self) -> int:
         """Number of what is under the cursor, counted row by row."""
         return self.at[0] * self.extent[1] + self.at[1]

@@ -12,6 +12,7 @@ from rich.text import Text
 from textual.binding import BindingType
 from textual.content import Content
 from textual.events import Click, MouseDown
+from textual.geometry import Region
 from textual.message import Message
 
 from tui_transformer.explorer.shell.actions.main import SENTENCE
@@ -84,6 +85,9 @@ NAMES = ("source ", "target ")
 BETWEEN = "  "
 """Between two tokens."""
 
+CHIP = 4
+"""Columns of a token that its word and its numbers do not have: a blank on both sides, and what is between."""
+
 
 class SentencePane(CarefulWidget, can_focus=True):
     """Two lines: the sentence as it was written and its tokens with their IDs, or the tokens of source and target.
@@ -150,6 +154,34 @@ class SentencePane(CarefulWidget, can_focus=True):
             self.border_subtitle = Content(visible(" │ ".join(notes)))
             self.refresh()
 
+    @property
+    def marked(self) -> Region | None:
+        """The current token: its chip, or where there is one line its first character."""
+        for y, which in enumerate(self._lines()):
+            sentence = self._sentences[which]
+            place = sentence.row if sentence.row is not None else sentence.column
+            if place is not None and place < len(sentence.encoding.tokens):
+                written = len(self._sentences) == 1
+                line = y + (written and self.size.height > 1)
+                return Region(self._left_of(sentence, place, written=written and line == y), line, 1, 1)
+        return None
+
+    def _left_of(self, sentence: Sentence, place: int, *, written: bool) -> int:
+        """The column in which a token begins, in the written sentence or among the chips."""
+        first, tokens = self._first_shown(sentence), sentence.encoding.tokens
+        at = 2 if first else 0
+        if written:
+            start = tokens[first].start if first else 0
+            return at + cell_len(visible(sentence.encoding.text[start : tokens[place].start]))
+        before = ((token, number) for number, token in sentence.since(first) if number < place)
+        names = 0 if len(self._sentences) == 1 else len(NAMES[0])
+        return at + names + 1 + sum(self._chip_cells(sentence, token, number) for token, number in before)
+
+    @staticmethod
+    def _chip_cells(sentence: Sentence, token: Token, place: int) -> int:
+        """Columns of a token, its numbers and what is between it and the next."""
+        return cell_len(sentence.written(token)) + len(f"{token.id} @{place}") + CHIP
+
     def on_mouse_down(self, event: MouseDown) -> None:
         """Remember what is there: the focus that follows may show another sentence there."""
         place, lines = event.get_content_offset(self), self._lines()
@@ -184,7 +216,7 @@ class SentencePane(CarefulWidget, can_focus=True):
             return self._written_at(sentence, first, x - at)
         at += 0 if written else len(NAMES[0])
         for place, token in sentence.since(first):
-            width = cell_len(sentence.written(token)) + 4 + len(f"{token.id} @{place}")
+            width = self._chip_cells(sentence, token, place)
             if at <= x < at + width:
                 return place
             at += width

@@ -110,6 +110,21 @@ class WholePane(CarefulWidget, can_focus=True):
         self._ladder, self._marks = ladder, dict(marks)
         self._redraw()
 
+    @property
+    def marked(self) -> Region | None:
+        """The current token's row of the current box, in the picture of the current head."""
+        for place, placement in enumerate(self._placed):
+            for placed, picture in _drawn_boxes(placement, self._pictures.get(place, ())):
+                if picture.step == self._stop:
+                    return self._row_of(picture, placement, placed)
+        return None
+
+    def _row_of(self, picture: Picture, placement: Placement, placed: Placed) -> Region:
+        tiles = picture.tiles.values[: self._place_of(picture)]
+        row = (picture.marked or 0) // (1 if placement.tall else 2) + 1 if picture.tiles.values else 0
+        across = placement.left + 2 + placed.left + sum(tile.shape[1] + 1 for tile in tiles)
+        return Region(across, placement.top + 1 + row, 1, 1)
+
     def action_box(self, across: int, down: int) -> None:
         """Go from box to box."""
         self.post_message(self.Moved(across, down))
