@@ -77,8 +77,16 @@ def run(
     if dump is not None:
         dumped = of_dump(session, dump)
         session, at, says = session.with_overlay(dumped.overlay), dumped.at, visible(dumped.says)
-    start = Start(session, at, says, None if tour is None else suitable(session, tour))
+    start = Start(session, at, says, None if tour is None else _with_keys_that_are(suitable(session, tour)))
     return _without_screen(start) if plain else _on_screen(start, theme, survey)
+
+
+def _with_keys_that_are(told: Lecture) -> Lecture:
+    """The same tour; a key that it cannot name is said before anything is shown."""
+    from tui_transformer.explorer.shell.keymap import with_keys
+
+    with_keys(told, {})
+    return told
 
 
 def _edited(session: Session, edits: Sequence[str]) -> Session:
@@ -107,14 +115,11 @@ def _on_screen(start: Start, theme: str | None, survey: Results | None) -> int:
         os.environ.pop(name, None)  # where a shell exports them, Textual would not follow a resize
     os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms
     from tui_transformer.explorer.app import ExplorerApp
-    from tui_transformer.explorer.shell.keymap import with_keys
     from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
 
     preferences = read_preferences(preferences_path())
     opens = None if survey is None else partial(open_survey, survey)
     chosen = replace(preferences, theme=theme or preferences.theme)
-    if start.tour is not None:
-        with_keys(start.tour, chosen.keys)  # what it cannot name is said before a screen is there
     share_one_heap()
     app = ExplorerApp(start.session, chosen, start.at, start.says, start.tour, opens)
     app.run()

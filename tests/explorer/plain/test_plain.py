@@ -16,6 +16,7 @@ from tui_transformer.explorer.plain.help import WITHOUT_A_SCREEN, help_of
 from tui_transformer.explorer.plain.keys import COMMANDS, Typed, key_name, meanings, read
 from tui_transformer.explorer.plain.reader import DOING, TELLING, Reader
 from tui_transformer.explorer.plain.run import run_plain
+from tui_transformer.explorer.run import run
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.keys import KEYS
 from tui_transformer.explorer.state.history import History
@@ -255,3 +256,17 @@ def test_there_is_a_word_for_leaving_a_tour_and_none_to_leave_is_said(reader):
         typed(reader, "leave")
     with pytest.raises(InputError, match="leave ends the tour"):
         typed(reader, *["tour"] * 27)
+
+
+def test_a_very_long_line_is_answered_once(session, monkeypatch, capsys):
+    code, said = piped(session, monkeypatch, capsys, "a" * 300_000 + "\ngo to weights\n")
+    assert code == 1
+    assert len(said) == 3
+    assert said[-1].startswith("Attention weights")
+
+
+def test_a_key_that_a_lecture_cannot_name_is_said_before_anything_else(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('[a]\ntitle = "A"\ntext = "press {key:nope}"\nstep = "tokens"\n')
+    with pytest.raises(InputError, match=r"\[a\] {key:nope} is no key"):
+        run(ModelOptions("question", device="cpu"), plain=True, tour=str(path))

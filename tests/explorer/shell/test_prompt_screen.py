@@ -22,6 +22,15 @@ async def test_enter_gives_the_text(open_screen, screen_text):
         assert pilot.app.result == "the shore q"
 
 
+@pytest.mark.parametrize(
+    ("keys", "given"), [(["5", "enter"], "5"), (["enter"], "3.25"), (["right", "5", "enter"], "3.255")]
+)
+async def test_what_is_typed_first_replaces_what_was_suggested(open_screen, keys, given):
+    async with open_screen(PromptScreen("Value", value="3.25", replaces=True)) as pilot:
+        await pilot.press(*keys)
+        assert pilot.app.result == given
+
+
 async def test_esc_leaves_without_a_text(open_screen, nothing):
     async with open_screen(PromptScreen("Sentence", value="the shore")) as pilot:
         assert pilot.app.result is nothing

@@ -59,6 +59,7 @@ class Bookmark:
                 value=str(self._tour.file or self._file),
                 hint="a lecture, to which it is appended: --tour FILE opens with it",
                 check=_check,
+                replaces=True,
             ),
             self._ask_notes,
         )

@@ -125,7 +125,8 @@ class Editing:
 
         title = "Edit" if here is None else f"Set {here[0]}[{', '.join(map(str, here[1]))}]"
         hint = self._port.hint(f"a number, += 0.5 or *= 2 of this cell; {HINT}" if here is not None else HINT)
-        prompt = PromptScreen(title, value=_stored(session, here), hint=hint, check=check, lately=recent("edits"))
+        value = _stored(session, here)
+        prompt = PromptScreen(title, value=value, hint=hint, check=check, lately=recent("edits"), replaces=True)
         self._port.open(prompt, finish)
 
     def _cell(self) -> tuple[str, Index] | None:

@@ -59,6 +59,7 @@ class Export:
             value=f"{self._what()}{view.name}{head}.csv",
             hint=f"the name decides the format: {', '.join(SUFFIXES)}",
             check=check_name if large else lambda name: export(view, check_name(name)),
+            replaces=True,
         )
         self._port.open(prompt, finish)
 
@@ -74,6 +75,7 @@ class Export:
             value=f"{self._explored.position.stop}.chart.svg",
             hint=f"the name decides the format: {', '.join(CHART_SUFFIXES)}",
             check=lambda name: export_chart(chart, path_of(name)),
+            replaces=True,
         )
         self._port.open(prompt, written)
 

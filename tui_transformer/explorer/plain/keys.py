@@ -109,7 +109,7 @@ def read(line: str, known: Mapping[str, str]) -> Typed:
         return Typed("step.next")
     if typed[0] in ":/":
         return Typed("go" if typed[0] == ":" else "sentence.edit", words=typed[1:].strip())
-    word, _, rest = typed.partition(" ")
+    word, _, rest = re.sub(r"^go to\b", "go", typed, flags=re.IGNORECASE).partition(" ")
     if word.casefold() in COMMANDS:
         return _command(COMMANDS[word.casefold()], rest.strip())
     match = re.fullmatch(r"([0-9]{0,4}) ?(.+)", typed)

@@ -59,6 +59,7 @@ class PromptScreen(Dialog[str]):
         advise: Callable[[str], Advice] | None = None,
         preview: Callable[[str], None] | None = None,
         lately: Sequence[str] = (),
+        replaces: bool = False,
     ) -> None:
         """Make a prompt.
 
@@ -72,12 +73,13 @@ class PromptScreen(Dialog[str]):
             advise: Asked while the text is typed; what it suggests stands in place of `suggestions`.
             preview: Called with the text while it is typed.
             lately: Texts that were given before, the last first; up and down go through them.
+            replaces: What is typed first replaces the text to start with, which is selected.
         """
         super().__init__(title)
         self._value, self._hint, self._placeholder = value, hint, placeholder
         self._check, self._suggestions, self._advise, self._preview = check, suggestions, advise, preview
         self._lately = tuple(text for text in lately if text != value)
-        self._place = -1
+        self._place, self._replaces = -1, replaces
 
     def actions(self) -> Sequence[Action]:
         """Completion is named where there is something to complete to."""
@@ -92,7 +94,9 @@ class PromptScreen(Dialog[str]):
         yield Static(id="suggestions", classes="quiet")
 
     def on_mount(self) -> None:
-        """Say the hint and the suggestions."""
+        """Say the hint and the suggestions, and select what is going to be replaced."""
+        if self._replaces:
+            self.query_one(LineInput).select_all()
         self._say("hint", plain(self._hint))
         self._suggest(self._value)
 

@@ -274,7 +274,9 @@ class GenerateScreen(ExplorerScreen[None]):
             return
         text = "".join(token_texts(draft.writer.model, draft.ids))
         self.open(
-            PromptScreen("Write the text to", value="text.txt", check=lambda name: _write_text(name, text)),
+            PromptScreen(
+                "Write the text to", value="text.txt", check=lambda name: _write_text(name, text), replaces=True
+            ),
             lambda name: self.say(f"written: {name}") if name is not None else None,
         )
 

@@ -168,7 +168,9 @@ class TrainScreen(ExplorerScreen[None]):
     def action_rate(self) -> None:
         """Ask for the learning rate."""
         hint = "the highest of the schedule, from the next step on"
-        prompt = PromptScreen("Learning rate", value=f"{self.training.status.rate:g}", hint=hint, check=_rate)
+        prompt = PromptScreen(
+            "Learning rate", value=f"{self.training.status.rate:g}", hint=hint, check=_rate, replaces=True
+        )
         self.open(prompt, lambda text: self.training.set_rate(_rate(text)) if text is not None else None)
 
     def action_save(self) -> None:
