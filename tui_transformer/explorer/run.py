@@ -17,7 +17,6 @@ from tui_transformer.explorer.state.opened import open_session
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.tour_stop import suitable
-from tui_transformer.explorer.tools.opening import open_survey
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.model.reading import Reading
@@ -116,6 +115,7 @@ def _on_screen(start: Start, theme: str | None, survey: Results | None) -> int:
     os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms
     from tui_transformer.explorer.app import ExplorerApp
     from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
+    from tui_transformer.explorer.tools.opening import open_survey
 
     preferences = read_preferences(preferences_path())
     opens = None if survey is None else partial(open_survey, survey)
