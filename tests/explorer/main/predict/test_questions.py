@@ -7,6 +7,7 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.edits import Edit
 from tui_transformer.explorer.main.predict.answers import chosen
 from tui_transformer.explorer.main.predict.question import QUESTIONS, Question, question, question_of
 from tui_transformer.explorer.run import open_session
@@ -51,6 +52,13 @@ def test_shape_sum_and_sign_are_right():
     name, place = "encoder.0.self_attention.query", Place(1, 2, 3)
     sign = asked(name, place, 1)
     assert ("below" in sign.choices[sign.right]) == (SESSION.trace[name][1, 2, 3] < 0)
+
+
+def test_a_row_that_was_set_by_hand_is_not_said_to_sum_to_1():
+    session = SESSION.with_edits(Edit(WEIGHTS, (0, 0, 1), 5.0))
+    view = view_of(session.trace, WEIGHTS, session.labels, head=0)
+    assert question_of("sum", view, Place(0, 0, 1), (4, 9, 9)) is None
+    assert question_of("sum", view, Place(0, 1, 1), (4, 9, 9)) is not None
 
 
 def test_equal_values_are_not_asked_for_the_largest():

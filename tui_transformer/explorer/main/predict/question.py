@@ -17,6 +17,9 @@ from tui_transformer.views.view import View
 MOST_CHOICES = 4
 """Answers that are offered."""
 
+CLOSE = 1e-3
+"""How far the sum of a softmax may be from 1, rounded as its shares are."""
+
 LARGEST = 1 << 16
 """Cells of a row that is looked through for a question."""
 
@@ -118,7 +121,9 @@ def _sum(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
     """Question for the sum of a row of shares."""
     del shape
     row = _row(view, place)
-    if row is None or row.size < 2 or view.formula != Softmax().formula or not np.isfinite(row).all() or not row.any():
+    if row is None or row.size < 2 or view.formula != Softmax().formula:
+        return None
+    if not abs(float(row.sum(dtype=np.float64)) - 1) < CLOSE:  # set by hand, or nothing may be looked at
         return None
     choices = ("0", "1", f"{row.size}, the number of columns", "it depends on the sentence")
     shown = " + ".join(_number(value) for value in np.sort(row)[::-1][:MOST_CHOICES])

@@ -84,6 +84,8 @@ class Effect:
         if self.answers is None:
             return f"{self.changed} of {self.steps} steps change" if self.step else "no step changes"
         was, becomes = self.answers
+        if not self.step:
+            return f"{was}, as before"
         apart = was.name != becomes.name or percent(was.share) != percent(becomes.share)
         return f"{was} → {becomes}" if apart else f"{was.name} {_closer(was.share, becomes.share)}"
 
