@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
@@ -14,6 +15,7 @@ from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.main.whole.pane import WholePane
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.state.tour_stop import scenery
+from tui_transformer.guide.lecture import lecture
 from tui_transformer.guide.texts import tour
 from tui_transformer.model.local_models import trained_models
 from tui_transformer.model.options import ModelOptions
@@ -225,3 +227,19 @@ def test_the_story_of_gradients_leads_to_steps_of_every_family(family):
     assert stops["activation"].endswith((".gate", ".hidden"))
     assert stops["residual"].endswith(".residual")
     assert stops["norms"] == "embedding.tokens"
+
+
+async def test_nothing_of_a_tour_stays_behind_when_another_model_is_opened():
+    async with exploring(WIDE, model="question", whole=None) as explorer:
+        stop = next(each for each in tour("question") if each.name == "only_mark")
+        explorer.parts.tour.follow(replace(lecture("question"), stops=(stop,)))
+        await explorer.settled()
+        assert explorer.session.edits
+        explorer.parts.port.change(open_session(ModelOptions("dates"), None, None))
+        await explorer.settled()
+        assert explorer.session.model.name == "dates"
+        assert explorer.parts.tour.stop is None
+        assert not explorer.main.query(TourPanel)
+        await explorer.press("u")
+        assert explorer.session.text == "where did the old sailor hide the map ?"
+        assert not explorer.session.edits

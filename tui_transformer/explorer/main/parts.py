@@ -65,7 +65,7 @@ def assemble(
     editing = Editing(explored, presenter, port)
     predicting = Predicting(explored, port)
     tour = Tour(explored, panes, presenter, port, predicting)
-    port.tour_begins = tour.begin
+    port.tour_begins, port.tour_ends = tour.begin, tour.leave
     return Parts(
         explored,
         requests,

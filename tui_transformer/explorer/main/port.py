@@ -26,6 +26,7 @@ class MainPort:
         worker: The thread of the engine.
         background: Where work that goes on without its screen is kept.
         tour_begins: Begins a tour, by its name.
+        tour_ends: Leaves the tour that goes on, if one does.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class MainPort:
         self._explored, self._presenter, self._requests = explored, presenter, requests
         self._screen = presenter.panes.screen
         self.tour_begins: Callable[[str], None] = lambda _: None
+        self.tour_ends: Callable[[], None] = lambda: None
 
     @property
     def session(self) -> Session:
@@ -55,7 +57,9 @@ class MainPort:
     # What is shown
 
     def change(self, session: Session, at: Position | None = None) -> None:
-        """Explore something else, at a position if one is given; undo takes it back."""
+        """Explore something else, at a position if one is given; undo takes it back. Another model ends a tour."""
+        if (session.model.name, session.model.folder) != (self.session.model.name, self.session.model.folder):
+            self.tour_ends()
         if at is not None:
             self._explored.trail.append(self.position)
             self._explored.position = at
