@@ -17,6 +17,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.guide.texts import Stop, tour
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import trained_models
+from tui_transformer.trained import about
 
 STOPS = {(name, stop.name): stop for name in trained_models() for stop in tour(name)}
 NUMBER = re.compile(r"\b[01]\.\d\d\b")
@@ -301,3 +302,10 @@ def test_another_friend_helps_in_another_story() -> None:
     at = STOPS["story", "friend"]
     traced = trace("story", (at.sentence or "").replace("dog", "crow"))
     assert model("story").word(int(traced["output.probabilities"][-1].argmax())) == "Ġcrow"
+
+
+@pytest.mark.parametrize("name", trained_models())
+def test_less_than_a_minute_is_not_said_in_parts_of_one(name):
+    said = [float(number) for stop in tour(name) for number in re.findall(r"([\d.]+) minutes", stop.text)]
+    minutes = about(name)["minutes"]
+    assert said == ([minutes] if minutes >= 1 else [])

@@ -243,3 +243,24 @@ async def test_nothing_of_a_tour_stays_behind_when_another_model_is_opened():
         await explorer.press("u")
         assert explorer.session.text == "where did the old sailor hide the map ?"
         assert not explorer.session.edits
+
+
+@pytest.mark.parametrize("size", [WIDE, (120, 35), NARROW])
+async def test_the_card_breaks_the_border_of_no_pane(size):
+    async with exploring(size, model="question", whole=None) as explorer:
+        stops = [stop for stop in tour("question") if stop.name in ("model", "sum", "only_mark")]
+        explorer.parts.tour.follow(replace(lecture("question"), stops=tuple(stops)))
+        await explorer.settled()
+        for stop in stops:
+            assert explorer.parts.tour.stop[2] == stop.name
+            lines = explorer.text.split("\n")
+            framed = [each for each in explorer.main.query("*") if each.styles.border.top[0] == "round" and each.region]
+            assert explorer.main.query_one(TourPanel) in framed
+            for region in (each.region for each in framed if each.visible):
+                assert lines[region.y][region.x] + lines[region.y][region.right - 1] == "╭╮"
+                assert lines[region.bottom - 1][region.x] + lines[region.bottom - 1][region.right - 1] == "╰╯"
+                sides = {
+                    lines[y][x] for y in range(region.y + 1, region.bottom - 1) for x in (region.x, region.right - 1)
+                }
+                assert sides <= {"│"}
+            await explorer.press("right")
