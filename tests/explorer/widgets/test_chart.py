@@ -116,9 +116,10 @@ async def test_masked_bars_are_named_and_zero_is_empty(screen_text: ScreenText) 
     assert "█" not in lines[1] + lines[2]
 
 
-async def test_a_bar_of_less_than_half_a_column_is_empty(screen_text: ScreenText) -> None:
+async def test_a_bar_of_less_than_half_a_column_is_empty_on_its_baseline(screen_text: ScreenText) -> None:
     lines = await shown(BarChart("Row", ("a", "b"), (1e-4, 1.0)), screen_text)
     assert "█" not in lines[1]
+    assert lines[1].index("│", 1) == lines[2].index("█")
     lines = await shown(BarChart("Row", tuple(map(str, range(90))), (*[1e-4] * 89, 1.0)), screen_text)
     assert not {"▄", "▀", "█"} & set("".join(lines)[: len("".join(lines)) // 4])
 

@@ -146,8 +146,7 @@ def _draw_labelled_bars(canvas: _Canvas, chart: BarChart) -> None:
     figure.axes(active=False)
     figure.ruler("x").lim(low, high + beyond).ticks([], [])
     figure.ruler("y").lim(-0.5, len(values) - 0.5).ticks(list(lines), labels)
-    if low < 0:
-        _draw_baseline(canvas, (0, 0), (-0.5, len(values) - 0.5), "│")
+    _draw_baseline(canvas, (0, 0), (-0.5, len(values) - 0.5), "│")
     for index, (line, value) in enumerate(zip(lines, values, strict=True)):
         end = round(value / cell) * cell  # a bar and its value are rounded once: they keep their distance
         if end:
