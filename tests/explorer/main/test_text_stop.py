@@ -72,3 +72,16 @@ async def test_targets_are_completed_from_the_vocabulary():
         await explorer.shown("tab: statement")
         await explorer.press("tab")
         assert explorer.focused_input.value == "statement"
+
+
+async def test_rows_that_there_is_no_room_for_are_scrolled_to():
+    async with exploring(NARROW, model="encoder", text="the waves crashed " * 80) as explorer:
+        explorer.parts.port.go(Position(TEXT))
+        await explorer.shown("@0 ")
+        assert "@199" not in explorer.text
+        await explorer.press("4", "end")
+        await explorer.shown("@199", "40 more places have no row here")
+        await explorer.press("home")
+        await explorer.shown("@0 ")
+        await explorer.press("pagedown")
+        await explorer.until(lambda: "@0 " not in explorer.text and "@199" not in explorer.text)

@@ -11,7 +11,9 @@ from typing import ClassVar
 import numpy as np
 from rich.style import Style
 from rich.text import Text
+from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widgets import Static
 
@@ -43,6 +45,9 @@ MOST_LINES = 3
 """Lines of a text."""
 
 MOST_ROWS = 200
+SCROLL_BAR = 1
+"""Columns that are left to it whether it is there or not."""
+
 SORTING = 20
 """Operations that sorting takes, per cell."""
 
@@ -71,13 +76,15 @@ class Guess:
 class Ending:
     """The contents of the last stop: the text, what is most likely, and a row for every place where the model answers.
 
-    `first` says that the model was trained to answer at its first token alone, and only that is in the lists.
+    `first` says that the model was trained to answer at its first token alone, and only that is in the lists;
+    `left_out` says of how many places of a long text there is no row.
     """
 
     sentence: str
     most_likely: str
     guesses: tuple[Guess, ...]
     first: bool = False
+    left_out: int = 0
 
 
 Report = Callable[[str], None]
@@ -111,7 +118,8 @@ def ending(session: Session, report: Report, temperature: float = 1.0) -> Ending
         guesses = guesses[::-1]
     tokens = (row[0].token for row in likely if row)
     best_text = tokenizer.decode([token for token in tokens if token < tokenizer.vocabulary.size])
-    return Ending(tokenizer.decode(ids), "" if ahead else best_text, guesses, first)
+    left_out = 0 if first and not ahead else size - len(places)
+    return Ending(tokenizer.decode(ids), "" if ahead else best_text, guesses, first, left_out)
 
 
 def _likely(trace: Trace, places: range, temperature: float, report: Report) -> list[tuple[Likely, ...]]:
@@ -196,6 +204,8 @@ def _draw_ending(end: Ending, formula: str, width: int) -> Text:
         text.append(f"{''.join(guess.likely[:columns]).rstrip()}\n", Style())
         if guess.before:
             text.append(f"{fit('  before', first)}{''.join(guess.before[:columns]).rstrip()}\n", quiet)
+    if end.left_out:
+        text.append(f"{end.left_out:,} more places have no row here\n", quiet)
     return text
 
 
@@ -305,27 +315,40 @@ class Words:
 WORDS = {TEXT: Words("Text", ending_cost, written_ending), LOSS: Words("Loss", loss_cost, written_loss)}
 
 
-class TextPane(Static, can_focus=True):
-    """A stop that is words."""
+class TextPane(VerticalScroll, can_focus=True):
+    """A stop that is words; those that there is no room for are scrolled to."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(TEMPERATURE)
     DEFAULT_CSS = """
-    TextPane { padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    TextPane {
+        padding: 0 1;
+        scrollbar-size-vertical: 1;
+        Static { height: auto; text-wrap: nowrap; text-overflow: ellipsis; }
+    }
     """
 
     def __init__(self, *, id: str | None = None) -> None:
         """Make an empty pane."""
-        super().__init__("", id=id, markup=False)
+        super().__init__(id=id)
         self._drawn: Drawn = lambda _: Text()
+
+    def compose(self) -> ComposeResult:
+        """The words."""
+        yield Static(id="words", markup=False)
 
     def show(self, drawn: Drawn) -> None:
         """Show words in the width that there is."""
         self._drawn = drawn
-        self.update(drawn(self.content_size.width))
+        self._draw()
 
     def on_resize(self) -> None:
         """Draw for the new width."""
-        self.update(self._drawn(self.content_size.width))
+        self._draw()
+
+    def _draw(self) -> None:
+        width = self.content_size.width - SCROLL_BAR * (not self.show_vertical_scrollbar)
+        for words in self.query_children("#words").results(Static):
+            words.update(self._drawn(width))
 
     class Warmed(Message):
         """The user wants another temperature: so many steps up, or down."""
