@@ -208,3 +208,10 @@ async def test_all_terms_of_a_short_sum_are_in_view_where_the_working_is_longer_
         assert len(lines(explorer)) > pane.size.height
         shown = [pane.render_line(y).text.split() for y in range(pane.size.height)]
         assert [line[0] for line in shown if len(line) == 5] == list("01234567")
+
+
+async def test_operands_whose_names_end_alike_are_told_apart():
+    async with exploring(NARROW, model="question") as explorer:
+        await explorer.go("encoder.0.self_attention.residual")
+        await explorer.press("5")
+        await explorer.shown("embedding.output[0, 0]", "self_attention.output[0, 0]")

@@ -169,8 +169,15 @@ class CellLines:
         return self.program.axes(name.removeprefix(GRADIENT))
 
     def _value(self, item: Value) -> Block:
-        note = visible(item.note) or (_cell_name(item.source) if item.source else "")
+        note = visible(item.note) or (self._cell_name(item.source) if item.source else "")
         return self._pair(item.symbol, number(item.value), note, item.source)
+
+    def _cell_name(self, operand: Operand) -> str:
+        """The last part of a name with the index: `masked[0, 3, 2]`; two parts where others end with the same."""
+        name, items = operand.name, self.explanation.items
+        others = {item.source.name for item in items if isinstance(item, Value) and item.source} - {name}
+        shown = short_name(name) if _last_part(name) in map(_last_part, others) else _last_part(name)
+        return f"{visible(shown)}[{', '.join(map(str, operand.index))}]"
 
     def _sum(self, total: Sum) -> list[Block]:
         order = np.argsort(-np.abs(total.contributions), kind="stable") if self.by_size else np.arange(len(total))
@@ -276,10 +283,9 @@ def short_name(name: str) -> str:
     return ("" if own == name else "∂ ") + ".".join(own.split(".")[-2:])
 
 
-def _cell_name(operand: Operand) -> str:
-    """The last part of a name with the index: `masked[0, 3, 2]`."""
-    of_gradient = "∂ " if operand.name.startswith(GRADIENT) else ""
-    return f"{of_gradient}{visible(operand.name.rpartition('.')[2])}[{', '.join(map(str, operand.index))}]"
+def _last_part(name: str) -> str:
+    """The last part of a dotted name: `masked`, `∂ masked`."""
+    return ("∂ " if name.startswith(GRADIENT) else "") + name.rpartition(".")[2]
 
 
 def _fixed(text: Text, target: Operand | None = None) -> Block:
