@@ -8,6 +8,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
+from tui_transformer.explorer.state import answer
 from tui_transformer.explorer.tools.generate.choices import Choice, Choices
 from tui_transformer.explorer.tools.generate.draft import Draft
 from tui_transformer.explorer.widgets.inks import Inks, spread
@@ -73,7 +74,7 @@ class Columns:
     @property
     def number(self) -> int:
         """Cells of a number."""
-        return 6 if self.short else 8
+        return 7 if self.short else 8
 
     @property
     def with_model(self) -> bool:
@@ -97,7 +98,7 @@ class Columns:
             line.append(self._reason(choice.why), inks.quiet)
         else:
             line.append(share_bar(choice.share / self.largest, self.bar), bar)
-            line.append(self._number(percent(choice.share, 2 - self.short)), ink)
+            line.append(self._number(answer.percent(choice.share) if self.short else percent(choice.share)), ink)
         if self.with_model:
             line.append(self._number(percent(choice.alone)), inks.quiet)
         return line.append(self._number(f"{choice.logit:.{3 - self.short}f}"), inks.quiet)
