@@ -25,6 +25,10 @@ _MISSING = "·"
 _MARK = "▌"
 
 
+STRETCHED = 2
+"""How many times as high as wide a cell of a picture is drawn at most, or as wide as high."""
+
+
 @dataclass(frozen=True)
 class Tiles:
     """Contents of a grid.
@@ -246,6 +250,7 @@ class TileGrid(CursorWidget, can_focus=True):
         values = self._tiles.picture(index, side)
         if values is None:
             return [[Segment(_MISSING, self.ink("tile-grid--label"))]]
-        times = max(side // max(values.shape), 1)
-        larger = np.repeat(np.repeat(values, times, axis=0), times, axis=1)
+        down, across = (max(side // max(size, 1), 1) for size in values.shape)
+        down, across = min(down, STRETCHED * across), min(across, STRETCHED * down)
+        larger = np.repeat(np.repeat(values, down, axis=0), across, axis=1)
         return picture(larger, self._tiles.scale(index), Surface.of(self.app), self.ink(), FEW)

@@ -21,8 +21,8 @@ async def test_the_words_stand_on_both_sides_and_the_numbers_are_the_weights(siz
         await explorer.press("]", "]", "Q")
         assert "head 2" in explorer.text
         line = next(text for text in explorer.text.splitlines() if "▸" in text)
-        assert "where 0" in line
-        last = next(text for text in explorer.text.splitlines() if " 8 ?" in text)
+        assert "where @0" in line
+        last = next(text for text in explorer.text.splitlines() if " ? @8" in text)
         assert ".99" in last
         assert dots(explorer.text) > 50
 

@@ -79,11 +79,7 @@ class ArcsScreen(Overview):
             self.weights = weights
             labels, step = self.session.labels, wanted.step
             query, key = labels.of(step.queries), labels.of(step.keys)
-            self._arcs.show(
-                weights,
-                lambda i: f"{query(i).removesuffix(f' @{i}')} {i}",
-                lambda i: f"{i} {key(i).removesuffix(f' @{i}')}",
-            )
+            self._arcs.show(weights, lambda i: placed(query(i), i), lambda i: placed(key(i), i))
             self.show_lines()
 
     # What is said
