@@ -59,6 +59,8 @@ def shows(screen_text: Callable[[App[Any]], str]) -> Callable[[App[Any], str], A
 class Host(App[None]):
     """An app with some text, over which a screen is put."""
 
+    CSS = "#below { text-wrap: nowrap; text-overflow: clip; }"
+
     def __init__(self, screen: Screen[Any], theme: str) -> None:
         super().__init__()
         for each in THEMES:
@@ -68,7 +70,7 @@ class Host(App[None]):
         self.result: object = NOTHING
 
     def compose(self) -> ComposeResult:
-        yield Static("below " * 2000, markup=False)
+        yield Static("\n".join(["below " * 30] * 50), markup=False, id="below")
 
     def on_mount(self) -> None:
         self.push_screen(self.over, self.keep)

@@ -84,7 +84,7 @@ class Gate:
 
 @pytest.mark.parametrize("count", [512, 4096])
 async def test_a_long_input_is_stepped_through_with_little_work_between_keys(count, monkeypatch: pytest.MonkeyPatch):
-    async with exploring(WIDE, ids=token_ids(count), sizes={"d_ff": 64}) as explorer:
+    async with exploring(WIDE, ids=token_ids(count), sizes={"d_ff": 64, "heads": 2}) as explorer:
         work = OnScreenThread(monkeypatch)
         for _ in range(12):
             await explorer.press("space")

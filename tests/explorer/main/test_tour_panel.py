@@ -106,7 +106,7 @@ async def test_every_stop_fits_without_scrolling_with_what_came_of_it(size):
             for stop in tour(name):
                 panel.show(stop, 16, 16)
                 panel.say("head 0 of decoder.2.self_attention → 0: Mira 99.9 % → the little dog 12.3 %")
-                await pilot.pause()
+                await pilot.pause(0)
                 assert panel.max_scroll_y == 0, stop.name
 
 
