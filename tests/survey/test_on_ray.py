@@ -196,12 +196,9 @@ def test_a_way_in_that_ray_lacks_a_package_for_is_said(tmp_path: Path, monkeypat
         run(job(tmp_path, 20), partial(on_ray.on_ray, address="ray://head:10001"))
 
 
-def test_from_outside_of_a_cluster_a_task_in_it_does_a_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    def window(work: Work, read: list[Batch], actors: int) -> Iterator[bytes]:
-        yield from (work.sums(batch) for batch in read)
+def test_what_comes_before_an_error_is_kept_with_it():
+    def sums() -> Iterator[bytes]:
+        yield from (b"first", b"second")
         raise InputError("the next cannot be done")
 
-    monkeypatch.setattr(on_ray, "_window", window)
-    work, read = job(tmp_path, 20).work, list(batches(read_items(job(tmp_path, 20).files)))
-    done, failed = on_ray._inside(work, read, 2)
-    assert (done, failed) == ([work.sums(batch) for batch in read], "the next cannot be done")
+    assert on_ray.collected(sums()) == ([b"first", b"second"], "the next cannot be done")

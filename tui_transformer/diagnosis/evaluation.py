@@ -13,8 +13,6 @@ from tui_transformer.engine.backend import Backend, Host
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 
-"""Gives a value as it might have come out with other roundings."""
-
 
 @dataclass(frozen=True)
 class Change:

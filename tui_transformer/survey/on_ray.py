@@ -176,10 +176,14 @@ def _from_outside(work: Work, window: Sequence[Batch], actors: int) -> Iterator[
 
 
 def _inside(work: Work, window: Sequence[Batch], actors: int) -> tuple[list[bytes], str]:
-    """Sums of a window as far as they came, and the error that ended it."""
+    return collected(_window(work, window, actors))
+
+
+def collected(sums: Iterable[bytes]) -> tuple[list[bytes], str]:
+    """Sums as far as they come, and the error that ends them."""
     done: list[bytes] = []
     try:
-        done.extend(_window(work, window, actors))
+        done.extend(sums)
     except InputError as error:
         return done, str(error)
     return done, ""
