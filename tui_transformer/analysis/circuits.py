@@ -122,7 +122,7 @@ def words_of(trace: Trace) -> Words:
     step, name = program.by_name.get(LOGITS), f"{EMBEDDING}.weight"
     if step is None or name not in program.weights or step.axes[-1].name != "vocabulary":
         return Words(None)
-    table, head = _weight(trace, name), _weight(trace, step.inputs[1])
+    table, head = weight_of(trace, name), weight_of(trace, step.inputs[1])
     leave = head.T if isinstance(step.op, Unembed) else head
     same = leave.shape[1] == table.shape[0] and leave.shape[0] == table.shape[1]
     return Words(leave @ table if same else None)
@@ -130,7 +130,7 @@ def words_of(trace: Trace) -> Words:
 
 def _heads(trace: Trace, attention: Attention) -> Iterator[Circuit]:
     heads = attention.heads
-    query, key, value, output = (_weight(trace, _matrix(trace, attention, part)) for part in PARTS)
+    query, key, value, output = (weight_of(trace, _matrix(trace, attention, part)) for part in PARTS)
     shared = heads // trace.program.shape(f"{_place(attention)}.key")[0]
     widths = query.shape[1] // heads, value.shape[1] * shared // heads
     for head in range(heads):
@@ -155,7 +155,8 @@ def _matrix(trace: Trace, attention: Attention, part: str) -> str:
     return step.inputs[1] if step is not None and isinstance(step.op, Linear | Project) else ""
 
 
-def _weight(trace: Trace, name: str) -> Host:
+def weight_of(trace: Trace, name: str) -> Host:
+    """A weight in float64."""
     return np.asarray(trace.window(name, whole(trace.program.shape(name))), np.float64)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from tui_transformer.analysis.affine import Affine
 from tui_transformer.analysis.attentions import Attention, attentions
+from tui_transformer.analysis.circuits import weight_of
 from tui_transformer.analysis.logit_lens import lens_of
 from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.axis import whole
@@ -135,7 +136,7 @@ def words_of_heads(
     values = context[:, rows.start : rows.stop]
     if less_mean:
         values = values - context[:, real_tokens(trace, attention.queries, item)].mean(axis=1, keepdims=True)
-    matrix = _weight(trace, output.inputs[1]).reshape(len(values), values.shape[-1], -1)
+    matrix = weight_of(trace, output.inputs[1]).reshape(len(values), values.shape[-1], -1)
     name, written = output.name, values @ matrix
     if tuned is not None and attention.layer in tuned:
         name, written = _tuned(trace, name, written, rows, item, attention.layer, tuned[attention.layer])
@@ -198,8 +199,8 @@ def _through(trace: Trace, step: Step, source: str, vectors: Host, rows: range, 
     if isinstance(op, LayerNorm | RmsNorm | NormOfSum):
         return _normed(trace, step, vectors, rows, item)
     if isinstance(op, Unembed):
-        return (vectors * op.scale) @ _weight(trace, step.inputs[1]).T
-    product: Host = vectors @ _weight(trace, step.inputs[1])
+        return (vectors * op.scale) @ weight_of(trace, step.inputs[1]).T
+    product: Host = vectors @ weight_of(trace, step.inputs[1])
     return product
 
 
@@ -216,14 +217,10 @@ def _normed(trace: Trace, step: Step, vectors: Host, rows: range, item: int) -> 
     epsilon = op.epsilon if isinstance(op, LayerNorm | RmsNorm | NormOfSum) else 0.0
     spread, moved = (_centred(x), _centred(vectors)) if centred else (x, vectors)
     deviation = np.sqrt(np.mean(spread * spread, axis=-1, keepdims=True) + epsilon)
-    normed: Host = moved / deviation * _weight(trace, step.inputs[parts])
+    normed: Host = moved / deviation * weight_of(trace, step.inputs[parts])
     return normed
 
 
 def _centred(vectors: Host) -> Host:
     centred: Host = vectors - vectors.mean(axis=-1, keepdims=True)
     return centred
-
-
-def _weight(trace: Trace, name: str) -> Host:
-    return np.asarray(trace.window(name, whole(trace.program.shape(name))), np.float64)

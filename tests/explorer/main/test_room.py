@@ -37,7 +37,7 @@ async def test_a_larger_terminal_never_shows_fewer_numbers(model, text, stops, w
     counts: dict[str, dict[tuple[int, int], int]] = {stop: {} for stop in stops}
     async with exploring(SIZES[0], model=model, text=text, whole=whole) as explorer:
         for size in SIZES:
-            await explorer.resize(*size)
+            await explorer.pilot.resize_terminal(*size)
             for stop in stops:
                 explorer.parts.navigation.go_to_stop(stop)
                 await explorer.settled()

@@ -63,7 +63,7 @@ def bracketed(total: Sum) -> str:
 
 
 def short_name(name: str) -> str:
-    """The last two parts of a dotted name."""
+    """The last two parts of a dotted name, enough to recognise it where there is little room."""
     own = name.removeprefix(GRADIENT)
     return ("" if own == name else "∂ ") + ".".join(own.split(".")[-2:])
 

@@ -14,9 +14,7 @@ from tui_transformer.views.inside.parts import Equation, Note, NumberRow, Number
 def added(cell: Cell) -> Iterator[Part]:
     """The rows above each other, and the row that they give."""
     yield Note("Two rows are added number by number: what was there stays, and something is added to it.")
-    yield _number_rows(cell, "+")
-    yield from map(number, cell.values)
-    yield Equation(f"{' + '.join(factor(value.value) for value in cell.values)} = {written(cell.result)}")
+    yield from _cell_by_cell(cell, "+")
 
 
 def gated(cell: Cell) -> Iterator[Part]:
@@ -32,9 +30,13 @@ def gated(cell: Cell) -> Iterator[Part]:
 def dropped(cell: Cell) -> Iterator[Part]:
     """Values, which of them are kept, and what is left."""
     yield Note("While a model learns, some numbers are set to 0 at random; the others grow to make up for it.")
-    yield _number_rows(cell, "·")
+    yield from _cell_by_cell(cell, "·")
+
+
+def _cell_by_cell(cell: Cell, sign: str) -> Iterator[Part]:
+    yield _number_rows(cell, sign)
     yield from map(number, cell.values)
-    yield Equation(f"{' · '.join(factor(value.value) for value in cell.values)} = {written(cell.result)}")
+    yield Equation(f"{f' {sign} '.join(factor(value.value) for value in cell.values)} = {written(cell.result)}")
 
 
 def _number_rows(cell: Cell, sign: str) -> NumberRows:

@@ -21,6 +21,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.engine.spoken import minus, spoken
 from tui_transformer.explorer.state.near import Near
 from tui_transformer.text.display import visible
+from tui_transformer.views.inside.general import short_name
 from tui_transformer.views.step_view import Labels, placed
 
 COLUMN, WIDEST_TABLE = 8, 64
@@ -275,12 +276,6 @@ def near_words(words: tuple[tuple[str, float], ...] | None, width: int) -> str:
     shown = [f"{visible(word)} {minus(f'{cosine:.2f}')}" for word, cosine in words]
     lengths = accumulate(cell_len(each) + (3 if i else 0) for i, each in enumerate(shown))
     return " · ".join(shown[: max(sum(length <= width for length in lengths), 1)])
-
-
-def short_name(name: str) -> str:
-    """The last two parts of a dotted name, enough to recognise it in a narrow pane."""
-    own = name.removeprefix(GRADIENT)
-    return ("" if own == name else "∂ ") + ".".join(own.split(".")[-2:])
 
 
 def _last_part(name: str) -> str:

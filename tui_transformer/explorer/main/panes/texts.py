@@ -14,7 +14,7 @@ from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.ops import Parameter, Softmax
 from tui_transformer.engine.spoken import spoken
-from tui_transformer.explorer.main.panes.cell_lines import near_words, number, short_name
+from tui_transformer.explorer.main.panes.cell_lines import near_words, number
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.state.edited import active, broken
 from tui_transformer.explorer.state.names import model_name
@@ -25,6 +25,7 @@ from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.model.model import Model
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
+from tui_transformer.views.inside.general import short_name
 from tui_transformer.views.view import Values
 
 SOFTMAX = Softmax().formula
