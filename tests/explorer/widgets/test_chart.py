@@ -3,6 +3,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -84,6 +86,16 @@ def test_curves_by_step_are_marked_at_round_values(low: float, high: float, heig
     lines = re.sub(r"\x1b\[[\d;]*m", "", draw(chart, 40, height, Inks((), None, None))).splitlines()
     texts = [line.partition("┤")[0].strip() for line in lines if "┤" in line]
     assert texts == marks
+
+
+@pytest.mark.parametrize("height", range(5, 16))
+def test_the_marks_of_a_named_axis_are_evenly_spaced_and_have_0_among_them(height: int) -> None:
+    chart = replace(WAVES, series=WAVES.series[:1])
+    lines = re.sub(r"\x1b\[[\d;]*m", "", draw(chart, 60, height, Inks((), None, None))).splitlines()
+    marks = [float(line.partition("┤")[0].strip().replace("−", "-")) for line in lines if "┤" in line]
+    assert 0 in marks
+    assert len({round(one - other, 6) for one, other in pairwise(marks)}) <= 1
+    assert not any("−0.0┤" in line for line in lines)
 
 
 @pytest.mark.parametrize("height", range(5, 12))

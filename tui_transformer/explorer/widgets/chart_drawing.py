@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from itertools import groupby
@@ -30,6 +30,7 @@ _AXIS_LINES = 3
 _MANY_LINES = 6
 _SAMPLES_PER_CELL = 2
 _LARGEST = 1e150
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -114,16 +115,27 @@ def _mark_values(canvas: _Canvas, values: Sequence[float], *, whole: bool = Fals
     low, high = min(drawable), max(drawable)
     if not 1 / _LARGEST < high - low < _LARGEST:
         low, high = min(low, 0.0), max(high, 0.0) or 1.0
-    lines = canvas.height - _AXIS_LINES
-    places = ticks(low, high, max(lines, 1) if lines < _MANY_LINES else lines // 2 + 1, whole=whole)
+    lines = canvas.height - _AXIS_LINES - canvas.named
+    most = max(lines, 1) if lines < _MANY_LINES else lines // 2 + 1
+    fewer = (ticks(low, high, each, whole=whole) for each in range(most, 0, -1))
+    places = next((each for each in fewer if len(_apart(canvas, low, high, each)) == len(each)), ())
     _mark_y(canvas, low, high, dict(zip(places, tick_texts(places), strict=True)))
 
 
+def _apart(canvas: _Canvas, low: float, high: float, places: Iterable[float]) -> list[float]:
+    """The places of the y axis that no two of share a line, from the lowest; plotext may round a half up or down."""
+    last, kept, taken = max(canvas.height - _AXIS_LINES - canvas.named - 1, 0), list[float](), -1
+    for place in sorted(places):
+        line = (place - low) / (high - low) * last
+        if math.ceil(line - 0.5 - _ROUNDING) > taken:
+            kept.append(place)
+            taken = math.floor(line + 0.5 + _ROUNDING)
+    return kept
+
+
 def _mark_y(canvas: _Canvas, low: float, high: float, labels: dict[float, str]) -> None:
-    """Mark the y axis, with no two labels in one line."""
-    last = max(canvas.height - _AXIS_LINES - canvas.named - 1, 0)
-    by_line = {round((place - low) / (high - low) * last): place for place in sorted(labels, reverse=True)}
-    places = sorted(by_line.values())
+    """Mark the y axis, with no two labels in one line: of two, plotext would make one of both."""
+    places = _apart(canvas, low, high, labels)
     canvas.figure.ruler("y").lim(low, high).ticks(places, [labels[place] for place in places])
 
 
