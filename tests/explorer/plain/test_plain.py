@@ -270,3 +270,37 @@ def test_a_key_that_a_lecture_cannot_name_is_said_before_anything_else(tmp_path)
     path.write_text('[a]\ntitle = "A"\ntext = "press {key:nope}"\nstep = "tokens"\n')
     with pytest.raises(InputError, match=r"\[a\] {key:nope} is no key"):
         run(ModelOptions("question", device="cpu"), plain=True, tour=str(path))
+
+
+def test_a_question_is_asked_and_its_answer_revealed(reader):
+    asked = typed(reader, "]", "]", "p")
+    assert asked.startswith("Which word will “where” in head 2 look at most? It may be 1 ")
+    assert "4 ? @8; answer and a number" in asked
+    assert typed(reader, "answer ?").startswith("Right; ")
+    assert typed(reader, "predict", "answer nonsense").startswith("Not nonsense: it is ")
+    with pytest.raises(InputError, match="nothing was asked"):
+        typed(reader, "answer 1")
+    assert read("r 2", meanings({})) == Typed("answer", words="2")
+
+
+def test_something_is_broken_and_mended(reader):
+    said = typed(reader, ":scaled", "cell 0 8", "break no-scale")
+    assert "changed: broken: without ÷ √d_k; " in said
+    assert "changed: mended: without ÷ √d_k; " in typed(reader, "break no-scale")
+    assert not reader.explored.session.breaks
+    with pytest.raises(InputError, match="nothing to break"):
+        typed(reader, "break rotary-interleaved")
+    with pytest.raises(InputError, match="'nonsense' is none of no-scale"):
+        typed(reader, "break nonsense")
+
+
+def test_another_model_is_opened_and_undone(reader):
+    said = typed(reader, "open copy")
+    assert said.startswith("Vocabulary, step 1 of ")
+    assert "changed: model to copy, sentence to " in said
+    typed(reader, "undo")
+    assert reader.explored.session.model.name == "question"
+    with pytest.raises(InputError, match="write the model behind it"):
+        typed(reader, "open")
+    with pytest.raises(InputError, match="nowhere"):
+        typed(reader, "open nowhere")

@@ -16,7 +16,8 @@ HELP = (
     " {head.back} {head.next} head, {layer.back} {layer.next} layer, {sublayer.next} sublayer,"
     " {tour} the tour and its next stop, leave or {back} the end of it,"
     " {cursor.choose} how the cell was made, {go} a step,"
-    " {sentence.edit} a sentence, {cell.edit} a value,"
+    " {sentence.edit} a sentence, {cell.edit} a value, {open} another model, {breaks} what to break,"
+    " {predict} a question on the step, r the answer to it,"
     f" {{undo}} undo, {{quit}} quit; commands are {', '.join(COMMANDS)}."
 )
 
@@ -48,7 +49,6 @@ WITHOUT_A_SCREEN: Mapping[str, str] = {
     "patch": "patch",
     "compare": "diff",
     "cuts": "vocab compare",
-    "open": "--plain --model NAME",
     "exercises": "exercise",
     "chart.next": "chart STEP",
 }

@@ -44,13 +44,28 @@ COMMANDS: Mapping[str, str] = {
     "vocabulary": "vocabulary.open",
     "tour": "tour",
     "leave": "leave",
+    "predict": "predict",
+    "answer": "answer",
+    "break": "breaks",
+    "open": "open",
     "help": "help",
     "quit": "quit",
 }
 """Commands that are typed, and what they mean; the keys of the same meanings do the same."""
 
-ASKS: Mapping[str, str] = {"go": "step", "sentence.edit": "sentence", "target.edit": "target", "cell.edit": "value"}
+ASKS: Mapping[str, str] = {
+    "go": "step",
+    "sentence.edit": "sentence",
+    "target.edit": "target",
+    "cell.edit": "value",
+    "answer": "answer",
+    "breaks": "what to break, nothing to mend it",
+    "open": "model",
+}
 """Meanings that need words; where keys are read one at a time, they are asked for."""
+
+ANSWER = "r"
+"""The key that reveals what was asked; on the screen there is a line to answer in."""
 
 MOST = 9_999
 """A count in front of a key goes no further."""
@@ -95,7 +110,8 @@ class Typed:
 def meanings(given: Mapping[str, str]) -> dict[str, str]:
     """The meaning of each key: those of the program, or those that the user gave."""
     own = {name: keys for name, keys in KEYS.items() if name not in given}
-    return {key.strip(): name for table in (own, given) for name, keys in table.items() for key in keys.split(",")}
+    tables = (own, {"answer": ANSWER}, given)
+    return {key.strip(): name for table in tables for name, keys in table.items() for key in keys.split(",")}
 
 
 def read(line: str, known: Mapping[str, str]) -> Typed:

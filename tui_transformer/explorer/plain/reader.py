@@ -20,6 +20,8 @@ from tui_transformer.explorer.main.cell import cell_of
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.plain.help import help_of, only_on_the_screen
 from tui_transformer.explorer.plain.keys import Typed
+from tui_transformer.explorer.plain.otherwise import broken, opened
+from tui_transformer.explorer.plain.questions import Questions
 from tui_transformer.explorer.plain.sentences import DIGITS, model_said, said, view_at, words_of
 from tui_transformer.explorer.plain.touring import Touring
 from tui_transformer.explorer.state.answer import answer, answers
@@ -58,7 +60,7 @@ class Reader:
             keymap: The keys that the user gave to meanings.
         """
         self.explored, self._keymap = explored, keymap
-        self._touring = Touring(explored, told, keymap)
+        self._touring, self._questions = Touring(explored, told, keymap), Questions(explored)
         self.ended = False
 
     def begin(self) -> str:
@@ -223,6 +225,16 @@ class Reader:
         self._replace(turned)
         return "backward, with gradients" if turned.backward else "forward again"
 
+    def break_it(self, typed: Typed) -> str:
+        """Something computed otherwise, or as before."""
+        return self._change(*broken(self.explored.session, typed.words))
+
+    def open(self, typed: Typed) -> str:
+        """Another model, at its first step."""
+        changed = self._change(*opened(self.explored.session, typed.words))
+        self._go(Position(self.explored.session.stops[0]))
+        return changed
+
     def leave(self, _: Typed) -> str:
         """The end of the tour."""
         return self._touring.leave()
@@ -358,6 +370,8 @@ DOING: Mapping[str, Doing] = {
     "redo": Reader.redo,
     "backward": Reader.backward,
     "leave": Reader.leave,
+    "breaks": Reader.break_it,
+    "open": Reader.open,
 }
 
 TELLING: Mapping[str, Callable[[Reader, Typed], str]] = {
@@ -366,6 +380,8 @@ TELLING: Mapping[str, Callable[[Reader, Typed], str]] = {
     "cursor.choose": Reader.explain,
     "line": Reader.line,
     "what": Reader.what,
+    "predict": lambda reader, _: reader._questions.ask(),
+    "answer": lambda reader, typed: reader._questions.reveal(typed.words),
     "help": Reader.help,
     "quit": Reader.quit,
 }
