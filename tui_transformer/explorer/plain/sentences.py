@@ -70,6 +70,12 @@ def said(explored: Exploration) -> Said:
     return Said(step, head, _named("row", view.rows, place.row), _named("column", view.columns, place.column), value)
 
 
+def beginning(session: Session) -> Position:
+    """The first stop; in the vocabulary the first word of the sentence."""
+    stop = session.stops[0]
+    return Position(stop, Place(row=session.encoding.ids[0] if stop == VOCABULARY else 0))
+
+
 def view_at(explored: Exploration) -> View:
     """The matrix of the position, whose cell is moved inside it."""
     session, position = explored.session, explored.position
