@@ -59,6 +59,8 @@ async def test_thirty_layers_are_a_window_around_the_current_one() -> None:
         here = [line[-32:].split() for line in explorer.text.split("\n") if "│ ▸" in line[-32:]]
         assert [line[2] for line in here] == [explorer.stop.split(".")[1]]
         assert explorer.stop.startswith("decoder.2")
+        assert "‖x‖ +attn   +ff" in explorer.text
+        assert "of 32 · norms" in explorer.text
         await explorer.press(*["}"] * 12)
         assert " 29 " in explorer.text
 

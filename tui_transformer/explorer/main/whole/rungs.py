@@ -15,6 +15,8 @@ Pieces = tuple[tuple[str, str], ...]
 """Texts with the names of their inks."""
 
 SUBLAYERS = {"self_attention": "attn", "cross_attention": "cross", "feed_forward": "ff"}
+AROUND = 5
+"""Columns of the border around its legend."""
 NUMBER = 6
 """Columns of a number."""
 
@@ -38,18 +40,22 @@ class Ladder:
     marks: Mapping[str, str] = field(default_factory=dict)
 
     def lines(self, height: int) -> list[tuple[Pieces, Rung | None]]:
-        """As many lines as there is room for, with the rung that each is; the current one among them."""
+        """As many lines as have room, with the rung that each is; the current one is among them, below a heading."""
         lines = self._all()
         place = next(
             (place for place, (_, rung) in enumerate(lines) if rung and rung.layer == self.here), len(lines) - 1
         )
         shown = window(len(lines), place, height)
-        return lines[shown.start : shown.stop]
+        headings = [line for line in lines[: shown.start + 1] if line[1] is None]
+        first = headings[-1:] if shown.start < place else lines[shown.start : shown.start + 1]
+        return [*first, *lines[shown.start + 1 : shown.stop]]
 
     def legend(self, shown: int) -> str:
         """How many lines are shown where that is not all; else of which token the norms are."""
-        part = f"{shown} of {self.height}" if shown < self.height else ""
-        return part or "norms of the current token" * self._is_wide
+        part = (f"{shown} of {self.height}",) if shown < self.height else ()
+        texts = ("norms of the current token", "norms") if self._is_wide else ("",)
+        said = [" · ".join((*part, *filter(None, (text,)))) for text in texts] + [*part]
+        return next((text for text in said if len(text) <= self.columns - AROUND), "")
 
     @property
     def height(self) -> int:
