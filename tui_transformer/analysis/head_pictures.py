@@ -20,9 +20,9 @@ SIDE = 32
 class Pictures:
     """The pictures of the heads of one attention step, made from some of its queries."""
 
-    def __init__(self, step: Attention, side: int = SIDE) -> None:
+    def __init__(self, step: Attention) -> None:
         self._queries, self._keys = step.queries.size, step.keys.size
-        height, width = min(side, self._queries), min(side, self._keys)
+        height, width = min(SIDE, self._queries), min(SIDE, self._keys)
         self._starts = [-(-self._keys * column // width) for column in range(width)]
         self._sums = np.zeros((step.heads, height, width))
         self._counts = np.zeros(height)

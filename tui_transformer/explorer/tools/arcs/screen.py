@@ -19,9 +19,9 @@ from tui_transformer.explorer.widgets.arcs import Arcs
 from tui_transformer.views.step_view import placed
 
 
-def open_from(port: Port, source: str = "head") -> None:
+def open_from(port: Port) -> None:
     """Of the head that is shown, or the first; says so where the model has no attention."""
-    screen = screen_of(port, source)
+    screen = screen_of(port, "head")
     if screen is None:
         port.say("this model has no attention")
     else:

@@ -113,12 +113,10 @@ class Columns:
         return f" {text:>{self.number}}"
 
 
-def percent(share: float, decimals: int = 2) -> str:
-    """A share as people read it; what is small but not nothing is not written as 0."""
-    text = f"{share * 100:.{decimals}f} %"
-    if share == 0 or any(digit in text for digit in "123456789"):
-        return text
-    return f"<{10.0**-decimals:.{decimals}f} %"
+def percent(share: float) -> str:
+    """A share with two decimals; what is small but not nothing is not written as 0."""
+    text = f"{share * 100:.2f} %"
+    return "<0.01 %" if text == "0.00 %" and share else text
 
 
 def facts(draft: Draft, choices: Choices) -> str:
