@@ -208,3 +208,21 @@ def test_the_folder_of_a_user_is_looked_up_in_one_place() -> None:
     """Elsewhere it would end in an error that nobody expects, where nobody knows that user."""
     looking = [path for path in PACKAGE.rglob("*.py") if ".expanduser(" in path.read_text(encoding="utf-8")]
     assert looking == [PACKAGE / "files.py"]
+
+
+def test_json_and_toml_files_have_one_reader() -> None:
+    """Elsewhere there are lines of logs, what this program wrote for itself, and JSON inside of other formats."""
+    read = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if re.search(r"json\.loads?\(|tomllib\.loads?\(", path.read_text(encoding="utf-8"))
+    }
+    assert read - {"files.py"} == {
+        "analysis/survey/sums.py",
+        "course/child.py",
+        "explorer/tools/runs/log.py",
+        "learning/log.py",
+        "model/header.py",
+        "survey/work.py",
+        "text/tokenizer_file.py",
+    }

@@ -98,6 +98,12 @@ OF_THE_STRUCTURE = (
         "test_nothing_that_belongs_to_a_program_is_kept_for_so_many_programs",
     ),
     file(
+        "a JSON file is read in another way",
+        "text/reader.py",
+        "import json\n\n\ndef read(path):\n    return json.loads(path.read_text())\n",
+        "test_json_and_toml_files_have_one_reader",
+    ),
+    file(
         "the folder of a user is looked up in another place",
         "text/home.py",
         "from pathlib import Path\n\nHOME = Path('~').expanduser()\n",
