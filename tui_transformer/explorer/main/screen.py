@@ -184,13 +184,10 @@ class MainScreen(ExplorerScreen[None]):
 
     # Changing
 
-    def action_undo(self) -> None:
-        """The last change taken back."""
-        self.parts.editing.undo()
-
-    def action_redo(self) -> None:
-        """The change made again."""
-        self.parts.editing.redo()
+    def action_history(self, way: Literal["undo", "redo"]) -> None:
+        """The last change taken back, or made again."""
+        editing = self.parts.editing
+        {"undo": editing.undo, "redo": editing.redo}[way]()
 
     def action_edit(self, what: Literal["sentence", "target", "cell"]) -> None:
         """Another sentence, another target for a decoder, or the cell under the cursor set by hand."""

@@ -209,8 +209,8 @@ class Session(Sentences):
         same = replace(self, edits=_lasting_edits(self), targets=None)
         if self.model.vocabulary is None:
             ids = _ids(text)
-            return self._checked(replace(same, text="", ids=ids, batch=self._batch_with(ids)))
-        return self._checked(replace(same, text=text, ids=None, batch=self._batch_with(text)))
+            return self._checked(replace(same, text="", ids=ids, batch=_batch_with(self, ids)))
+        return self._checked(replace(same, text=text, ids=None, batch=_batch_with(self, text)))
 
     def with_batch(self, batch: tuple[str | Ids, ...], item: int = 0) -> Session:
         """The same model on several sentences, the shorter ones padded; one of them is shown.
@@ -224,10 +224,6 @@ class Session(Sentences):
         text, ids = (own, None) if isinstance(own, str) else ("", own)
         same = replace(self, edits=_lasting_edits(self), targets=None, mask=None, batch=batch, item=item)
         return self._checked(replace(same, text=text, ids=ids))
-
-    def _batch_with(self, own: str | Ids) -> tuple[str | Ids, ...]:
-        """The sentences with another in place of the one that is shown."""
-        return (*self.batch[: self.item], own, *self.batch[self.item + 1 :]) if self.batch else ()
 
     def with_decoder_text(self, text: str) -> Session:
         """The same model and source with another target, or token IDs where there are no words.
@@ -319,15 +315,21 @@ class Session(Sentences):
         if session.mask is not None and len(session.mask) != len(session.encoding.ids):
             session = replace(session, mask=None)
         _ = session.trace
-        return session.with_overlay(NOTHING) if self._outlived(session) else session
+        return session.with_overlay(NOTHING) if _outlived(session, self) else session
 
-    def _outlived(self, session: Session) -> bool:
-        """Whether what is beside a changed session was made for another: its edits, its tokens, its loss."""
-        overlay = session.overlay
-        if session.backward:
-            return not session.has_loss
-        before_edits = overlay.kind == "trace" and not overlay.edits and not session.edits
-        return before_edits or (bool(overlay.values) and _ids_of(session) != _ids_of(self))
+
+def _outlived(session: Session, before: Session) -> bool:
+    """Whether what is beside a changed session was made for the one before: its edits, its tokens, its loss."""
+    overlay = session.overlay
+    if session.backward:
+        return not session.has_loss
+    before_edits = overlay.kind == "trace" and not overlay.edits and not session.edits
+    return before_edits or (bool(overlay.values) and _ids_of(session) != _ids_of(before))
+
+
+def _batch_with(session: Session, own: str | Ids) -> tuple[str | Ids, ...]:
+    """The sentences with another in place of the one that is shown."""
+    return (*session.batch[: session.item], own, *session.batch[session.item + 1 :]) if session.batch else ()
 
 
 def _lasting_edits(session: Session) -> tuple[Change, ...]:

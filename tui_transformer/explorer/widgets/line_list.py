@@ -47,7 +47,7 @@ class LineList(GridWidget, can_focus=True):
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         """Make an empty list."""
         super().__init__(name=name, id=id, classes=classes)
-        self._line: Callable[[int], Text] = lambda _: Text()
+        self.line_at: Callable[[int], Text] = lambda _: Text()
         self._lines: Sequence[int] = range(0)
         self._count = 0
 
@@ -58,7 +58,7 @@ class LineList(GridWidget, can_focus=True):
             count: How many there are.
             line: Makes a line from its index; never read as markup.
         """
-        self._count, self._line = count, line
+        self._count, self.line_at = count, line
         self.filter(None)
 
     def filter(self, indices: Sequence[int] | None) -> None:
@@ -82,10 +82,6 @@ class LineList(GridWidget, can_focus=True):
         if index is not None and index in self._lines:
             self.put((self._lines.index(index), 0))
 
-    def line_at(self, index: int) -> Text:
-        """One of the lines, as it was made."""
-        return self._line(index)
-
     @property
     def index(self) -> int:
         """Number of the line under the cursor among all lines."""
@@ -105,7 +101,7 @@ class LineList(GridWidget, can_focus=True):
         at, style = y + self.scroll_offset.y, self.ink()
         if at >= len(self._lines):
             return Strip.blank(self.size.width, style)
-        segments = self._segments(self._line(self._lines[at]))
+        segments = self._segments(self.line_at(self._lines[at]))
         if at == self.at[0]:
             style = self.ink("line-list--cursor")
             segments = list(Segment.apply_style(segments, post_style=style))

@@ -113,12 +113,8 @@ class CellPane(LineList):
         """The lines that stand at the lower end instead of what is there: the equation, where it lies further down."""
         equation = range(0) if self._working is None else self._equation
         below = equation.stop > self.scroll_offset.y + super().viewport.height
-        return range(equation.start - 1, equation.stop) if below and self._has_room else range(0)
-
-    @property
-    def _has_room(self) -> bool:
-        """Whether the equation can be kept in view with some lines above it."""
-        return super().viewport.height >= len(self._equation) + 1 + LEAST_ABOVE
+        room = _has_room(super().viewport.height, equation)
+        return range(equation.start - 1, equation.stop) if below and room else range(0)
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the widget; the last ones are the equation, where that lies further down."""
@@ -165,22 +161,10 @@ class CellPane(LineList):
         first = lines.first_target()
         self.cursor = first if cursor is None else min(cursor, len(lines) - 1)
         if self.cursor == first:
-            self._show_terms(lines, first)
-
-    def _show_terms(self, lines: CellLines, first: int) -> None:
-        """Scroll as far as it takes to have all terms of a sum in view, or a few of many.
-
-        Of a value that was set the first line is enough: how it was set stands above.
-        """
-        height, terms = super().viewport.height, lines.terms
-        whole = self._equation.stop <= height
-        room = height if whole or not self._has_room else height - len(self._equation) - 1
-        last = first + 1
-        if first in terms and not whole and not self._edited:
-            last = terms.stop if len(terms) <= room else terms.start + 1 + FEW_TERMS
-        top = max(min(last - room, terms.start if first in terms else first), 0)
-        if top != self.scroll_offset.y and room > 0:
-            self.scroll_to(y=top, animate=False, force=True)
+            height = super().viewport.height
+            top = _top(first, lines.terms, self._equation, height, set_by_hand=bool(self._edited))
+            if top is not None and top != self.scroll_offset.y:
+                self.scroll_to(y=top, animate=False, force=True)
 
     def action_follow_second(self) -> None:
         """Go to the second factor of the product under the cursor."""
@@ -197,6 +181,24 @@ class CellPane(LineList):
 def _follow(pane: CellPane, target: Operand | None) -> None:
     if target is not None:
         pane.post_message(pane.Followed(target))
+
+
+def _has_room(height: int, equation: range) -> bool:
+    """Whether the equation can be kept in view with some lines above it."""
+    return height >= len(equation) + 1 + LEAST_ABOVE
+
+
+def _top(first: int, terms: range, equation: range, height: int, *, set_by_hand: bool) -> int | None:
+    """The line at the top with which all terms of a sum are in view, or a few of many; None where there is no room.
+
+    Of a value that was set the first line is enough: how it was set stands above.
+    """
+    whole = equation.stop <= height
+    room = height if whole or not _has_room(height, equation) else height - len(equation) - 1
+    last = first + 1
+    if first in terms and not whole and not set_by_hand:
+        last = terms.stop if len(terms) <= room else terms.start + 1 + FEW_TERMS
+    return max(min(last - room, terms.start if first in terms else first), 0) if room > 0 else None
 
 
 def _written(lines: CellLines, width: int) -> range:

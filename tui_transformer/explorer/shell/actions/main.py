@@ -40,8 +40,8 @@ ACTIONS = (
     Action("terms", "open('terms')", "Direct logit attribution: what every head, layer and embedding writes"),
     Action("inputs", "open('inputs')", "What every token adds: gradient × input, integrated gradients"),
     Action("measure", "open('measure')", "Measure ablations and patches by a logit, a difference, KL, the loss"),
-    Action("undo", "undo", "Undo the last change", "undo", "u"),
-    Action("redo", "redo", "Redo"),
+    Action("undo", "history('undo')", "Undo the last change", "undo", "u"),
+    Action("redo", "history('redo')", "Redo"),
     Action("settings", "open('settings')", "Settings: sizes, seed, masks, device", "settings", ","),
     Action("draw.again", "open('draw-again')", "Draw again: other random weights, from the next seed"),
     Action(

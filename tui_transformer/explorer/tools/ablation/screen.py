@@ -87,7 +87,13 @@ class AblateScreen(Overview):
         self.worker.cancel(self.KIND)
         self.requests.doing, self.ended, self.moved = "", False, False
         self._use()
-        self.query_one(LineList).show(len(self.search.targets), self._line)
+        color, lines = "" if self.app.no_color else "cyan", self.query_one(LineList)
+
+        def line(index: int) -> Text:
+            target = self.search.targets[index]
+            return self.writer.line(target, self.search.known.effects[target], self._largest, lines.size.width, color)
+
+        lines.show(len(self.search.targets), line)
         self.put_in_order()
         self._find()
 
@@ -125,11 +131,6 @@ class AblateScreen(Overview):
         return None if at is None else self.search.targets[at]
 
     # What is said
-
-    def _line(self, index: int) -> Text:
-        target, color = self.search.targets[index], "" if self.app.no_color else "cyan"
-        width = self.query_one(LineList).size.width
-        return self.writer.line(target, self.search.known.effects[target], self._largest, width, color)
 
     def show_lines(self) -> None:
         """The titles of the columns too."""
