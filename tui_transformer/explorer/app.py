@@ -17,6 +17,7 @@ from rich.console import RenderableType
 from textual import events
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App, SystemCommand
+from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.driver import Driver
 from textual.geometry import Offset
@@ -245,6 +246,11 @@ class ExplorerApp(App[None]):
         """Write all of the screen again: the shell wrote to the terminal."""
         self.frame.forget()
         self.refresh(layout=True)
+
+    def pop_screen(self) -> AwaitComplete:
+        """Leave the screen in front, and soon collect what it was made of."""
+        self.collecting.due = True
+        return super().pop_screen()
 
     def on_unmount(self) -> None:
         """Save the run that is being trained, and end what is still computed."""

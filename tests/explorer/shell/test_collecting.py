@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import weakref
 
+from driving import exploring
+from textual import events
 from textual.app import App
 
 from tui_transformer.explorer.shell.collecting import RARE, Collecting
@@ -49,3 +51,20 @@ async def test_what_is_left_over_goes_while_keys_rest_and_collecting_is_as_befor
         while left() is not None:
             await pilot.pause(0.01)
     assert gc.get_threshold() == usual
+
+
+async def test_what_a_screen_leaves_behind_goes_while_keys_come_again_and_again() -> None:
+    async with (app := Small()).run_test() as pilot:
+        left = old()
+        app.collecting.due = True
+        while left() is not None:
+            await app.in_turn.take(events.Key("a", "a"))
+            await pilot.pause(0.001)
+
+
+async def test_leaving_a_screen_says_that_there_is_something_to_collect() -> None:
+    async with exploring() as explorer:
+        await explorer.press("?")
+        explorer.app.collecting.due = False
+        await explorer.keys("escape")
+        assert explorer.app.collecting.due
