@@ -12,7 +12,7 @@ from tui_transformer.explorer.shell.timers import later
 EVERY = 1.0
 """Seconds after which it is seen whether keys rest."""
 
-RARE = 2_000, 10, 25
+RARE = 2_000, 10, 10
 """Thresholds of collections while they do not: all objects are looked through every few seconds."""
 
 
