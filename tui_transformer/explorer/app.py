@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -31,6 +31,7 @@ from textual.widgets import Input, TextArea
 from tui_transformer import crash
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.screen import MainScreen
+from tui_transformer.explorer.main.whole.pane import WholePane
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.collecting import Collecting
 from tui_transformer.explorer.shell.failures import Failures
@@ -133,7 +134,7 @@ class ExplorerApp(App[None]):
         screen = self.screen_stack[-1] if self._screen_stack else None
         if not isinstance(screen, ExplorerScreen) or isinstance(screen.focused, Input | TextArea):
             return self._written_at
-        current = next(filter(None, map(marked_in, screen.current_widgets())), None)
+        current = next(filter(None, map(marked_in, _current_widgets(screen))), None)
         return self._written_at if current is None else current
 
     @cursor_position.setter
@@ -362,3 +363,11 @@ class ExplorerApp(App[None]):
         """End; what is said is `failure`."""
         self._return_code = 1
         self._close_messages_no_wait()
+
+
+def _current_widgets(screen: ExplorerScreen[Any]) -> Iterator[Widget]:
+    """Widgets that may show what is current: the one with the keys; on the main screen the matrix as well."""
+    if screen.focused is not None:
+        yield screen.focused
+    if isinstance(screen, MainScreen):
+        yield from (screen.parts.panes.heat_map("matrix"), *screen.query(WholePane))

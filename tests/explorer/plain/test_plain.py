@@ -304,3 +304,9 @@ def test_another_model_is_opened_and_undone(reader):
         typed(reader, "open")
     with pytest.raises(InputError, match="nowhere"):
         typed(reader, "open nowhere")
+
+
+def test_the_vocabulary_begins_with_the_words_of_the_sentence(reader):
+    assert typed(reader, ":vocabulary").partition(": ")[2].startswith("word where, ID 12, in the sentence;")
+    assert "row 8 of 123: word [PAD], ID 0;" in typed(reader, "8j")
+    assert "row where @0: 12;" in typed(reader, "k", "8k", "next")

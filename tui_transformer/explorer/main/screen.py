@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Literal
 
 from textual import on
 from textual.app import ComposeResult, SystemCommand
 from textual.events import DescendantFocus, Key, Resize
 from textual.message import Message
-from textual.widget import Widget
 
 from tui_transformer.engine.program import Grain
 from tui_transformer.explorer.main.layout import compose_panes
 from tui_transformer.explorer.main.parts import assemble
 from tui_transformer.explorer.main.replies import REPLIES
-from tui_transformer.explorer.main.whole.pane import WholePane
 from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.worker import Background, Worker
@@ -47,11 +45,6 @@ class MainScreen(ExplorerScreen[None]):
     def settled(self) -> bool:
         """Whether charts and heads follow what is shown."""
         return super().settled and not self.parts.presenter.details.due
-
-    def current_widgets(self) -> Iterator[Widget]:
-        """After the pane with the keys the matrix, whose cell is the current one whatever has them."""
-        yield from super().current_widgets()
-        yield from (self.parts.panes.heat_map("matrix"), *self.query(WholePane))
 
     def compose(self) -> ComposeResult:
         """The panes that there is room for are shown from the start."""

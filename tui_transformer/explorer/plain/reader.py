@@ -22,7 +22,7 @@ from tui_transformer.explorer.plain.help import help_of, only_on_the_screen
 from tui_transformer.explorer.plain.keys import Typed
 from tui_transformer.explorer.plain.otherwise import broken, opened
 from tui_transformer.explorer.plain.questions import Questions
-from tui_transformer.explorer.plain.sentences import DIGITS, beginning, model_said, said, view_at, words_of
+from tui_transformer.explorer.plain.sentences import DIGITS, model_said, said, view_at, words_of
 from tui_transformer.explorer.plain.touring import Touring
 from tui_transformer.explorer.state.answer import answer, answers
 from tui_transformer.explorer.state.edited import words
@@ -232,7 +232,7 @@ class Reader:
     def open(self, typed: Typed) -> str:
         """Another model, at its first step."""
         changed = self._change(*opened(self.explored.session, typed.words))
-        self._go(beginning(self.explored.session))
+        self._go(Position(self.explored.session.stops[0]))
         return changed
 
     def leave(self, _: Typed) -> str:

@@ -11,7 +11,6 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.plain.keys import ASKS, Typed, key_name, meanings, pressed, read
 from tui_transformer.explorer.plain.reader import Reader
-from tui_transformer.explorer.plain.sentences import beginning
 from tui_transformer.explorer.shell.keymap import hint_in
 from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
 from tui_transformer.explorer.state.position import Position
@@ -26,7 +25,7 @@ LONGEST = 100_000
 def run_plain(session: Session, at: Position | None = None, told: Lecture | None = None) -> int:
     """Answer what is typed until it ends; the exit code is 1 where a line of a pipe could not be done."""
     preferences = read_preferences(preferences_path())
-    reader = Reader(Exploration.begun(session, at or beginning(session)), told, preferences.keys)
+    reader = Reader(Exploration.begun(session, at), told, preferences.keys)
     known = meanings(preferences.keys)
     begin = (*preferences.problems, reader.begin())
     if sys.stdin is None:

@@ -11,6 +11,7 @@ from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.state.answer import answer, answers, guesses
 from tui_transformer.explorer.state.edited import active
 from tui_transformer.explorer.state.hiding import without_hidden
+from tui_transformer.explorer.state.listed import entry_of
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.guide.texts import StepText, step_text
@@ -70,12 +71,6 @@ def said(explored: Exploration) -> Said:
     return Said(step, head, _named("row", view.rows, place.row), _named("column", view.columns, place.column), value)
 
 
-def beginning(session: Session) -> Position:
-    """The first stop; in the vocabulary the first word of the sentence."""
-    stop = session.stops[0]
-    return Position(stop, Place(row=session.encoding.ids[0] if stop == VOCABULARY else 0))
-
-
 def view_at(explored: Exploration) -> View:
     """The matrix of the position, whose cell is moved inside it."""
     session, position = explored.session, explored.position
@@ -126,8 +121,10 @@ def _of_vocabulary(explored: Exploration, step: str) -> Said:
     words = explored.session.model.vocabulary
     if words is None or not words.size:
         return Said(step, value="no words")
-    token = _row(explored, words.size)
-    return Said(step, row=f"row {token} of {words.size:,}", value=f"word {words.label(words.word(token))}, ID {token}")
+    row, first = _row(explored, words.size), tuple(dict.fromkeys(explored.session.encoding.ids))
+    token, used = entry_of(first, row), ", in the sentence" * (row < len(first))
+    told = f"word {words.label(words.word(token))}, ID {token}{used}"
+    return Said(step, row=f"row {row} of {words.size:,}", value=told)
 
 
 def _of_text(explored: Exploration, step: str) -> Said:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -69,11 +69,6 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
     def say(self, message: str, severity: SeverityLevel = "information") -> None:
         """A message that goes away by itself."""
         say(self.app, message, severity)
-
-    def current_widgets(self) -> Iterator[Widget]:
-        """The widgets that may show what is current, the one with the keys first."""
-        if self.focused is not None:
-            yield self.focused
 
     @property
     def help_page(self) -> str:

@@ -19,6 +19,7 @@ from tui_transformer.explorer.shell.actions.main import VOCABULARY
 from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
+from tui_transformer.explorer.state.listed import entry_of
 from tui_transformer.explorer.widgets.labels import fit_label, label_width
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.text.display import visible
@@ -98,12 +99,7 @@ class VocabularyPane(Vertical):
         """The ID of a line: the words of the sentence first, then the others in order."""
         if self._hits is not None:
             return self._hits[index]
-        if index < len(self._first):
-            return self._first[index]
-        token = index - len(self._first)
-        for used in sorted(self._first):
-            token += used <= token
-        return token
+        return entry_of(self._first, index)
 
     def _line(self, index: int) -> Text:
         token_id = self._entry(index)
