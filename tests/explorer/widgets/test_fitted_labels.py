@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 from rich.cells import cell_len
+from rich.style import Style
 
+from tui_transformer.explorer.widgets.axis_labels import Header
+from tui_transformer.explorer.widgets.grid import Grid
 from tui_transformer.explorer.widgets.labels import fit_label
 
 
@@ -32,3 +35,15 @@ def test_the_position_of_a_token_stays_where_there_is_room_for_a_character_befor
 def test_wide_characters_before_a_position():
     assert fit_label("世界 @12", 6) == "世…@12"
     assert fit_label("世界 @12", 5) == "…@12 "
+
+
+@pytest.mark.parametrize("name", ["statement", "question", "猫が好きな人", "?", "x" * 40])
+@pytest.mark.parametrize("cursor", range(12))
+def test_the_label_under_the_cursor_is_whole_and_the_columns_stay(name, cursor):
+    grid = Grid(1, 12, 5, 1, gutter=0, header=1)
+    header = Header(lambda column: name if column == cursor else "carried", grid, Style(), Style(bold=True))
+    segments = header.segments(range(12), cursor, range(2, 57))
+    line = "".join(segment.text for segment in segments)
+    assert cell_len(line) == 60
+    assert name[:20] in line
+    assert all(word == "car…" for word in line.replace(name, " ").split() if "x" not in word)

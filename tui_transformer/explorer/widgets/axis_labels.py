@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rich.cells import set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
 from tui_transformer.explorer.widgets.grid import SMALLEST_NUMBER_CELL, Grid
 from tui_transformer.explorer.widgets.labels import fit_label, label_width
+from tui_transformer.text.display import visible
 from tui_transformer.views.view import Axis
 
 _MEASURED = 512
 _LONGEST_TICK = 8
+LONGEST = 24
+"""Columns of the label under the cursor at most."""
 _STEPS = (1, 2, 5, 10, 20, 50, 100)
 
 
@@ -41,8 +45,22 @@ class Header:
             shown: What is on screen, counted from the left edge of the first column.
         """
         if self.grid.cell_width >= SMALLEST_NUMBER_CELL:
-            return [self._cell(column, self.marked if column == cursor else self.plain) for column in columns]
+            cells = [self._cell(column, self.marked if column == cursor else self.plain) for column in columns]
+            return self._with_whole(cells, columns, cursor, shown) if cursor in columns else cells
         return self._ticks(columns, cursor, shown)
+
+    def _with_whole(self, cells: list[Segment], columns: range, cursor: int, shown: range) -> list[Segment]:
+        """The label under the cursor in full, instead of those beside it, where its own column cuts it."""
+        cell, text = self.grid.cell_width, visible(self.label(cursor))
+        end = min(shown.stop, len(columns) * cell)
+        width = min(label_width(text), LONGEST, end - shown.start - 2)
+        if label_width(text) < cell or width < cell:
+            return cells
+        middle = (cursor - columns.start) * cell + cell // 2
+        start = max(min(middle - width // 2, end - width - 1), shown.start + 1)
+        first, last = (start - 1) // cell, -(-(start + width + 1) // cell)
+        over = " " * (start - first * cell) + fit_label(text, width)
+        return [*cells[:first], Segment(set_cell_size(over, (last - first) * cell), self.marked), *cells[last:]]
 
     def _cell(self, column: int, style: Style) -> Segment:
         width = self.grid.cell_width
