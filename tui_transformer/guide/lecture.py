@@ -19,6 +19,9 @@ A file looks so; of the fields only `title`, `text` and `step` are needed::
 
 In title, text and notes a key is named by what it is for, as in the file of preferences: "{key:ablate.head} sets this
 head to 0" is read as "a sets this head to 0", or with the key that the user gave to that.
+
+In a step `*` stands for anything, as in "*.self_attention.weights", and of "*.feed_forward.gate|*.feed_forward.hidden"
+the first is meant that the model has: so one lecture serves several models.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.tour_stop import scenery, suitable
 from tui_transformer.guide.lecture import read_lecture, with_stop
+from tui_transformer.guide.texts import matching
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.views.step_view import Place
 
@@ -126,3 +127,10 @@ async def test_every_stop_of_a_model_can_be_bookmarked(model, tmp_path):
         told = suitable(session, str(path))
         assert [stop.step for stop in read_lecture(path).stops] == list(stops)
         assert [scenery(session, stop, lambda _: None).position.stop for stop in told.stops] == list(stops)
+
+
+def test_of_several_steps_the_first_that_the_model_has_is_meant():
+    names = ("decoder.0.feed_forward.hidden", "decoder.1.feed_forward.hidden", "output.logits")
+    assert matching(names, "*.feed_forward.gate|*.feed_forward.hidden") == list(names[:2])
+    assert matching(names, "output.logits") == ["output.logits"]
+    assert matching(names, "*.gate|nothing") == []
