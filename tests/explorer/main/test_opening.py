@@ -28,6 +28,12 @@ async def test_a_small_line_has_the_answer_and_the_keys_alone():
         await explorer.shown("question 99.9 %   space t / o   ? help")
 
 
+async def test_a_model_that_reads_no_sentence_is_offered_none():
+    async with exploring(NARROW, model="attention") as explorer:
+        await explorer.shown("space step", "o open")
+        assert " / " not in explorer.text.splitlines()[-1]
+
+
 async def test_a_wide_line_asks_the_question_of_the_tour():
     async with exploring(WIDE, model="question") as explorer:
         await explorer.shown("t Where does .99 come from?")

@@ -23,8 +23,9 @@ RANDOM = (
 )
 """The answer of a model that was not trained, in ever fewer words."""
 
-CHOICES = "step.next", "sentence.edit", "open"
-ORDER = "step.next", "tour", "sentence.edit", "open"
+WRITE = "sentence.edit"
+CHOICES = "step.next", WRITE, "open"
+ORDER = "step.next", "tour", WRITE, "open"
 WORDS = (
     ("step through", "step through", "step"),
     ("your own sentence", "your own", "write"),
@@ -71,18 +72,19 @@ class Opening:
         name = tour_of(session)
         told = [tour_question(name) or "guided tour", "the story", "story"] if name else []
         choices = (*WORDS[:-1], TO_TRAINED) if self._answers == RANDOM else WORDS
+        there = [choice for choice in ORDER if choice in keys and (session.model.config.vocab_size or choice != WRITE)]
         answers = self._answers or ("",) * len(RANDOM)
         for answer, *said in zip(answers, *choices, strict=True):
             line = _begun(answer, inks)
             words = dict(zip(CHOICES, said, strict=True)) | ({"tour": told.pop(0)} if told else {})
-            for choice in ORDER:
-                if choice in words and choice in keys:
+            for choice in there:
+                if choice in words:
                     line.append(keys[choice], inks.accent).append(f" {words[choice]}   ", inks.quiet)
             for always in ("help", "quit"):
                 line.append(keys[always], inks.accent).append(f" {always}  ", inks.quiet)
             line.rstrip()
             yield line
-        alone = " ".join(keys[choice] for choice in ORDER if choice in keys and (name or choice != "tour"))
+        alone = " ".join(keys[choice] for choice in there if name or choice != "tour")
         line = _begun(answers[-1], inks).append(alone, inks.accent)
         yield line.append(f"   {keys['help']}", inks.accent).append(" help", inks.quiet)
 
