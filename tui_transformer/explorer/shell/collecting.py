@@ -12,8 +12,8 @@ from tui_transformer.explorer.shell.timers import later
 EVERY = 1.0
 """Seconds after which it is seen whether keys rest."""
 
-RARE = 2_000, 10, 10
-"""Thresholds of collections while they do not: all objects are looked through every few seconds."""
+RARE = 1_000, 10, 10
+"""Thresholds of collections while they do not: while a key is held all objects are looked through once a second."""
 
 
 class Collecting:
