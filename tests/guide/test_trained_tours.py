@@ -309,3 +309,9 @@ def test_less_than_a_minute_is_not_said_in_parts_of_one(name):
     said = [float(number) for stop in tour(name) for number in re.findall(r"([\d.]+) minutes", stop.text)]
     minutes = about(name)["minutes"]
     assert said == ([minutes] if minutes >= 1 else [])
+
+
+def test_shares_are_written_as_everywhere():
+    told = [stop.text for name in ("question", "dates", "copy", "story") for stop in tour(name)]
+    assert sum(" %" in text for text in told) >= 4
+    assert not any(re.search(r"\d%", text) for text in told)

@@ -184,11 +184,19 @@ def _with_facts(text: str, english: str, facts: Mapping[str, Any]) -> str:
     """A text with the numbers of its model filled in; the English one where it asks for what there is not."""
     if not facts:
         return text
-    filled = {**facts, "key": _NamedKey()}
+    numbers = {name: _Number(value) for name, value in facts.items() if isinstance(value, float)}
+    filled = {**facts, **numbers, "key": _NamedKey()}
     try:
         return text.format_map(filled)
     except (AttributeError, IndexError, KeyError, ValueError):
         return english.format_map(filled)
+
+
+class _Number(float):
+    """A number whose shares are written as everywhere: `99.9 %`."""
+
+    def __format__(self, spec: str) -> str:
+        return super().__format__(spec).replace("%", " %")
 
 
 class _NamedKey:
