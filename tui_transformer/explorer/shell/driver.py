@@ -68,6 +68,13 @@ class TerminalDriver(LinuxDriver):
         self._sent = Future[bool]()
         self._sent.set_result(True)
 
+    def _sigcont_application(self, *arguments: Any) -> None:
+        """Go on after a stop; one that could not be seen coming is made good first, else all would be there twice."""
+        if self._auto_restart and not self._must_signal_resume:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+        super()._sigcont_application(*arguments)
+
     def _run_input_thread(self) -> None:
         """Read; a mistake ends the program as any other does, and so does a terminal that is gone."""
         try:

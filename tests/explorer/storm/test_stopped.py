@@ -1,0 +1,40 @@
+"""A program that is stopped from outside and goes on: keys act once, and the terminal is left as it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+if sys.platform == "win32":
+    pytest.skip("a pseudo-terminal is needed", allow_module_level=True)
+
+from .run import PATIENCE, TITLE, _environment, check_terminal
+from .terminal import Terminal, plain
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("stops", [(), (signal.SIGSTOP,), (signal.SIGTSTP,)])
+def test_a_program_that_goes_on_reads_every_key_once(tmp_path: Path, stops: tuple[signal.Signals, ...]):
+    command = [sys.executable, "-m", "tui_transformer", "--model", "encoder"]
+    terminal = Terminal(command, tmp_path, _environment(tmp_path), (160, 45))
+    try:
+        seen = b""
+        while TITLE not in plain(seen):
+            seen += terminal.drain(0.5, PATIENCE)
+        for number in (*stops, signal.SIGCONT, signal.SIGCONT):
+            os.kill(terminal.process.pid, number)
+            terminal.drain(0.5, PATIENCE)
+        terminal.send(b"   ", PATIENCE)
+        assert "step 4 of" in plain(terminal.drain(0.7, PATIENCE))
+        terminal.send(b"q", PATIENCE)
+        while not terminal.ended:
+            terminal.read(0.1)
+        check_terminal(terminal)
+    finally:
+        terminal.close()
+    assert terminal.process.returncode == 0
