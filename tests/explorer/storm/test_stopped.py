@@ -30,6 +30,8 @@ def test_a_program_that_goes_on_reads_every_key_once(tmp_path: Path, stops: tupl
             os.kill(terminal.process.pid, number)
             terminal.drain(0.5, PATIENCE)
         terminal.send(b"   ", PATIENCE)
+        terminal.drain(0.7, PATIENCE)
+        terminal.resize(159, 45)  # all of the screen is written again
         assert "step 4 of" in plain(terminal.drain(0.7, PATIENCE))
         terminal.send(b"q", PATIENCE)
         while not terminal.ended:
