@@ -180,7 +180,7 @@ def test_layers_are_numbers_and_ranges():
 
 def test_progress_says_texts_tokens_speed_and_share():
     now = Progress(Counts(120, 3_400), 20, 512)
-    assert Line(1024).text(now, 10.0) == "120 texts · 3,400 tokens · 10.0 texts a second · 50% read · esc stops"
+    assert Line(1024).text(now, 10.0) == "120 texts · 3,400 tokens · 10.0 texts a second · 50 % read · esc stops"
     assert Line(None).text(Progress(Counts(), 0, 0), 0.0) == "0 texts · 0 tokens · starting · esc stops"
 
 

@@ -21,7 +21,7 @@ def corpus(tmp_path: Path) -> Path:
 def test_words_are_written_one_a_line_and_summed_up_on_standard_error(run: Run, corpus: Path) -> None:
     ended = run("vocab", "build", "corpus.txt", "--size", "6")
     assert (ended.code, ended.out) == (0, "[PAD]\n[UNK]\n[BOS]\n[EOS]\nthe\ncat\n")
-    assert "6 entries from 10 words, 8 of them distinct: they cover 40.0% of the text" in ended.err
+    assert "6 entries from 10 words, 8 of them distinct: they cover 40.0 % of the text" in ended.err
     assert "the 2, cat 2" in ended.err
 
 

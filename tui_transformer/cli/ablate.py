@@ -15,6 +15,7 @@ from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import counted
 from tui_transformer.cli.session import open_session, unknown_words
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.spoken import in_percent
 from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.errors import UsageError
 from tui_transformer.explorer.state.session import Session
@@ -101,7 +102,7 @@ def _heading(ranking: Ranking) -> Iterator[str]:
         yield f"{visible(ranking.metric)} {(effect.value or 0.0) - (effect.change or 0.0):.4g} as it is\n"
     elif len(ranking.answers) == 1:
         best = ranking.answers[0].guesses[0]
-        yield f"most likely: {best.word} {best.share:.2%}\n"
+        yield f"most likely: {best.word} {in_percent(best.share, '.2%')}\n"
     yield "\n"
 
 

@@ -9,10 +9,11 @@ from itertools import zip_longest
 
 from tui_transformer.analysis.effects import Effect, answer_positions, effect
 from tui_transformer.analysis.metrics import Metric
-from tui_transformer.cli.answers import Answer, answers, effect_data, has_answers, where
+from tui_transformer.cli.answers import Answer, Guess, answers, effect_data, has_answers, where
 from tui_transformer.cli.progress import counted, show
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.program import Step
+from tui_transformer.engine.spoken import in_percent
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.report.as_csv import csv_text
@@ -109,15 +110,19 @@ def _single(before: Answer, after: Answer, where: str) -> Iterator[tuple[str, ..
     """The most likely tokens below each other."""
     yield f"answer at {where}", "before", "", "after", ""
     for number, (old, new) in enumerate(zip_longest(before.guesses, after.guesses), 1):
-        yield str(number), old.word, f"{old.share:.2%}", new.word, f"{new.share:.2%}"
+        yield str(number), *_said(old), *_said(new)
 
 
 def _several(pairs: Sequence[tuple[Answer, Answer]]) -> Iterator[tuple[str, ...]]:
     """The most likely token of every position."""
     yield "position", "token", "before", "", "after", ""
     for before, after in pairs:
-        old, new = before.guesses[0], after.guesses[0]
-        yield str(before.position), before.word, old.word, f"{old.share:.2%}", new.word, f"{new.share:.2%}"
+        yield str(before.position), before.word, *_said(before.guesses[0]), *_said(after.guesses[0])
+
+
+def _said(guess: Guess) -> tuple[str, str]:
+    """The word and its share."""
+    return guess.word, in_percent(guess.share, ".2%")
 
 
 def as_json(experiment: Experiment) -> Iterator[str]:

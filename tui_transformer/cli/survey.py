@@ -22,6 +22,7 @@ from tui_transformer.cli.commands.survey import Request
 from tui_transformer.cli.output import note
 from tui_transformer.cli.stopping import Escape, escape, stopping
 from tui_transformer.cli.token_names import token_ids
+from tui_transformer.engine.spoken import in_percent
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded, is_file, is_there
 from tui_transformer.model.options import ModelOptions
@@ -198,5 +199,5 @@ class Line:
         """The line, after so many seconds."""
         new = now.counts.texts - now.before
         speed = f"{new / seconds:,.1f} texts a second" if new and seconds else "starting"
-        share = f" · {now.bytes / self._total:.0%} read" if self._total else ""
+        share = f" · {in_percent(now.bytes / self._total, '.0%')} read" if self._total else ""
         return f"{now.counts.texts:,} texts · {now.counts.tokens:,} tokens · {speed}{share} · esc stops"

@@ -19,6 +19,7 @@ from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.stopping import stopping
 from tui_transformer.cli.train_options import Given
 from tui_transformer.engine.keep import readable
+from tui_transformer.engine.spoken import in_percent
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.learning.epochs import Epoch
 from tui_transformer.learning.log import Log
@@ -198,7 +199,7 @@ class Progress:
         few = epoch.number * self.steps <= FEW_EPOCHS * step
         if few or now - self.told_epoch > SECONDS_BETWEEN_DRAWINGS or step == self.steps:
             self.told_epoch = now
-            line = f"epoch {epoch.number:,}: loss {epoch.loss:.4f}, right answers {epoch.accuracy:.2%}"
+            line = f"epoch {epoch.number:,}: loss {epoch.loss:.4f}, right answers {in_percent(epoch.accuracy, '.2%')}"
             if self.rewrites:
                 self._rewrite(line, end="\n")
             else:

@@ -11,6 +11,7 @@ from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.progress import show
 from tui_transformer.cli.vocab_options import BuildRequest
 from tui_transformer.engine.keep import readable
+from tui_transformer.engine.spoken import in_percent
 from tui_transformer.errors import UsageError
 from tui_transformer.files import is_file, write_whole
 from tui_transformer.text.build import BUILDERS, Built, words_of
@@ -128,5 +129,5 @@ def _summary(built: Built, request: BuildRequest) -> str:
     )
     return (
         f"{size:,} entries from {built.tokens:,} {what}, {built.distinct:,} of them distinct: "
-        f"they cover {built.coverage:.1%} of the text; most frequent: {first}"
+        f"they cover {in_percent(built.coverage)} of the text; most frequent: {first}"
     )

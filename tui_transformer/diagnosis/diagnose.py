@@ -19,6 +19,7 @@ from tui_transformer.diagnosis.naming.name import spelled
 from tui_transformer.diagnosis.right import Input, Right, right_values
 from tui_transformer.diagnosis.sentences import hint, inputs_said, said
 from tui_transformer.engine.program import Program
+from tui_transformer.engine.spoken import in_percent
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.text.display import visible
@@ -216,7 +217,8 @@ def _assumed(dump: Dump, matched: Matched) -> tuple[str, ...]:
             name, _, words = each.partition(": ")
             about.setdefault(words or each, []).extend([name] if words else [])
         if entry.known is not None:
-            about.setdefault(f"{np.mean(entry.known):.0%} of the cells are there", []).append(entry.theirs)
+            known = in_percent(float(np.mean(entry.known)), ".0%")
+            about.setdefault(f"{known} of the cells are there", []).append(entry.theirs)
     said += [
         f"{_some(list(dict.fromkeys(names)), FEWER)}: {words}" if names else words for words, names in about.items()
     ]

@@ -26,6 +26,11 @@ def minus(text: str) -> str:
     return _HYPHEN.sub("−", text)
 
 
+def in_percent(share: float, form: str = ".1%") -> str:
+    """A share from 0 to 1, written as `form` says: `96.4 %`, `+3.0 %`."""
+    return minus(format(share, form).replace("%", " %"))
+
+
 def bracketed(value: float) -> str:
     """A number inside an equation: a negative one in brackets."""
     return f"({spoken(value)})" if value < 0 else spoken(value)

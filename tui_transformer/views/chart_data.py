@@ -20,7 +20,7 @@ from tui_transformer.analysis.statistics import Statistics, statistics
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Embed, Sinusoid
 from tui_transformer.engine.program import Program, Step
-from tui_transformer.engine.spoken import spoken
+from tui_transformer.engine.spoken import in_percent, spoken
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series, around
@@ -353,7 +353,7 @@ def _statistics_line(of: Statistics) -> str:
         f"deviation {_number(of.deviation)}",
         f"from {_number(of.low)} to {_number(of.high)}",
         f"norm {_number(of.norm)}",
-        f"{of.zeros:.1%} zeros" if of.zeros else "",
+        f"{in_percent(of.zeros)} zeros" if of.zeros else "",
         masked,
     )
 

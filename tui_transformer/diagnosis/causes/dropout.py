@@ -9,6 +9,7 @@ from tui_transformer.diagnosis.evaluation import Change, Segment
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Add
 from tui_transformer.engine.program import Step
+from tui_transformer.engine.spoken import in_percent
 
 FEWEST = 12
 """Cells below which zeros may be there by chance."""
@@ -28,7 +29,8 @@ def dropped(segment: Segment, theirs: Host, known: Host | None) -> str | None:
         share = _share_of_addends(segment, step, theirs, right, known)
     if share is None:
         return None
-    return f"when {share:.0%} of the cells are dropped and the others divided by {1 - share:.2g}: turn dropout off"
+    dropped = in_percent(share, ".0%")
+    return f"when {dropped} of the cells are dropped and the others divided by {1 - share:.2g}: turn dropout off"
 
 
 def _share_of_addends(segment: Segment, step: Step, theirs: Host, right: Host, known: Host | None) -> float | None:

@@ -10,6 +10,7 @@ import numpy as np
 from tui_transformer.analysis.effects import answer_positions, answer_step
 from tui_transformer.analysis.log_shares import log_shares
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.spoken import in_percent
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import SPACE
 
@@ -40,8 +41,8 @@ def percent(share: float) -> str:
     if share == 0:
         return "0 %"
     if 0 < share < LEAST:
-        return f"<{LEAST:.2%}".replace("%", " %")
-    return f"{share:.1%}".replace("%", " %") if share >= 10 * LEAST else f"{share:.2%}".replace("%", " %")
+        return f"<{in_percent(LEAST, '.2%')}"
+    return in_percent(share, ".1%" if share >= 10 * LEAST else ".2%")
 
 
 def signed_percent(change: float) -> str:

@@ -61,7 +61,7 @@ async def test_a_cell_says_how_much_of_the_way_it_brings_and_is_patched_by_enter
         screen = await opened(explorer, text="The fox found a stone")
         trace, other = sentences(explorer, screen)
         await explorer.press("end", "G")  # the last position behind the last layer is all that is read
-        assert "100.0% of the way to the other sentence" in explorer.text
+        assert "100.0 % of the way to the other sentence" in explorer.text
         await explorer.press("enter")
         await explorer.until(lambda: explorer.session.edits)
         await explorer.settled()

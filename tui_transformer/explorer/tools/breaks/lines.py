@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.geometry import Size
 
 from tui_transformer.diagnosis.breaking import Break
-from tui_transformer.engine.spoken import spoken
+from tui_transformer.engine.spoken import in_percent, spoken
 from tui_transformer.explorer.state.answer import LEAST, percent
 from tui_transformer.explorer.tools.breaks.effect import Beside, Effect, Row
 from tui_transformer.explorer.widgets.share_bar import share_bar
@@ -102,4 +102,4 @@ def _short(value: float) -> str:
 
 def _share(share: float) -> str:
     """A share with so many digits that a small difference is seen."""
-    return f"{share:.2%}".replace("%", " %") if share >= LEAST else percent(share)
+    return in_percent(share, ".2%") if share >= LEAST else percent(share)

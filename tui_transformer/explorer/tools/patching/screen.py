@@ -10,7 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from tui_transformer.analysis.patching import Measured, Place, kinds_of
-from tui_transformer.engine.spoken import minus, spoken
+from tui_transformer.engine.spoken import in_percent, minus, spoken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import PATCHING
 from tui_transformer.explorer.shell.overview import Overview
@@ -172,7 +172,7 @@ class PatchingScreen(Overview):
             return what, "not yet measured"
         share = self.table.share(value)
         enter = self.port.hint("{cursor.choose} patches it in the main screen")
-        way = "" if np.isnan(share) else f"   {minus(f'{share:.1%}')} of the way to the other sentence"
+        way = "" if np.isnan(share) else f"   {in_percent(share)} of the way to the other sentence"
         return f"{what}   {minus(f'{value:.4f}')}{way}", f"{place.step} · {enter}"
 
     # What keys do

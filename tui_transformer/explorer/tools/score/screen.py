@@ -13,7 +13,7 @@ from textual.widgets import Static
 from tui_transformer.analysis.score import Score, TokenScore, score, text_targets
 from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.program import LABEL
-from tui_transformer.engine.spoken import minus
+from tui_transformer.engine.spoken import in_percent, minus
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import SCORE
@@ -133,7 +133,7 @@ class ScoreScreen(Dialog[None]):
             f"with label smoothing {SMOOTHING:g}: {self.both.smoothed.cross_entropy:.4f} nats",
             f"perplexity {scored.perplexity:.4g}: as lost as among so many equally likely tokens",
             f"temperature {self.both.temperature:g}: p = softmax(logits ÷ {self.both.temperature:g})",
-            f"shaded: −log₂ p, up to {STRONGEST:g} bits; underlined: p below {UNLIKELY:.0%}",
+            f"shaded: −log₂ p, up to {STRONGEST:g} bits; underlined: p below {in_percent(UNLIKELY, '.0%')}",
         )
         return [Content.styled(line, "$foreground 80%") for line in lines]
 

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 
 from tui_transformer.analysis.attribution import LOGITS, Attribution, Term, attribute
 from tui_transformer.analysis.effects import answer_positions
-from tui_transformer.engine.spoken import minus, spoken
+from tui_transformer.engine.spoken import in_percent, minus, spoken
 from tui_transformer.explorer.shell.actions.tools import TERMS
 from tui_transformer.explorer.shell.overview import Overview, leave_to
 from tui_transformer.explorer.shell.port import Port
@@ -118,7 +118,7 @@ class TermsScreen(Overview):
             return "taking the logit apart", ""
         term = self._terms[index]
         share = term.value / self.attribution.logit if self.attribution.logit else float("nan")
-        first = f"{term} · {term.kind}   {number(term.value, '+')}   {minus(f'{share:+.1%}')} of the logit"
+        first = f"{term} · {term.kind}   {number(term.value, '+')}   {in_percent(share, '+.1%')} of the logit"
         keys = "{measure} on this screen chooses words, {cursor.choose} goes to the step"
         return first, self.port.hint(f"a negative one speaks against it; {keys}")
 

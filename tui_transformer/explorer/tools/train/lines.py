@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from rich.style import Style
 from rich.text import Text
 
+from tui_transformer.engine.spoken import in_percent
 from tui_transformer.explorer.tools.runs.sample import Output
 from tui_transformer.explorer.tools.train.driver import Status
 from tui_transformer.explorer.widgets.inks import Inks, spread
@@ -39,7 +40,7 @@ def brief(status: Status, width: int) -> str:
     """Where the run stands, in one line, the most important first."""
     parts = [f"step {status.step:,} of {status.steps:,}"]
     if status.record is not None:
-        parts += [f"loss {status.record.loss:.4f}", f"accuracy {status.record.accuracy:.1%}"]
+        parts += [f"loss {status.record.loss:.4f}", f"accuracy {in_percent(status.record.accuracy)}"]
     parts += [f"rate {status.next_rate:.2g}", *_left(status)]
     return fit(" · ".join(parts), width)
 
@@ -99,10 +100,10 @@ def _quality(status: Status, settings: Settings) -> Mapping[str, str]:
     held_out = "none yet"
     if validation is not None:
         step, measured = validation
-        held_out = f"{measured.loss:.4f} · {measured.accuracy:.1%} · step {step:,}"
+        held_out = f"{measured.loss:.4f} · {in_percent(measured.accuracy)} · step {step:,}"
     return {
         "loss": f"{record.loss:.4f}",
-        "accuracy": f"{record.accuracy:.1%}",
+        "accuracy": in_percent(record.accuracy),
         "last epoch": _epoch(status),
         "validation": held_out,
         "gradient norm": f"{short_number(record.gradient_norm)}{clipped}",
@@ -113,7 +114,7 @@ def _epoch(status: Status) -> str:
     """Loss and share of right answers of the last whole epoch."""
     if status.epoch is None:
         return "none yet"
-    return f"{status.epoch.loss:.4f} · {status.epoch.accuracy:.1%} · epoch {status.epoch.number:,}"
+    return f"{status.epoch.loss:.4f} · {in_percent(status.epoch.accuracy)} · epoch {status.epoch.number:,}"
 
 
 def outputs(made: Iterable[Output], width: int, lines: int, inks: Inks) -> Text:
