@@ -24,15 +24,13 @@ def ticks(low: float, high: float, most: int, *, whole: bool = False) -> tuple[f
         return ()
     if high == low or not (high - low) / max(most, 1) > 0:
         return (low,) if not whole or low == round(low) else ()
-    finer: tuple[float, ...] = ()
     power = math.floor(math.log10((high - low) / max(most, 1)))
     for exponent in range(max(power, 0) if whole else power, power + 4 + (abs(power) if whole else 0)):
         for digit in DIGITS[:3]:
             multiples = _multiples(digit, exponent, low, high, most)
-            if multiples is None:
-                continue
-            return multiples or finer[len(finer) // 2 :][:1] or _first(digit, exponent, low, high)
-    return finer
+            if multiples is not None:
+                return multiples or _first(digit, exponent, low, high, whole=whole)
+    return ()
 
 
 def _multiples(digit: int, exponent: int, low: float, high: float, most: int) -> tuple[float, ...] | None:
@@ -47,9 +45,9 @@ def _multiples(digit: int, exponent: int, low: float, high: float, most: int) ->
     return tuple(float(f"{place * digit}e{exponent}") for place in range(first, last + 1))
 
 
-def _first(digit: int, exponent: int, low: float, high: float) -> tuple[float, ...]:
+def _first(digit: int, exponent: int, low: float, high: float, *, whole: bool) -> tuple[float, ...]:
     """One mark of a finer step, where none of this one lies between the ends."""
-    for smaller in range(exponent, exponent - 4, -1):
+    for smaller in range(exponent, max(exponent - 4, -1 if whole else exponent - 4), -1):
         for each in reversed(DIGITS[:3]):
             if (smaller, each) < (exponent, digit) or smaller < exponent:
                 multiples = _multiples(each, smaller, low, high, 1 << 20)
