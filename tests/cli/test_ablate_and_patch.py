@@ -51,7 +51,7 @@ def test_the_table_says_where_the_answer_is_read_and_what_it_was(run: Run) -> No
     assert lines[0] == "each set to 0, alone; the answer is read at position 1, waves"
     shares = Model.load("encoder").trace("the waves crashed")["output.probabilities"][1]
     word = Model.load("encoder").word(int(shares.argmax()))
-    assert lines[1] == f"most likely: {word} {shares.max():.2%}"
+    assert lines[1] == f"most likely: {word} {100 * shares.max():.2f} %"
     assert lines[3].split("  ")[0] == "ablated"
     assert len(lines) == 4 + 8
     assert all(line.startswith("head:encoder.0.self_attention:") for line in lines[4:])

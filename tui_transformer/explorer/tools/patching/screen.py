@@ -172,8 +172,8 @@ class PatchingScreen(Overview):
             return what, "not yet measured"
         share = self.table.share(value)
         enter = self.port.hint("{cursor.choose} patches it in the main screen")
-        way = "" if np.isnan(share) else f"   {in_percent(share)} of the way to the other sentence"
-        return f"{what}   {minus(f'{value:.4f}')}{way}", f"{place.step} · {enter}"
+        way = "" if np.isnan(share) else f"  {in_percent(share)} of the way to the other sentence"
+        return f"{what}  {minus(f'{value:.4f}')}{way}", f"{place.step} · {enter}"
 
     # What keys do
 
