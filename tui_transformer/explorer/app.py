@@ -171,11 +171,15 @@ class ExplorerApp(App[None]):
         shown = renderable
         if isinstance(renderable, LayoutUpdate | ChopsUpdate) and self._writes:
             changes = self.frame.changes(renderable)
-            cursor = self.screen.outer_size.clamp_offset(self.cursor_position)
-            if not changes.sequences and cursor == self._previous_cursor_position:
+            if not changes.sequences and self._cursor_stays:
                 return
             shown = cast("RenderableType", changes)  # as every update of Textual's is taken for
         super()._display(screen, shown)
+
+    @property
+    def _cursor_stays(self) -> bool:
+        """Whether the terminal's cursor stands where it was put last."""
+        return self.screen.outer_size.clamp_offset(self.cursor_position) == self._previous_cursor_position
 
     @property
     def _writes(self) -> bool:

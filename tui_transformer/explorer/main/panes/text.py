@@ -45,6 +45,8 @@ MOST_LINES = 3
 """Lines of a text."""
 
 MOST_ROWS = 200
+"""Places of a long text that have a row."""
+
 SCROLL_BAR = 1
 """Columns that are left to it whether it is there or not."""
 
